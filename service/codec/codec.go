@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Codec is what a format brings to the daemon.
+// Codec is the implementation of a format for the daemon.
 type Codec struct {
 	Format decoders.Format
 	// Filters lists the format's kinds of events and the conditions that apply to each.
@@ -21,8 +21,8 @@ type Codec struct {
 	// Lacks reports whether, judging by its header, replay r cannot have events of a kind of the format. Nil if every replay
 	// may have events of all kinds.
 	Lacks func(r *replaydv1.Replay, kind uint8) bool
-	// NewEventList returns an empty message of the format's EventList type: `repeated Event events = 1` and what the events
-	// refer to. Readers of streams use it; writers use Batch.
+	// NewEventList returns an empty message of the format's EventList type. It has `repeated Event events = 1` and the values
+	// that the events refer to. Readers of streams use it; writers use Batch.
 	NewEventList func() proto.Message
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
@@ -41,12 +41,12 @@ type Codec struct {
 	Open func(in source.Input, o Options) (Reader, error)
 	// Survey decodes a replay up to its present end and returns what it found. It starts where the survey from ended, or at
 	// the beginning if from is nil. roster is as in Options. Survey calls pause after each bounded amount of work; an error
-	// of pause ends the survey, and is returned with the survey so far. Nil if Describe returns all there is to know.
+	// of pause ends the survey, and is returned with the survey so far. Nil if Describe already returns all of a survey's facts.
 	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
 	// CarryRoster completes a Survey's Roster from that of the previous replay, which may be nil. complete reports whether
 	// even earlier rosters could add nothing. Nil if the format has no rosters.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
-	// Players returns the players in a roster. Nil if Describe returns the players.
+	// Players returns the players in a roster. It is nil if Describe returns the players.
 	Players func(roster []byte) []*replaydv1.Player
 	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
@@ -63,7 +63,7 @@ type Lineage struct {
 	Server string
 }
 
-// Survey is what is known of a replay only after decoding it. It is immutable.
+// Survey holds the facts of a replay that only decoding finds. It is immutable.
 type Survey struct {
 	// Offset is how far the replay was decoded, in bytes of the replay.
 	Offset int64
@@ -71,7 +71,7 @@ type Survey struct {
 	LastTick int32
 	// Ended is true if the replay's own end was read.
 	Ended bool
-	// Broken is true if the bytes behind Offset cannot be decoded.
+	// Broken is true if the bytes after Offset cannot be decoded.
 	Broken bool
 	// Names are the players' names, each once; at most MaxNames.
 	Names []string
@@ -99,7 +99,7 @@ type Options struct {
 	// Columns delivers the kinds that have columns as columns, in the batch's Tail. Formats without columns ignore it. It
 	// excludes Batch.KeepMarks.
 	Columns bool
-	// RevealSecrets delivers what is otherwise redacted: timeout codes, remote-console arguments and the like.
+	// RevealSecrets disables the redaction of timeout codes, remote-console arguments and the like.
 	RevealSecrets bool
 	// ResolvePlayers adds the players' names and the like to events that have only their numbers. Only for formats whose
 	// Codec.ResolvesPlayers is true.
@@ -124,10 +124,10 @@ type Checkpoint struct {
 
 // Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
 type Checkpoints interface {
-	// Last returns the last checkpoint for which before is true. before must be true up to some place in the replay and
-	// false behind it.
+	// Last returns the last checkpoint for which before is true. before must be true up to some position in the replay and
+	// false after it.
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
-	// Wanted reports whether a checkpoint at that offset would be kept: whether there is none near it.
+	// Wanted reports whether a checkpoint at that offset would be kept. That is so if there is none near it.
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint and takes ownership of it.
 	Add(c Checkpoint)
@@ -148,11 +148,11 @@ type Start struct {
 	Now      bool
 }
 
-// ErrDone is returned when no later event of the replay can match the filter.
+// ErrDone means that no later event of the replay can match the filter.
 var ErrDone = errors.New("no later event can match the filter")
 
-// ErrYield is returned when a Reader has done a bounded amount of work and must be called again. In between the caller can
-// send a heartbeat, or find that the call was cancelled.
+// ErrYield means that a Reader has done a bounded amount of work and must be called again. In between the caller can send a
+// heartbeat, or check whether the call was cancelled.
 var ErrYield = errors.New("work is bounded; call again")
 
 // Reader reads one replay: Header until it succeeds, then Seek until it succeeds, then Fill until it fails.
@@ -160,9 +160,9 @@ var ErrYield = errors.New("work is bounded; call again")
 // All three return
 //   - ErrYield after a bounded amount of work;
 //   - decoders.ErrMore when the bytes present hold no further whole record: call again when there are more;
-//   - io.EOF when the replay is over by its own account;
+//   - io.EOF when the replay's own end was read;
 //   - ErrDone, only from Fill, when no later event can match the filter;
-//   - a *decoders.Error, final, when the replay cannot be read on;
+//   - a *decoders.Error, final, when the rest of the replay cannot be read;
 //   - any other error of the Input, unchanged.
 type Reader interface {
 	// Header reads the replay's header and stores it in r, with the replay's identity.
@@ -189,7 +189,7 @@ type Reader interface {
 
 // Presenter is a Reader of a format that has a state.
 type Presenter interface {
-	// Present appends events to b that describe the state at Position. It returns nil when b is full, and io.EOF behind the
+	// Present appends events to b that describe the state at Position. It returns nil when b is full, and io.EOF after the
 	// last event of the state. These events are not part of the replay: the position does not move. Present is called
 	// between Seek and Fill, on a reader that was opened with Options.State.
 	Present(b *Batch) error
@@ -201,8 +201,8 @@ type Holder interface {
 	Held() int64
 }
 
-// Pusher is a Reader of a live replay that calls its user when there are new events, in a goroutine of its own. The user then
-// need not wait and be woken.
+// Pusher is a Reader of a live replay that calls a function when there are new events, in a goroutine of its own. The caller
+// then need not wait and be woken.
 type Pusher interface {
 	// Push makes the reader call f whenever Fill would find new events, until f returns false or Recall is called. Calls of f
 	// never overlap, and f must not block. From Push to Recall only f may use the reader. A reader that cannot push now never
@@ -212,12 +212,12 @@ type Pusher interface {
 	Recall()
 }
 
-// Mark holds what filters and cursors need of one event of a batch, so that it need not be decoded again.
+// Mark holds the values of one event of a batch that filters and cursors need, so that it need not be decoded again.
 type Mark struct {
 	filter.Event
 	// End is where the event ends in Batch.Events; it begins where the previous one ends.
 	End int
-	// Next is the reader's Position behind the event, and Sum its sum there.
+	// Next is the reader's Position after the event, and Sum is its sum there.
 	Next decoders.Position
 	Sum  decoders.Sum
 }
@@ -245,7 +245,7 @@ type Batch struct {
 	MaxBytes  int
 
 	shared bool
-	own    []byte // with shared, the memory that Events had
+	own    []byte // with shared, the memory that Events had before
 }
 
 // MaxEventBytes limits the size of one event on the wire; formats cut larger payloads into chunks. Together with a batch's
@@ -264,7 +264,7 @@ func (b *Batch) Share(events []byte, count int) {
 	b.Events, b.Count = slices.Clip(events), count
 }
 
-// Shared reports whether Events is shared: it must not be written to, and its memory not be reused.
+// Shared reports whether Events is shared. If so, it must not be written to, and its memory must not be reused.
 func (b *Batch) Shared() bool { return b.shared }
 
 // Reset empties the batch and keeps its memory.
@@ -276,8 +276,8 @@ func (b *Batch) Reset() {
 	b.Pending = 0
 }
 
-// Added records an event that was appended: its position with KeepPositions, and with KeepMarks also its properties and
-// where the reader is behind it.
+// Added records an event that was appended. With KeepPositions it keeps the event's position. With KeepMarks it keeps the
+// event's properties and the reader's position after the event.
 func (b *Batch) Added(at decoders.Position, e *filter.Event, r Reader) {
 	if b.KeepPositions {
 		b.Positions = append(b.Positions, at)

@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// TestShare: what a batch shares is left alone, and its own memory comes back.
+// TestShare checks that a batch does not modify shared events, and that Reset restores its own memory.
 func TestShare(t *testing.T) {
 	own := make([]byte, 0, 64)
 	b := codec.Batch{Events: own}

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// keepBytes is how much of a live replay is kept in memory, marks included: of a full server about 15 s.
+// keepBytes is the number of bytes of a live replay kept in memory, marks included. For a full server that is about 15 s.
 const keepBytes = 4 << 20
 
 // Bounds of a segment.
@@ -24,24 +24,24 @@ const (
 	segmentBytes  = 64 << 10
 )
 
-// markBytes is what an event costs in a segment besides its bytes, and segmentOverhead what a segment costs besides its
-// events: of a quiet server there are many small ones.
+// markBytes is the memory that an event takes in a segment besides its bytes. segmentOverhead is the memory that a segment
+// takes besides its events. It matters because a quiet server yields many small segments.
 const (
 	markBytes       = 64
 	segmentOverhead = 256
 )
 
-// Config is what a Feed reads.
+// Config holds a Feed's settings.
 type Config struct {
-	// Open opens a reader of the file for the feed's own use. It gets options without a filter.
+	// Open opens a reader of the file for the feed's own use. It receives options without a filter.
 	Open func(codec.Options) (codec.Reader, error)
-	// Options are passed to Open; Filter and Start are the feed's to set.
+	// Options are passed to Open. The feed sets Filter and Start itself.
 	Options codec.Options
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
-	// Look says how many bytes the file has, and an error when nothing more is to be expected of it.
+	// Look returns the size of the file in bytes, and an error when the file will not grow any more.
 	Look func() (int64, error)
-	// Close is called at the end.
+	// Close is called when the feed ends. It may be nil.
 	Close func()
 }
 
@@ -50,23 +50,23 @@ type Feed struct {
 	c     Config
 	stop  context.CancelFunc
 	done  chan struct{}
-	sync  chan chan struct{} // asks to read what is there now
-	asked chan struct{}      // closed when that was done; the feed's goroutine's own
+	sync  chan chan struct{} // requests to read the bytes present now
+	asked chan struct{}      // closed when the request was served; used by the feed's goroutine only
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; a published segment never changes
 	bytes    int
-	head     decoders.Position // behind the last event
+	head     decoders.Position // after the last event
 	headTick int32
 	started  bool  // head is known
 	ended    error // why reading ended: io.EOF, errLost or an error of the reader
-	torn     error // with errLost: what the reader says of an end there
+	torn     error // with errLost: the error of closing the reader there
 	present  int64
-	lost     error           // why nothing more is to be expected of the file
+	lost     error           // why the file will not grow any more
 	subs     []*Subscription // never changed in place
 }
 
-// segment is a run of events that were read together.
+// segment holds consecutive events that were read together.
 type segment struct {
 	start, end decoders.Position
 	tick       int32 // at end
@@ -74,7 +74,7 @@ type segment struct {
 	marks      []codec.Mark
 }
 
-// begin is where an event's bytes begin in events.
+// begin returns the index in events at which an event's bytes begin.
 func (s *segment) begin(event int) int {
 	if event == 0 {
 		return 0
@@ -84,7 +84,7 @@ func (s *segment) begin(event int) int {
 
 func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.marks)*markBytes }
 
-// Start starts to decode, from the present end on. Stop ends it.
+// Start starts a feed that decodes from the present end of the file on. Call Stop to end it.
 func Start(c Config) *Feed {
 	ctx, stop := context.WithCancel(context.Background())
 	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{})}
@@ -108,7 +108,7 @@ func (f *Feed) Stop() {
 	<-f.done
 }
 
-// run reads until the replay ends and says why. A panic, should one slip through the decoder, ends this feed only.
+// run reads until the replay ends and returns the reason. If the decoder panics, only this feed ends.
 func (f *Feed) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -127,21 +127,21 @@ func (f *Feed) run(ctx context.Context) (err error) {
 	return f.read(ctx, r)
 }
 
-// look asks for the state of the file and remembers it. It returns errLost when there is nothing left to read.
+// look checks the file and records its size and error. It returns errLost when nothing is left to read.
 func (f *Feed) look() error {
 	present, err := f.c.Look()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost = err
 	if errors.Is(err, source.ErrShrunk) {
-		return errLost // and subscribers do not read what is there now
+		return errLost // and subscribers do not read the bytes present now
 	}
 	f.present = present
 	return nil
 }
 
 func (f *Feed) read(ctx context.Context, r codec.Reader) error {
-	// Only the header's being there matters, not what it says.
+	// Only the header's presence matters, not its contents.
 	if err := f.until(ctx, func() error { return r.Header(new(replaydv1.Replay)) }, true); err != nil {
 		return err
 	}
@@ -182,8 +182,8 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 
 func clone[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
 
-// until calls a function of the reader until it succeeds, and waits for a file that grows meanwhile when that is asked
-// for. The end of the replay is an error, io.EOF.
+// until calls a function of the reader until it succeeds. When the bytes present do not suffice, it waits for the file to
+// grow if grow is set, and returns nil otherwise. At the end of the replay it returns io.EOF.
 func (f *Feed) until(ctx context.Context, step func() error, grow bool) error {
 	for {
 		switch err := step(); {
@@ -205,15 +205,15 @@ func (f *Feed) until(ctx context.Context, step func() error, grow bool) error {
 	}
 }
 
-// errLost says that the file has been read to an end after which nothing is to be expected.
+// errLost means that the file was read to its end and will not grow any more.
 var errLost = errors.New("nothing more will come")
 
-// wait waits until there may be more of the file.
+// wait waits until the file may have grown.
 func (f *Feed) wait(ctx context.Context) error {
 	f.mu.Lock()
 	lost := f.lost != nil
 	f.mu.Unlock()
-	if lost { // and the reader found nothing since that was learnt
+	if lost { // and the reader has found nothing since
 		return errLost
 	}
 	if f.asked != nil {
@@ -229,14 +229,14 @@ func (f *Feed) wait(ctx context.Context) error {
 	return f.look()
 }
 
-// publish adds a segment, lets go of old ones, and brings what is new to the subscribers.
+// publish adds a segment, drops old ones, and notifies the subscribers.
 func (f *Feed) publish(s *segment) {
 	for _, sub := range f.add(s) {
 		sub.push()
 	}
 }
 
-// add adds a segment and lets go of old ones. It returns the subscribers.
+// add adds a segment and drops old ones. It returns the subscribers.
 func (f *Feed) add(s *segment) []*Subscription {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,8 +245,8 @@ func (f *Feed) add(s *segment) []*Subscription {
 		f.bytes -= f.segments[0].size()
 		f.segments = f.segments[1:]
 	}
-	// Subscribers read the slices that they got without a lock: beyond those nothing is written that they see, and what
-	// was cut off goes when append moves the rest.
+	// Subscribers read their slices without a lock. That is safe because append only writes beyond the end of those slices.
+	// The segments cut off above are freed when append moves the rest.
 	f.segments = append(f.segments, s)
 	f.head, f.headTick = s.end, s.tick
 	return f.subs
@@ -259,14 +259,14 @@ func (f *Feed) notify() {
 	}
 }
 
-// Wake has all subscribers look again, for something else than events.
+// Wake wakes all subscribers for a reason other than new events.
 func (f *Feed) Wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notify()
 }
 
-// view is what a subscriber sees of the feed at one moment.
+// view is a snapshot of the feed for a subscriber.
 type view struct {
 	segments []*segment
 	head     decoders.Position
@@ -281,13 +281,13 @@ func (f *Feed) view() view {
 	return view{f.segments, f.head, f.headTick, f.started, f.ended}
 }
 
-// Subscription is one subscriber's place at a feed.
+// Subscription is one subscriber's connection to a feed.
 type Subscription struct {
 	feed    *Feed
 	changed chan struct{}
 
 	mu     sync.Mutex
-	pushed func() bool // what is called instead of waking the subscriber; nil while that is awake
+	pushed func() bool // called instead of waking the subscriber; nil while the subscriber is awake
 }
 
 // Subscribe adds a subscriber.
@@ -300,7 +300,7 @@ func (f *Feed) Subscribe() *Subscription {
 	return s
 }
 
-// Sync waits until everything that is in the file now was read, or the feed has ended.
+// Sync waits until all bytes now in the file were read, or the feed has ended.
 func (s *Subscription) Sync(ctx context.Context) {
 	read := make(chan struct{})
 	select {
@@ -325,10 +325,10 @@ func (s *Subscription) Close() {
 	f.subs = slices.DeleteFunc(slices.Clone(f.subs), func(other *Subscription) bool { return other == s })
 }
 
-// Wake has the subscriber look again.
+// Wake wakes the subscriber.
 func (s *Subscription) Wake() { s.wake() }
 
-// wake has the subscriber look for something new.
+// wake makes Changed receive.
 func (s *Subscription) wake() {
 	select {
 	case s.changed <- struct{}{}:
@@ -336,7 +336,7 @@ func (s *Subscription) wake() {
 	}
 }
 
-// push has what the subscriber left be done with what is new, or else wakes it.
+// push calls the function that the subscriber registered. Without one, or when it returns false, push wakes the subscriber.
 func (s *Subscription) push() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,18 +346,18 @@ func (s *Subscription) push() {
 	}
 }
 
-// leave says what push shall do; nil ends that.
+// leave registers the function that push calls. Nil removes it.
 func (s *Subscription) leave(f func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pushed = f
 }
 
-// Changed receives when there is something new.
+// Changed returns a channel that receives when there may be something new.
 func (s *Subscription) Changed() <-chan struct{} { return s.changed }
 
-// Look says how many bytes the file has, and an error when nothing more is to be expected of it and the feed has read it
-// to its end. It costs nothing: the feed has looked.
+// Look returns the size of the file in bytes, and an error when the file will not grow any more and the feed has read it
+// to its end. It does not access the file: it returns the result of the feed's last check.
 func (s *Subscription) Look() (int64, error) {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -367,8 +367,8 @@ func (s *Subscription) Look() (int64, error) {
 	return s.feed.present, s.feed.lost
 }
 
-// Stale reports whether a new subscriber needs another feed: the file is no longer what this one has read of it, or this one
-// has lost it, which says nothing of what lies there now.
+// Stale reports whether a new subscriber needs another feed. That is so when the file's contents are no longer those that this
+// feed has read, or when this feed has lost the file, whatever lies at its path now.
 func (f *Feed) Stale() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,9 +24,9 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// growing is a file in memory that grows when the test says so.
+// growing is a file in memory that grows when the test appends to it.
 type growing struct {
-	changed chan struct{} // for whoever follows it
+	changed chan struct{} // for the follower
 
 	mu   sync.Mutex
 	cond *sync.Cond
@@ -78,7 +78,7 @@ func (g *growing) append(b []byte) {
 	g.signal()
 }
 
-// drained waits until a reader has read all that is there.
+// drained waits until a reader has read all bytes present.
 func (g *growing) drained() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func (g *growing) drained() {
 	}
 }
 
-// end says that nothing more will come.
+// end ends the file: it will not grow any more.
 func (g *growing) end(err error) {
 	g.mu.Lock()
 	g.lost = err
@@ -109,15 +109,15 @@ type alone struct{ *growing }
 func (a alone) Changed() <-chan struct{} { return a.changed }
 func (a alone) Look() (int64, error)     { return a.look() }
 
-// patience is how long a test may take before it has failed: long, for a loaded machine is no failure.
+// patience is the time after which a test fails. It is long, because a loaded machine is no failure.
 const patience = 5 * time.Minute
 
-// subscriber is a stream that runs.
+// subscriber is a running stream.
 type subscriber struct {
 	req     *replaydv1.StreamEventsRequest
 	gate    func()            // called before each response is taken
-	network chan *frame.Frame // where frames wait to be written after they were sent; nil writes at once
-	line    sync.Mutex        // the network writes by it: whoever locks it stalls the client
+	network chan *frame.Frame // frames that were sent but not written yet; nil writes at once
+	line    sync.Mutex        // held while the network writes; locking it stalls the client
 	drain   chan struct{}     // closed when the server shuts down
 
 	mu      sync.Mutex
@@ -132,7 +132,7 @@ func subscriberOf(req *replaydv1.StreamEventsRequest) *subscriber {
 	return s
 }
 
-// run streams from a follower by a reader.
+// run streams from a follower with a reader.
 func (s *subscriber) run(
 	ctx context.Context, t testing.TB, f stream.Follower, open func(codec.Options) (codec.Reader, error),
 ) {
@@ -205,7 +205,7 @@ func (s *subscriber) send(f *frame.Frame) error {
 	return nil
 }
 
-// state waits until the subscriber got a status with that state.
+// state waits until the subscriber received a status with the given state.
 func (s *subscriber) state(t testing.TB, want replaydv1.FollowState) {
 	t.Helper()
 	s.mu.Lock()
@@ -239,7 +239,7 @@ func (s *subscriber) more(n int) {
 	}
 }
 
-// response waits for the response of that number.
+// response waits for the response with the given number.
 func (s *subscriber) response(t testing.TB, n int) *replaydv1.StreamEventsResponse {
 	t.Helper()
 	s.more(n)
@@ -288,7 +288,7 @@ func recordings(tb testing.TB) []string {
 	if len(files) == 0 {
 		tb.Fatal("no recordings")
 	}
-	if os.Getenv("CORPUS") != "all" { // what is large takes long: see docs/testing.md
+	if os.Getenv("CORPUS") != "all" { // large files take long: see docs/testing.md
 		files = slices.DeleteFunc(files, func(path string) bool { return len(read(tb, path)) > 1<<20 })
 	}
 	return files
@@ -311,19 +311,19 @@ func offline(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) str
 		tb.Fatal(err)
 	}
 	if r.End == replaydv1.EndReason_END_REASON_TRUNCATED {
-		r.End = replaydv1.EndReason_END_REASON_REMOVED // that is how the tests say that nothing more comes
+		r.End = replaydv1.EndReason_END_REASON_REMOVED // that is how the tests end a file
 	}
 	return r
 }
 
-// live writes a file in parts and has it followed by several subscribers through one feed, and by one alone. Between two
+// live writes a file in parts while several subscribers follow it through one feed, and one follows it alone. Between two
 // parts, steps waits for readers.
 func live(t *testing.T, data []byte, first int, parts func(g *growing)) {
 	t.Helper()
 	liveOf(t, data, wanted(t, data), first, parts)
 }
 
-// wanted is what the subscribers of requests are to get.
+// wanted returns the events that the subscribers of requests must receive.
 func wanted(t *testing.T, data []byte) (all []streamtest.Replay) {
 	t.Helper()
 	for _, s := range requests() {
@@ -368,7 +368,7 @@ func liveAlone(t *testing.T, data []byte, first int, parts func(g *growing)) {
 	}
 }
 
-// sample is a finished recording, and a longer one made of it by repeating its records.
+// sample returns a finished recording, and a longer one with its records repeated.
 func sample(tb testing.TB, size int) []byte {
 	data := read(tb, filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	header := 16 + 1 + slices.Index(data[16:], 0)

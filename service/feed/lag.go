@@ -1,7 +1,7 @@
 package feed
 
-// Behind is how many bytes of the file were there when it was looked at last and are not decoded yet. While a game goes on it is
-// a part of a record at most.
+// Behind returns the number of bytes that were in the file when it was last checked and are not decoded yet. While a game is
+// running this is at most a part of a record.
 func (f *Feed) Behind() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

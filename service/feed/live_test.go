@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// TestTornByByte writes each small recording one byte at a time; each byte is looked at before the next one comes.
+// TestTornByByte writes each small recording one byte at a time. Each byte is read before the next one is written.
 func TestTornByByte(t *testing.T) {
 	for _, path := range recordings(t) {
 		data := read(t, path)
@@ -92,7 +92,7 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestShrunk, and a file that is lost in other ways: every subscriber gets the reason.
+// TestShrunk checks that every subscriber receives the reason if the file shrinks or is lost in another way.
 func TestLost(t *testing.T) {
 	data := sample(t, 5000)
 	data = data[:len(data)-1] // without the finish
@@ -132,7 +132,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// faulty is a reader that panics, or fails, behind the header.
+// faulty is a reader that panics, or fails, after the header.
 type faulty struct {
 	codec.Reader
 	fault func() error
@@ -140,7 +140,7 @@ type faulty struct {
 
 func (r faulty) Fill(*codec.Batch) error { return r.fault() }
 
-// TestFaultInFeed: what goes wrong in the feed ends its subscribers by an error, and nothing else.
+// TestFaultInFeed checks that a fault in the feed ends its subscribers with an error, and nothing else.
 func TestFaultInFeed(t *testing.T) {
 	for name, fault := range map[string]func() error{
 		"panic": func() error { panic("oh no") },

@@ -34,15 +34,15 @@ func pushed() bool {
 	return false
 }
 
-// begun is how much of a recording is there before the tests of pushing begin.
+// begun is how many bytes of a recording are present before the tests of pushing begin.
 const begun = 6000
 
-// game is a recording that is being written, and a feed that reads it.
+// game is a recording that is being written, with a feed that reads it.
 type game struct {
 	*growing
 
 	ctx  context.Context //nolint:containedctx // a test's
-	all  []byte          // what it will be
+	all  []byte          // the finished recording
 	feed *feed.Feed
 }
 
@@ -57,7 +57,7 @@ func startGame(t *testing.T, all []byte) *game {
 	return &game{g, ctx, all, f}
 }
 
-// enter lets a subscriber follow by a network and catch up. It returns how many responses were pushed to it.
+// enter lets a subscriber follow over a network and catch up. It returns how many responses were pushed to it.
 func (g *game) enter(t *testing.T, s *subscriber) *atomic.Int64 {
 	t.Helper()
 	pushes := new(atomic.Int64)
@@ -76,7 +76,7 @@ func (g *game) enter(t *testing.T, s *subscriber) *atomic.Int64 {
 	return pushes
 }
 
-// play writes bytes in parts of some size, each when the one before was read and the networks had a moment.
+// play writes bytes in parts of a given size. Before each part it waits until the one before was read, and then a moment.
 func (g *game) play(b []byte, size int) {
 	for part := range slices.Chunk(b, size) {
 		g.append(part)
@@ -85,7 +85,7 @@ func (g *game) play(b []byte, size int) {
 	}
 }
 
-// check holds a subscriber to what the whole game is.
+// check compares the events of a subscriber with the whole game.
 func (g *game) check(t *testing.T, s *subscriber, o streamtest.Options) streamtest.History {
 	t.Helper()
 	h := s.history()
@@ -95,16 +95,17 @@ func (g *game) check(t *testing.T, s *subscriber, o streamtest.Options) streamte
 	return h
 }
 
-// TestPush: whoever has sent everything is sent to in the feed's goroutine, whatever the filter, and gets what the file has.
+// TestPush checks that the feed's goroutine sends to a stream that has sent everything, with any filter, and that the client
+// receives the events of the file.
 func TestPush(t *testing.T) {
 	g := startGame(t, sample(t, 100_000))
-	subs := requests()[:3] // the last one has all that it asked for
+	subs := requests()[:3] // the last one is complete already
 	pushes := make([]*atomic.Int64, len(subs))
 	for i, s := range subs {
 		pushes[i] = g.enter(t, s)
 	}
 	few := func(n *atomic.Int64) bool { return n.Load() < 10 }
-	at := begun // on a loaded machine a stream may not be waiting when the next part comes
+	at := begun // on a loaded machine a stream may not be waiting when the next part is written
 	for ; slices.ContainsFunc(pushes, few) && at+20 < len(g.all); at += 20 {
 		g.play(g.all[at:at+20], 20)
 	}
@@ -118,7 +119,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestPushNotHeavy: whoever has a filter that takes long is not waited for by others: its own goroutine applies it.
+// TestPushNotHeavy checks that a slow filter does not delay other subscribers, because the stream's own goroutine applies it.
 func TestPushNotHeavy(t *testing.T) {
 	g := startGame(t, sample(t, 20_000))
 	others := &replaydv1.EventFilter{Players: slices.Repeat([]int32{1000}, 1000)}
@@ -131,7 +132,7 @@ func TestPushNotHeavy(t *testing.T) {
 	}
 }
 
-// TestPushNotToStalled: a client that reads no more, so that sending to it blocks at last, holds nobody back.
+// TestPushNotToStalled checks that a client that stops reading, so that sending to it blocks, does not delay others.
 func TestPushNotToStalled(t *testing.T) {
 	g := startGame(t, sample(t, 20_000))
 	subs := requests()[:2]
@@ -155,7 +156,7 @@ func TestPushNotToStalled(t *testing.T) {
 	}
 }
 
-// TestPushThenBehind: a subscriber that was pushed to, stalls and falls behind is served as any other.
+// TestPushThenBehind checks that a subscriber that was pushed to, stalls and falls behind is served like any other.
 func TestPushThenBehind(t *testing.T) {
 	data := sample(t, beyond)
 	for slow, o := range map[replaydv1.SlowConsumer]streamtest.Options{
@@ -197,8 +198,8 @@ func TestPushThenBehind(t *testing.T) {
 	}
 }
 
-// TestPushOfNothing: a client whose filter lets nothing through learns how far the file has been read also where the feed
-// fills for it.
+// TestPushOfNothing checks that a client whose filter drops all events receives how far the file was read, even if the feed's
+// goroutine fills its batches.
 func TestPushOfNothing(t *testing.T) {
 	g := startGame(t, sample(t, 20_000))
 	s := subscriberOf(&replaydv1.StreamEventsRequest{
@@ -218,7 +219,7 @@ func TestPushOfNothing(t *testing.T) {
 	g.check(t, s, streamtest.Options{})
 }
 
-// TestPushPanic: what goes wrong for one ends nobody else, and no cursor says that what was not sent was.
+// TestPushPanic checks that a fault of one stream does not end others, and that no cursor is past events that were not sent.
 func TestPushPanic(t *testing.T) {
 	g := startGame(t, sample(t, 20_000))
 	subs := requests()[:2]

@@ -12,14 +12,14 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// Reader reads a live replay for one subscriber: from the feed where it can, from the file where it must. It implements
+// Reader reads a live replay for one subscriber, from the feed where possible and from the file otherwise. It implements
 // codec.Reader.
 type Reader struct {
-	// What Fill looks at comes first: of a hundred followers each has to come from memory anew for each tick, in as few
-	// lines of the cache as possible.
+	// The fields that Fill uses come first, to take up as few cache lines as possible. With a hundred followers, each one's
+	// fields are fetched from memory anew at each tick.
 	feed     *Feed
 	own      codec.Reader // reads the file; nil while the feed serves
-	last     codec.Reader // with Options.StateAgain, own as it was where the feed began to serve again; nil from the next Fill on
+	last     codec.Reader // with Options.StateAgain: own, where the feed began to serve again; nil from the next Fill on
 	filter   *filter.Filter
 	position decoders.Position
 	filtered uint64
@@ -27,7 +27,7 @@ type Reader struct {
 	sum      decoders.Sum // at position
 	ready    bool         // own has read the header and moved to where it starts
 	served   bool         // the feed has served at least once
-	heavy    bool         // filtering takes so long that others would notice, were it done in the feed's goroutine
+	heavy    bool         // filtering in the feed's goroutine would delay the other subscribers
 
 	sub     *Subscription
 	open    func(codec.Options) (codec.Reader, error)
@@ -41,8 +41,8 @@ var (
 	_ codec.Presenter = (*Reader)(nil)
 )
 
-// Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
-// behind.
+// Open returns a new Reader. The function open opens the format's reader of the same file. It is called again whenever the
+// Reader falls behind.
 func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o codec.Options) (*Reader, error) {
 	own, err := open(o)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Reader) Seek() error {
 	if r.follow(); err == nil {
 		r.ready = true
 	}
-	// That the bytes present do not reach to where a live replay is to be read is no reason to wait in here.
+	// For a start at the present end, do not wait in here when the bytes present do not reach that far.
 	if errors.Is(err, decoders.ErrMore) && r.options.Start.Now {
 		r.ready = true
 		return nil
@@ -70,11 +70,11 @@ func (r *Reader) Seek() error {
 	return err
 }
 
-// maxClauses is how many clauses a filter may have that the feed's goroutine applies: about 0.1 us for each event, as much
-// as sending it costs. For more of it all other subscribers would wait.
+// maxClauses is the largest number of clauses of a filter that the feed's goroutine applies. That many cost about 0.1 us for
+// each event, as much as sending the event. A longer filter would delay all other subscribers.
 const maxClauses = 16
 
-// Push implements codec.Pusher, while the feed serves.
+// Push implements codec.Pusher. It has an effect only while the feed serves the Reader.
 func (r *Reader) Push(f func() bool) {
 	if r.own == nil && !r.heavy {
 		r.sub.leave(f)
@@ -84,8 +84,8 @@ func (r *Reader) Push(f func() bool) {
 // Recall implements codec.Pusher.
 func (r *Reader) Recall() { r.sub.leave(nil) }
 
-// Lagging reports that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
-// file until it has caught up.
+// Lagging reports whether the feed has served the subscriber, but the subscriber has fallen behind the segments that the feed
+// keeps. It then reads the file until it has caught up.
 func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 
 // Fill implements codec.Reader.
@@ -103,7 +103,7 @@ func (r *Reader) Fill(b *codec.Batch) error {
 			return err
 		}
 		if r.last != nil {
-			return codec.ErrYield // so that the caller may ask for the state here
+			return codec.ErrYield // so that the caller can request the state here
 		}
 	} else if r.last != nil {
 		r.last = nil
@@ -114,7 +114,8 @@ func (r *Reader) Fill(b *codec.Batch) error {
 	return r.copy(&v, b)
 }
 
-// Present implements codec.Presenter. With Options.StateAgain it may also be called when Lagging is no longer true.
+// Present implements codec.Presenter. With Options.StateAgain it may also be called when Lagging has just become false, before
+// the next Fill.
 func (r *Reader) Present(b *codec.Batch) error {
 	from := r.own
 	if from == nil {
@@ -126,7 +127,7 @@ func (r *Reader) Present(b *codec.Batch) error {
 	return io.EOF
 }
 
-// fillOwn fills from the file.
+// fillOwn fills a batch from the file.
 func (r *Reader) fillOwn(b *codec.Batch) error {
 	if !r.ready {
 		if err := r.reopen(); err != nil {
@@ -138,12 +139,12 @@ func (r *Reader) fillOwn(b *codec.Batch) error {
 	return err
 }
 
-// follow notes where the own reader is.
+// follow copies the position, tick and sum of the own reader.
 func (r *Reader) follow() {
 	r.position, r.tick, r.sum = r.own.Position(), r.own.Tick(), r.own.Sum()
 }
 
-// reopen brings a reader that was opened by detach to where it starts.
+// reopen moves a reader that detach opened to its start.
 func (r *Reader) reopen() error {
 	if err := r.own.Header(new(replaydv1.Replay)); err != nil {
 		return err
@@ -164,10 +165,10 @@ func (r *Reader) detach() error {
 		return err
 	}
 	r.own, r.ready = own, false
-	return codec.ErrYield // so that the caller learns of it before more comes
+	return codec.ErrYield // so that the caller sees Lagging before more events
 }
 
-// attach goes over to the feed when that has what comes next.
+// attach switches to the feed if the feed has the next event. It reports whether it did.
 func (r *Reader) attach(v *view) bool {
 	at := r.own.Position()
 	if !v.started || v.head.Before(at) {
@@ -178,7 +179,7 @@ func (r *Reader) attach(v *view) bool {
 			return false
 		}
 		if s, i := v.find(at); i > 0 && v.segments[s].marks[i-1].Next != at {
-			return false // not between two events of the feed: some formats skip what a filter does not want
+			return false // not between two events of the feed: some formats skip events that a filter drops
 		}
 	}
 	r.filtered += r.own.Filtered()
@@ -190,13 +191,13 @@ func (r *Reader) attach(v *view) bool {
 	return true
 }
 
-// failed reports that the feed ended, but neither by the replay's own account nor because nothing more will come.
+// failed reports whether the feed ended for a reason other than the end of the replay or errLost.
 func (v *view) failed() bool {
 	return v.ended != nil && !errors.Is(v.ended, errLost) && !errors.Is(v.ended, io.EOF)
 }
 
-// find returns the segment in which the event at or after a place is, and its number there. It may be one behind the
-// segment's last.
+// find returns the index of the segment that contains the event at or after a position, and the event's index in the segment.
+// The latter may be one past the segment's last event.
 func (v *view) find(at decoders.Position) (seg, event int) {
 	seg = sort.Search(len(v.segments), func(i int) bool { return at.Before(v.segments[i].end) })
 	if seg == len(v.segments) {
@@ -206,7 +207,7 @@ func (v *view) find(at decoders.Position) (seg, event int) {
 	return seg, sort.Search(len(marks), func(i int) bool { return at.Before(marks[i].Next) })
 }
 
-// copy fills from the feed.
+// copy fills a batch from the feed.
 func (r *Reader) copy(v *view, b *codec.Batch) error {
 	seg, event := v.find(r.position)
 	for ; seg < len(v.segments); seg, event = seg+1, 0 {
@@ -244,8 +245,8 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 	return decoders.ErrMore
 }
 
-// share fills an empty batch with the rest of the newest segment, without a copy: so it is for whoever follows live and
-// filters nothing out. It does nothing and returns false where there is more to it.
+// share fills an empty batch with the rest of the newest segment, without a copy. It serves subscribers that follow live
+// without a filter. In all other cases it does nothing and returns false.
 func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
 	if r.filter != nil || b.KeepMarks || b.KeepPositions || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
@@ -270,7 +271,7 @@ func (r *Reader) Close() error {
 	return r.feed.torn
 }
 
-// errLeft is what is missing of a replay that a subscriber leaves while it may still grow.
+// errLeft is the error of a replay that a subscriber leaves while it may still grow.
 var errLeft = fmt.Errorf("%w: it has no end yet, and was left for another one", decoders.ErrTruncated)
 
 // Position implements codec.Reader.

@@ -36,8 +36,8 @@ func weather(s *subscriber, random *rand.Rand) {
 	}
 }
 
-// TestWeather: over networks of all sorts, with subscribers that come and go, each gets what was promised, however the game
-// is written and ends. No push finds a network that still has something to write.
+// TestWeather checks the guarantees over various networks, with subscribers that join and leave, for each way in which a game
+// is written and ends. No push happens while a network still has frames to write.
 func TestWeather(t *testing.T) {
 	t.Parallel()
 	for i, end := range []string{"finished", "removed", "shrunk", "drained", "stopped"} {
@@ -50,7 +50,7 @@ func TestWeather(t *testing.T) {
 	}
 }
 
-// round has a game followed until it ends in one of the ways of TestWeather.
+// round runs subscribers of a game until it ends in one of the ways of TestWeather.
 func round(t *testing.T, random *rand.Rand, end string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -87,7 +87,7 @@ func round(t *testing.T, random *rand.Rand, end string) {
 		go weather(s, rand.New(rand.NewPCG(random.Uint64(), 0)))
 	}
 
-	cut := len(data) // where those ends come that do not wait for the game's
+	cut := len(data) // the place of the ends that come before the game's own
 	if end != "finished" && end != "removed" {
 		cut = random.IntN(len(data))
 	}

@@ -1,6 +1,6 @@
-// Package frame makes and sends responses of a stream as ready bytes. The events of a batch are wire bytes already; a
-// Frame puts the envelope before them, and rawcodec hands it to gRPC without marshalling or copying. What goes over the
-// network is ordinary protobuf of the .proto, so that every client just works.
+// Package frame makes the responses of a stream as wire bytes. The events of a batch already are wire bytes. A Frame puts the
+// envelope before them, and rawcodec passes it to gRPC without marshalling or copying. The bytes on the network are ordinary
+// protobuf of the .proto, so that every client can read them.
 package frame
 
 import (
@@ -16,7 +16,8 @@ import (
 // Frame is one response, marshalled. Its owner must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
-	// What stands before the events, and memory for it and for bytes, so that a frame is one allocation.
+	// head is the envelope before the events. room is memory for it, and parts is memory for bytes, so that a frame is one
+	// allocation.
 	head  mem.SliceBuffer
 	room  [maxHead]byte
 	parts [4]mem.Buffer
@@ -25,13 +26,13 @@ type Frame struct {
 // Buffer returns the frame's bytes in one piece. The caller frees it.
 func (f *Frame) Buffer() mem.Buffer { return f.bytes.MaterializeToBuffer(mem.DefaultBufferPool()) }
 
-// WireBytes implements [rawcodec.Marshaled]: sending a frame consumes it.
+// WireBytes implements [rawcodec.Marshaled]. Sending a frame consumes it.
 func (f *Frame) WireBytes() mem.BufferSlice { return f.bytes }
 
-// Len is the number of the frame's bytes.
+// Len returns the number of the frame's bytes.
 func (f *Frame) Len() int { return f.bytes.Len() }
 
-// Free gives the frame's buffers back.
+// Free returns the frame's buffers to their pools.
 func (f *Frame) Free() { f.bytes.Free() }
 
 var _ rawcodec.Marshaled = (*Frame)(nil)
@@ -39,12 +40,12 @@ var _ rawcodec.Marshaled = (*Frame)(nil)
 // Head is the envelope of a batch.
 type Head struct {
 	First, Next uint64           // sequence numbers
-	List        protowire.Number // the field of EventBatch in which the events travel
-	// Positions of the events, when the client asked for them.
+	List        protowire.Number // the field of EventBatch that holds the events
+	// Positions are the positions of the events, if the client requested them.
 	Positions []decoders.Position
 }
 
-// The tags that a batch's envelope is made of. They are of one byte each.
+// The tags in a batch's envelope. Each is one byte.
 const (
 	tagCursor = byte(protoscan.ResponseCursor<<3) | byte(protowire.BytesType)
 	tagState  = byte(protoscan.ResponseState<<3) | byte(protowire.BytesType)
@@ -58,10 +59,10 @@ const (
 	tagComplete = byte(protoscan.StateComplete<<3) | byte(protowire.VarintType)
 )
 
-// maxHead is how long an envelope may be: three tags of one byte, one of five, and four numbers.
+// maxHead is the largest size of an envelope: three tags of one byte, one of five, and four numbers.
 const maxHead = 3 + 5 + 4*10
 
-// append appends the envelope of an event list of n bytes, which more bytes of the batch follow.
+// append appends the envelope of an event list of n bytes. The argument more is the size of the batch's bytes after the list.
 func (h *Head) append(b []byte, n, more int) []byte {
 	inner := more + protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
 	for _, number := range []uint64{h.First, h.Next} {

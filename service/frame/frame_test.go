@@ -15,8 +15,8 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// TestBatch: a frame is, byte for byte, what protobuf marshals of the same response without a cursor, however many parts it
-// is made of, and the cursor after it.
+// TestBatch checks that a frame has the bytes that protobuf marshals for the same response without a cursor, followed by the
+// cursor, for any number of parts.
 func TestBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := frame.Head{
@@ -61,7 +61,7 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// TestCodec: frames and raw messages pass as they are, and ordinary messages as protobuf has them.
+// TestCodec checks that frames and raw messages pass unchanged, and that ordinary messages are marshalled by protobuf.
 func TestCodec(t *testing.T) {
 	c := rawcodec.New()
 	r := &replaydv1.StreamEventsResponse{Cursor: []byte("c"), Response: &replaydv1.StreamEventsResponse_Heartbeat{
@@ -93,7 +93,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestOutbox: frames have left when the last reference to all of their bytes is freed.
+// TestOutbox checks that a frame counts as written when the last reference to all of its bytes is freed.
 func TestOutbox(t *testing.T) {
 	var o frame.Outbox
 	if !o.Empty() {
@@ -121,7 +121,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestPool: buffers come back when the last reference to them is freed, but not those that grew large.
+// TestPool checks that a buffer returns to the pool when its last reference is freed, unless it grew large.
 func TestPool(t *testing.T) {
 	p := frame.NewPool(1000)
 	b := p.Get(0)

@@ -11,18 +11,17 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// Outbox makes the frames of one stream and knows when they have left: the sender frees their bytes when those
-// are written to the network. The zero value is ready for use; it must not be copied. Frames are made by one goroutine at a
-// time.
+// Outbox makes the frames of one stream and counts those not written yet. The sender frees a frame's bytes when they are
+// written to the network. The zero value is ready for use. An Outbox must not be copied. Only one goroutine at a time may make
+// frames.
 type Outbox struct {
 	waiting receipts
 }
 
-// Empty reports that no frame waits to be written. A client to whom nothing waits to be written can be sent the next frame
-// without waiting: it holds nothing back.
+// Empty reports whether no frame waits to be written. If so, the client keeps up, and the next frame can be sent at once.
 func (o *Outbox) Empty() bool { return o.waiting.count.Load() == 0 }
 
-// Of makes the frame of a response that has no events, with a cursor.
+// Of returns the frame of a response without events, with a cursor.
 func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, error) {
 	b, err := pb.MarshalOptions{Deterministic: true}.Marshal(r) // headers have maps
 	if err != nil {
@@ -34,8 +33,8 @@ func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, e
 	return f, nil
 }
 
-// Batch makes the frame of a batch whose event list consists of those parts. The frame takes over the caller's references
-// of the parts.
+// Batch returns the frame of a batch whose event list consists of the parts. The frame takes ownership of the caller's
+// references to the parts.
 func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	n := 0
 	for _, p := range parts {
@@ -52,8 +51,8 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	return f
 }
 
-// State makes the frame of a part of a state, whose event list, in that field of StateBatch, is list; complete says that it
-// is the last part.
+// State returns the frame of a part of a state. list is the event list, and field is its field of StateBatch. complete reports
+// whether this is the last part.
 func (o *Outbox) State(field protowire.Number, list []byte, complete bool, cursor []byte) *Frame {
 	n := 0
 	if len(list) > 0 {
@@ -75,8 +74,8 @@ func (o *Outbox) State(field protowire.Number, list []byte, complete bool, curso
 	return f
 }
 
-// seal adds the cursor as the last part of a frame: when that is freed, all of the frame has left. A response without a
-// cursor is not counted; it is its stream's only one.
+// seal adds the cursor as the last part of a frame. When that part is freed, the whole frame was written. A response without a
+// cursor is not counted, because it is the only one of its stream.
 func (o *Outbox) seal(f *Frame, cursor []byte) {
 	if len(cursor) == 0 {
 		return
@@ -86,20 +85,20 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
 }
 
-// receipts hands out the memory of frames' last parts, and counts those that were not freed yet.
+// receipts provides the memory for the last parts of frames, and counts the parts that were not freed yet.
 type receipts struct {
 	count atomic.Int32
-	// first is for the frame that is made while no other waits: of a client that keeps up, for each.
+	// first is for a frame that is made while no other waits. For a client that keeps up, that is every frame.
 	first []byte
 	room  [receiptBytes]byte
 }
 
 var _ mem.BufferPool = (*receipts)(nil)
 
-// receiptBytes is how much memory a last part has: gRPC counts the references of buffers of more than 1 KiB only.
+// receiptBytes is the size of the memory for a last part. gRPC counts references only for buffers of more than 1 KiB.
 const receiptBytes = 1<<10 + 64
 
-// more is where the memory comes from while other frames wait.
+// more provides the memory while other frames wait.
 var more = NewPool(receiptBytes)
 
 // Get implements mem.BufferPool.

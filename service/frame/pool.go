@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Pool hands out byte slices of one capacity, and reuses those that are returned.
+// Pool is a pool of byte slices of one capacity.
 type Pool struct {
 	size int
 	pool sync.Pool
@@ -21,7 +21,7 @@ func NewPool(size int) *Pool {
 
 var _ mem.BufferPool = (*Pool)(nil)
 
-// Get returns a slice of that length. gRPC's interface asks for it.
+// Get returns a slice of the given length. It implements gRPC's interface.
 func (p *Pool) Get(length int) *[]byte {
 	b := p.pool.Get().(*[]byte)
 	if cap(*b) < length {
@@ -31,8 +31,8 @@ func (p *Pool) Get(length int) *[]byte {
 	return b
 }
 
-// Put takes a slice back. Slices that grew far beyond the pool's capacity are left to the garbage collector, so that one
-// large event does not cost its memory for ever.
+// Put returns a slice to the pool. It leaves slices that grew far beyond the pool's capacity to the garbage collector, so that
+// the memory of one large event is freed.
 func (p *Pool) Put(b *[]byte) {
 	if cap(*b) > 4*p.size {
 		return
@@ -40,5 +40,5 @@ func (p *Pool) Put(b *[]byte) {
 	p.pool.Put(b)
 }
 
-// Buffer makes a reference-counted buffer of b, which goes back to the pool when the last reference is freed.
+// Buffer returns a reference-counted buffer of b. The slice returns to the pool when the last reference is freed.
 func (p *Pool) Buffer(b *[]byte) mem.Buffer { return mem.NewBuffer(b, p) }

@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// BenchmarkSearch searches 5,000 known games. docs/performance.md has figures of 100,000.
+// BenchmarkSearch searches 5,000 known games. docs/performance.md has figures for 100,000.
 func BenchmarkSearch(b *testing.B) {
 	const files = 5000
 	tr := tree{b, b.TempDir()}

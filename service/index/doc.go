@@ -1,29 +1,29 @@
-// Package index holds what is known of all files below the roots, so that requests need not read the disk: names, sizes and
-// times; of each replay what its header says; and, where the header does not say it, who played, how long, and whether it
-// has its end.
+// Package index keeps an entry for each file below the roots, so that requests need not read the disk. An entry has the
+// file's name, size and times, and the facts in the replay's header. It also has the players, the length, and whether the
+// replay has its end, where decoding had to find these.
 //
-//	index.go     the index, its directories, and what it asks of the catalogue
-//	entry.go     what is known of a file
-//	scan.go      directories are read when the watcher says that they changed, or on request
-//	grow.go      files that may grow are looked at, the more often the more recently they did
-//	identify.go  headers are read, in the background and on request
-//	survey.go    replays are decoded in the background, within a budget
-//	query.go     lists and searches; games by cursor, and by the game before
-//	changes.go   what became of files, for any number of watchers
+//	index.go     the index, its directories, and the methods of the catalogue that it uses
+//	entry.go     the entry of a file
+//	scan.go      reads directories when the watcher reports a change, and on request
+//	grow.go      checks files that may grow, more often the more recently they grew
+//	identify.go  reads headers, in the background and on request
+//	survey.go    decodes replays in the background, within a budget
+//	query.go     lists and searches; finds games by cursor, and by the game before
+//	changes.go   changes of files, for any number of watchers
 //	store.go     the index on disk
 //
-// # What holds
+// # Guarantees
 //
-// What is known of a file is known of its contents: it is used for as long as device, inode, size and time are the same,
-// also under another name. Of a file that only grew, what its beginning says still holds.
+// An entry describes a file's contents. It is used as long as device, inode, size and time are the same, also under another
+// name. If a file only grew, the facts from its beginning still hold.
 //
-// A root, its files and its directories are looked at one at a time, so that an older result never replaces a newer one: a
-// file that is gone does not come back, and one that grows is added once.
+// A root, its files and its directories are checked one at a time, so that an older result never replaces a newer one. A
+// removed file does not reappear, and a growing file is added once.
 //
 // A query first checks whether its directory has changed since it was read, so that it finds a file that was just made.
-// What is known of a file that grows may be a second old.
+// The entry of a growing file may be a second old.
 //
-// Each query names the roots that it may see: a caller may not be allowed all of them.
+// Each query names the roots that it may see, because a caller may not be allowed all of them.
 //
-// An [Index] may be used by several goroutines at once. Entries never change once they are handed out.
+// An [Index] is safe for concurrent use. Entries never change once they are returned.
 package index

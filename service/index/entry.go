@@ -9,54 +9,55 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Entry is what is known of a file. It must not be modified.
+// Entry describes a file of the index. It must not be modified.
 type Entry struct {
-	// Info is what the file system says, and, once Identified, what the first bytes say.
+	// Info comes from the file system. Once Identified is set, it also has the format and the compression.
 	source.Info
-	// Identified: the beginning was read. A file of no known format is, too.
+	// Identified reports whether the beginning was read. It is also set for a file of no known format.
 	Identified bool
-	// tried: the beginning was read, and is too short to recognize the format.
+	// tried reports whether the beginning was read but has to be read again: see unsettled.
 	tried bool
-	// Facts are what the header says; empty where it could not be read.
+	// Facts come from the header. They are empty if it could not be read.
 	Facts
-	// Survey is what decoding it found; nil when that was not done, or there is nothing to find.
+	// Survey is the result of decoding the file. It is nil if the file was not decoded or its format needs no survey.
 	Survey *codec.Survey
 }
 
-// newEntry is what is known of a file that was only looked at.
+// newEntry returns the entry of a file that was not read yet.
 func newEntry(f *catalog.File) *Entry {
 	return &Entry{Info: source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified}, Facts: Facts{LastTick: -1}}
 }
 
-// Facts are what a header says.
+// Facts are the facts in a replay's header.
 type Facts struct {
-	// Identity is the replay's. It is empty when the header could not be read, or not yet.
+	// Identity is the replay's identity. It is empty when the header could not be read, or not yet.
 	Identity string
-	// Lineage is its place among the replays of its server.
+	// Lineage is the replay's place among the replays of its server.
 	codec.Lineage
 
 	MapName        string
 	Started        time.Time
 	TicksPerSecond float64
-	LastTick       int32 // -1 when the header does not say
+	LastTick       int32 // -1 if the header does not have it
 	Length         time.Duration
-	Players        []string // as far as the header says
+	Players        []string // the names that the header has
 }
 
-// State says whether a replay may still grow. The API's ReplayState has the same names.
+// State is the state of a replay: whether it may still grow. The API's ReplayState has the same names.
 type State uint8
 
 // The states.
 const (
-	// Unknown: it was not decoded yet, so that it is not known whether its end is there.
+	// Unknown means that the replay was not decoded yet, so that its end may or may not be present.
 	Unknown State = iota
-	// Growing: it was written to in the last minute, and has no end.
+	// Growing means that the replay was written to in the last minute and has no end.
 	Growing
-	// Silent: nothing was written to it for a minute, but it has no end, and nothing comes after it.
+	// Silent means that nothing was written to the replay for a minute, but it has no end and no successor.
 	Silent
-	// Finished: it has the end that its format asks for, or is of a format that is written as a whole.
+	// Finished means that the replay has the end that its format requires, or that its format is written as a whole.
 	Finished
-	// Abandoned: it stops without an end, and will not go on: it is compressed, or damaged, or the server process that wrote it has begun another.
+	// Abandoned means that the replay stops without an end and will not continue. It is compressed or damaged, or the server
+	// process that wrote it has begun another.
 	Abandoned
 )
 
@@ -70,10 +71,11 @@ func States() []State { return []State{Unknown, Growing, Silent, Finished, Aband
 // String returns the state's name in the API, such as "growing".
 func (s State) String() string { return stateNames[s] }
 
-// quiet is how long after the last byte a file that has no end counts as Growing.
+// quiet is how long after the last write a file without an end counts as Growing.
 const quiet = time.Minute
 
-// state is an entry's state. succeeded says that another replay names it as the one before; c is its format's.
+// state returns the state of the entry's replay. succeeded reports whether another replay names it as the one before; c is the
+// codec of its format.
 func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 	recent := now.Sub(e.Modified) < quiet
 	switch {
@@ -95,7 +97,7 @@ func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 	return Silent
 }
 
-// mayGrow reports whether a file may still grow, as far as is known.
+// mayGrow reports whether a file may still grow, according to its entry.
 func (x *Index) mayGrow(e *Entry) bool {
 	c := x.Codec(e.Format)
 	switch {
@@ -107,13 +109,13 @@ func (x *Index) mayGrow(e *Entry) bool {
 	return e.Survey == nil || e.Survey.State != nil
 }
 
-// root is the alias of the root that a name is below.
+// root returns the alias of the root that a name is below.
 func root(name string) string {
 	alias, _, _ := strings.Cut(name, "/")
 	return alias
 }
 
-// Scope is which roots may be seen. Nil is all.
+// Scope is the set of roots, by alias, that a caller may see. Nil means all.
 type Scope map[string]bool
 
 func (s Scope) has(name string) bool { return s == nil || s[root(name)] }

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// lookEvery is how often a file is looked at that was written to in the last minute.
+	// lookEvery is the interval at which a file is checked that was written to in the last minute.
 	lookEvery = time.Second
-	// lookSeldom is how often, at least, a file is looked at that may still grow. In between it is the more seldom the longer
-	// ago it was written to.
+	// lookSeldom is the longest interval at which a file is checked that may still grow. The interval rises from lookEvery
+	// to lookSeldom with the time since the last write.
 	lookSeldom = time.Minute
-	// lookLeast is how often a file is looked at that is not expected to change.
+	// lookLeast is the interval at which a file is checked that is not expected to change.
 	lookLeast = 10 * time.Minute
 )
 
-// grow looks at those files of a directory whose turn it is, and returns in how long to do so again. Those of which nobody
-// knows yet what they are have their turn also when the directory fired.
+// grow checks the files of a directory that are due, and returns the delay until the next check. Files that are not identified
+// yet are also due when the directory fired.
 func (x *Index) grow(ctx context.Context, dir string, looked map[string]time.Time, fired bool) time.Duration {
 	now := time.Now()
 	due, next := x.due(dir, looked, fired, now)
@@ -39,7 +39,7 @@ func (x *Index) grow(ctx context.Context, dir string, looked map[string]time.Tim
 	return next
 }
 
-// due returns the files of a directory whose turn it is, and in how long another's is.
+// due returns the files of a directory that are due, and the delay until the next file may be.
 func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now time.Time) (due []*Entry, next time.Duration) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -55,7 +55,7 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 	}
 	for _, e := range d.files {
 		if !e.Identified && !e.tried {
-			continue // it is about to be read
+			continue // its beginning is about to be read
 		}
 		every := min(max(now.Sub(e.Modified)/60, lookEvery), lookSeldom)
 		if !x.mayGrow(e) {
@@ -74,14 +74,14 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 	return due, next
 }
 
-// look looks at one file, and notes what is found where its directory is known.
+// look checks one file, and updates its entry if its directory is known.
 func (x *Index) look(name string) (f catalog.File, dir bool, err error) {
 	if state := x.roots[root(name)]; state != nil {
 		state.reading.Lock()
 		defer state.reading.Unlock()
 	}
 	f, dir, err = x.Files.Look(name)
-	if err == nil && !dir { // its directory changes when it is gone
+	if err == nil && !dir { // a removed file is noticed by the change of its directory
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.note(&f)

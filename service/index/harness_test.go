@@ -20,7 +20,7 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// patience bounds what a test waits for that happens in the background; on a machine that is not loaded it takes milliseconds.
+// patience limits how long a test waits for background work. On an idle machine the work takes milliseconds.
 const patience = time.Minute
 
 var sample = sync.OnceValue(func() []byte {
@@ -31,13 +31,13 @@ var sample = sync.OnceValue(func() []byte {
 	return data
 })
 
-// identity is a game's.
+// identity returns the identity of a game.
 func identity(number int) string { return "teehistorian:" + uuid(number) }
 
 func uuid(number int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", number) }
 
-// game is a game of a server: the sample's records behind another header. It changes what else the header says by pairs of keys
-// and values.
+// game returns a game of a server: the sample's records after another header. Pairs of keys and values change other fields of
+// the header.
 func game(number int, header ...string) []byte {
 	end := bytes.IndexByte(sample()[16:], 0) + 16
 	fields := map[string]any{}
@@ -55,7 +55,7 @@ func game(number int, header ...string) []byte {
 	return slices.Concat(sample()[:16], text, sample()[end:])
 }
 
-// tree is directories that a test changes.
+// tree is a tree of directories that a test changes.
 type tree struct {
 	testing.TB
 	dir string
@@ -84,7 +84,7 @@ func (t tree) append(name string, data []byte) {
 	t.must(errors.Join(err, f.Close()))
 }
 
-// rename makes the directory that it moves into.
+// rename creates the destination directory.
 func (t tree) rename(from, to string) {
 	t.Helper()
 	t.must(os.MkdirAll(filepath.Dir(t.path(to)), 0o700))
@@ -104,7 +104,7 @@ func codecOf(f decoders.Format) *codec.Codec {
 	return nil
 }
 
-// catalogOf is a catalogue of directories by alias.
+// catalogOf returns a catalogue of directories by alias.
 func catalogOf(tb testing.TB, roots map[string]string) *catalog.Catalog {
 	tb.Helper()
 	var list []catalog.Root
@@ -118,7 +118,7 @@ func catalogOf(tb testing.TB, roots map[string]string) *catalog.Catalog {
 	return c
 }
 
-// open opens an index of directories. Without a watcher it knows of changes only what it is asked for.
+// open opens an index of directories. Without a watcher it finds changes only on request.
 func open(tb testing.TB, roots map[string]string, change ...func(*index.Config)) *index.Index {
 	tb.Helper()
 	x, err := tryOpen(tb, roots, change...)
@@ -156,7 +156,7 @@ func one(tb testing.TB, change ...func(*index.Config)) (tree, *index.Index) {
 	return t, open(tb, map[string]string{"r": t.dir}, change...)
 }
 
-// list is the names that a query finds, in pages of a size.
+// list returns the names that a query finds, in pages of a given size.
 func list(tb testing.TB, x *index.Index, q index.Query, size int) (names []string) {
 	tb.Helper()
 	for token := ""; ; {
@@ -183,7 +183,7 @@ func wantNames(tb testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-// changes are those since a number, as text, without those of files of which nothing was known yet.
+// changes returns the changes since a number, as text, without those of files that were not identified yet.
 func changes(tb testing.TB, x *index.Index, from uint64) (list []string) {
 	tb.Helper()
 	all, _, _, err := x.Since(from, 1<<20)
@@ -198,7 +198,7 @@ func changes(tb testing.TB, x *index.Index, from uint64) (list []string) {
 	return list
 }
 
-// await waits until something holds that comes about in the background.
+// await waits until background work makes a condition true.
 func await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {

@@ -11,12 +11,12 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// maxUnpacked is up to which size, in bytes on disk, a compressed file is unpacked to read its header when its format has
-// that anywhere.
+// maxUnpacked is the largest size on disk, in bytes, of a compressed file that is unpacked to read its header when the format
+// needs random access.
 const maxUnpacked = 64 << 20
 
-// identify reads the beginning of a file, unless that was done, and returns what is known then. It returns nil for one that
-// is gone, or changes just now.
+// identify reads the beginning of a file, unless that was done before, and returns the new entry. It returns nil for a file
+// that is gone or is changing.
 func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	if e.Identified {
 		return e
@@ -32,7 +32,7 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	x.intern(&known)
 	if !x.put(e, &known) {
 		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
-			return now // another goroutine did
+			return now // another goroutine identified it
 		}
 		return nil
 	}
@@ -42,15 +42,15 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	return &known
 }
 
-// unsettled reports whether a file is to be looked at again: its header may come late, on a file system that shows writes
-// late, or when its writer was stopped.
+// unsettled reports whether a file's beginning has to be read again. The header may arrive late, on a file system that shows
+// writes late, or when the writing process was stopped.
 func (x *Index) unsettled(e *Entry) bool {
 	young := time.Since(e.Modified) < quiet*10
 	tooShort := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
 	return young && (tooShort || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
 }
 
-// describe adds what the beginning of a file says. A header that cannot be read is no error.
+// describe adds the facts from the beginning of a file. A header that cannot be read is no error.
 func (x *Index) describe(ctx context.Context, e *Entry) error {
 	file, err := x.Files.Open(e.Name)
 	if _, broken := errors.AsType[*decoders.Error](err); broken {
@@ -99,7 +99,8 @@ func factsOf(r *replaydv1.Replay) Facts {
 	return f
 }
 
-// intern keeps texts that repeat once, in an entry that no other goroutine has yet. The index must be locked.
+// intern replaces the texts of an entry by shared copies, because they repeat. The index must be locked, and no other
+// goroutine may have the entry yet.
 func (x *Index) intern(e *Entry) {
 	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
 	for i := range e.Players {
@@ -120,7 +121,8 @@ func (x *Index) once(text string) string {
 	return text
 }
 
-// queue is what is to be done in the background, the last that came first: it is what matters most to those who follow.
+// queue holds the names of files to process in the background. The last added comes first, because it matters most to clients
+// that follow live games.
 type queue struct {
 	mu    sync.Mutex
 	names []string

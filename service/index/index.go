@@ -19,7 +19,7 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// Files is what an index asks of what lies below: directories of the file system, or what can be read like them.
+// Files is the catalogue that an index reads: directories of the file system, or anything that can be read like them.
 // catalog.Catalog documents the methods.
 type Files interface {
 	Roots() []catalog.Root
@@ -29,30 +29,30 @@ type Files interface {
 	Locate(name string) (string, error)
 }
 
-// Config is what an Index knows and how.
+// Config holds an Index's settings.
 type Config struct {
-	// Files is what lies below. Required.
+	// Files is the catalogue to index. Required.
 	Files Files
-	// Watcher reports changes of directories. Without one they are looked at only on request.
+	// Watcher reports changes of directories. Without one directories are checked only on request.
 	Watcher *watch.Watcher
-	// Log gets what goes wrong. Required.
+	// Log receives warnings. Required.
 	Log *slog.Logger
-	// Codec returns a format's codec, nil where there is none. Required.
+	// Codec returns a format's codec, or nil if there is none. Required.
 	Codec func(decoders.Format) *codec.Codec
 	// Describe reads the header of an open file. Required.
 	Describe func(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
-	// Path is the file in which what is known outlives the process; empty keeps it in memory alone.
+	// Path is the file in which the index outlives the process. If it is empty, the index is kept in memory only.
 	Path string
-	// Depth is how many directories deep roots are read; 0 means 32.
+	// Depth is how many levels of directories are read below a root; 0 means 32.
 	Depth int
-	// Budget is which share of one processor decoding in the background may take, 0 to 1. With 0 nothing is decoded.
+	// Budget is the share of one processor that decoding in the background may take, 0 to 1. With 0 nothing is decoded.
 	Budget float64
 }
 
-// Index knows what lies below the roots.
+// Index holds an entry for each file below the roots.
 type Index struct {
 	Config
-	ctx  context.Context //nolint:containedctx // what runs in the background lives as long as the index
+	ctx  context.Context //nolint:containedctx // background goroutines run as long as the index is open
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -64,37 +64,37 @@ type Index struct {
 	byID       map[source.ID]*Entry
 	byReplay   map[string][]string // names by identity
 	bySucceeds map[string][]string // names by the identity of the replay before
-	names      map[string]string   // texts that repeat, each kept once
-	waiting    queue               // what is to be identified, and then surveyed
+	names      map[string]string   // repeated texts, each kept once
+	waiting    queue               // files to identify, and then to survey
 	changes    changes
 	interests  map[string]map[*Interest]struct{}
 
 	stored *bbolt.DB // nil without Path
 	dirty  map[string]bool
-	facts  map[string]*Entry // what was stored, of files that were not seen yet
+	facts  map[string]*Entry // the stored entries of files that were not seen yet
 }
 
-// rootState is how far a root is known. A root that does not answer delays no other.
+// rootState is the state of reading a root. Each root has its own, so that one that does not answer delays no other.
 type rootState struct {
-	reading sync.Mutex    // one look at it, or at one of its directories, is made and noted at a time: a later one is newer
+	reading sync.Mutex    // held during each check in the root and until its result is recorded, so that results stay in order
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
-	settled chan struct{} // closed when all of it was read once
+	settled chan struct{} // closed when the whole root was read once
 }
 
-// directory is one that is known.
+// directory is a known directory.
 type directory struct {
 	name     string
-	id       source.ID // as of when it was read
-	modified time.Time // likewise
+	id       source.ID // when it was read
+	modified time.Time // when it was read
 	read     time.Time
 	files    map[string]*Entry
 	dirs     map[string]bool
-	ctx      context.Context //nolint:containedctx // what watches it lives as long as it
+	ctx      context.Context //nolint:containedctx // its watching goroutine runs as long as the directory is known
 	stop     context.CancelFunc
 }
 
-// Open starts an index. It returns the error of a stored index that another process has open, or that is damaged; Close
-// ends it.
+// Open starts an index. It returns an error if the stored index is damaged or another process has it open. Call Close to end
+// the index.
 func Open(c Config) (*Index, error) {
 	x := &Index{
 		Config: c, dirs: map[string]*directory{}, byID: map[source.ID]*Entry{}, byReplay: map[string][]string{},
@@ -130,7 +130,8 @@ func Open(c Config) (*Index, error) {
 	return x, nil
 }
 
-// settle forgets what was stored of files that are gone, once everything was read. A root that is not there may come back.
+// settle removes the stored entries of files that are gone, once all roots were read. It keeps the entries below a missing
+// root, which may come back.
 func (x *Index) settle() {
 	if x.Ready(x.ctx) != nil {
 		return
@@ -146,7 +147,7 @@ func (x *Index) settle() {
 	x.facts = map[string]*Entry{}
 }
 
-// Close ends the index, and writes what is not stored yet.
+// Close ends the index, and stores the entries that are not stored yet.
 func (x *Index) Close() error {
 	x.mu.Lock() // nothing begins after this
 	x.stop()
@@ -155,7 +156,7 @@ func (x *Index) Close() error {
 	return x.close()
 }
 
-// ready waits until the root of a name, or with an empty one every root that may be seen, was read once.
+// ready waits until the root of a name was read once. With an empty name it waits for every root in the scope.
 func (x *Index) ready(ctx context.Context, name string, scope Scope) error {
 	for alias, state := range x.roots {
 		if name != "" && alias != root(name) || !scope.has(alias) {
@@ -172,10 +173,10 @@ func (x *Index) ready(ctx context.Context, name string, scope Scope) error {
 	return nil
 }
 
-// Ready waits until everything was read once.
+// Ready waits until all roots were read once.
 func (x *Index) Ready(ctx context.Context) error { return x.ready(ctx, "", nil) }
 
-// get returns what is known of a name, or nil.
+// get returns the entry of a name, or nil.
 func (x *Index) get(name string) *Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -183,7 +184,7 @@ func (x *Index) get(name string) *Entry {
 	return e
 }
 
-// put replaces what is known of a file, unless that has changed since old was read. The index must be locked.
+// put replaces a file's entry, unless the entry has changed since old was read. The index must be locked.
 func (x *Index) put(old, e *Entry) bool {
 	if now, _ := x.files.Get(e.Name); now != old {
 		return false
@@ -193,7 +194,7 @@ func (x *Index) put(old, e *Entry) bool {
 	return true
 }
 
-// relate keeps the other ways to find an entry. Either may be nil.
+// relate updates the other maps by which an entry is found. Either argument may be nil, but not both.
 func (x *Index) relate(old, e *Entry) {
 	if old == nil || e == nil || old.Identity != e.Identity || old.Identified != e.Identified || old.ID != e.ID || (old.Survey == nil) != (e.Survey == nil) {
 		x.notify(old)
@@ -216,7 +217,7 @@ func (x *Index) relate(old, e *Entry) {
 		return
 	}
 	x.changed(old.Name)
-	if len(x.byID) > 2*x.files.Len()+10_000 { // those that are gone are known for a while, for they may have moved
+	if len(x.byID) > 2*x.files.Len()+10_000 { // removed files are kept for a while, because they may have moved
 		x.byID = make(map[source.ID]*Entry, x.files.Len())
 		x.files.Scan(func(_ string, e *Entry) bool {
 			x.byID[e.ID] = e
@@ -225,7 +226,7 @@ func (x *Index) relate(old, e *Entry) {
 	}
 }
 
-// changed notes that a file is to be stored anew. The index must be locked.
+// changed notes that a file's entry has to be stored again. The index must be locked.
 func (x *Index) changed(name string) {
 	if x.stored != nil {
 		x.dirty[name] = true
@@ -247,14 +248,14 @@ func drop(m map[string][]string, key, name string) {
 	m[key] = names
 }
 
-// Figures are an index' sizes.
+// Figures are the sizes of an index.
 type Figures struct {
-	Files      int // all that are known
-	Identified int // of them
-	Surveyed   int // of them
+	Files      int // all known files
+	Identified int // the files whose beginning was read
+	Surveyed   int // the files that were decoded
 }
 
-// Figures returns the present ones.
+// Figures returns the present sizes.
 func (x *Index) Figures() Figures {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -21,13 +21,13 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// TestMoves moves a file that is known in every way, and asks for it in every way.
+// TestMoves moves a known file in every way, and looks it up in every way.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	data := game(1)
 	half := len(data) / 2
 	for what, test := range map[string]struct {
-		change func(t tree, asked func()) // asked has the index see what is there
+		change func(t tree, asked func()) // asked makes the index read the present files
 		now    []string                   // the names of the file
 	}{
 		"renamed":                   {func(t tree, _ func()) { t.rename("a", "b") }, []string{"r/b"}},
@@ -70,7 +70,7 @@ func TestMoves(t *testing.T) {
 		"removed":         {func(t tree, _ func()) { t.remove("a") }, nil},
 		"replaced":        {func(t tree, _ func()) { t.write("b", game(2)); t.rename("b", "a") }, nil},
 	} {
-		// Whoever asks first must find it: there are many ways to ask.
+		// Each way of looking it up must find it when it comes first.
 		for how, ask := range map[string]func(t tree, x *index.Index, was *index.Entry){
 			"list": func(t tree, x *index.Index, _ *index.Entry) {
 				found := slices.DeleteFunc(list(t, x, index.Query{}, 10), func(name string) bool {
@@ -127,7 +127,7 @@ func TestMoves(t *testing.T) {
 						t.Errorf("%s has %d bytes, not %d", name, stat.Size(), e.Size)
 					}
 				}
-				list(t, x, index.Query{}, 10) // copies and the like speak of what was seen
+				list(t, x, index.Query{}, 10) // Copies and others return only files that were seen
 				var copies []string
 				for _, e := range x.Copies(identity(1), nil) {
 					copies = append(copies, e.Name)
@@ -138,8 +138,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestOfFile asks where a file lies that is renamed all the time, between directories that come and go. It lies in the root
-// always, so that it must be found always.
+// TestOfFile looks up a file that is renamed all the time, between directories that are created and removed. It is always in
+// the root, so it must always be found.
 func TestOfFile(t *testing.T) {
 	t.Parallel()
 	for _, watched := range []bool{false, true} {
@@ -210,15 +210,15 @@ func watcher(tb testing.TB) *watch.Watcher {
 	return w
 }
 
-// slow is a file system of which Stat of one name can be held up: what it returns then is old.
+// slow is a file system in which Stat of one name can be delayed, so that it returns an old result.
 type slow struct {
 	index.Files
 	name string
 
 	mu      sync.Mutex
 	armed   bool
-	looked  chan struct{} // a look was made
-	release chan struct{} // and may be returned
+	looked  chan struct{} // Stat was called
+	release chan struct{} // Stat may return
 }
 
 func (s *slow) Look(name string) (catalog.File, bool, error) {
@@ -236,13 +236,13 @@ func (s *slow) Look(name string) (catalog.File, bool, error) {
 	return f, dir, err
 }
 
-// TestOldLooks: a Stat that began before a later one and ends after it changes nothing.
+// TestOldLooks checks that a Stat that began before another one and ended after it has no effect.
 func TestOldLooks(t *testing.T) {
 	t.Parallel()
 	data := game(1)
 	for what, test := range map[string]struct {
 		change func(t tree)
-		after  []string // what becomes of it
+		after  []string // the expected changes
 		now    []string
 		size   int
 	}{
@@ -260,7 +260,7 @@ func TestOldLooks(t *testing.T) {
 				c.Files = s
 			})
 			tr.write("a", data[:3000])
-			old := time.Now().Add(-time.Hour) // so that lists need not look at it themselves
+			old := time.Now().Add(-time.Hour) // so that lists need not check it themselves
 			tr.must(os.Chtimes(tr.path("a"), old, old))
 			wantNames(t, "before", list(t, x, index.Query{}, 10), "r/a")
 			from := x.Now()
@@ -281,11 +281,11 @@ func TestOldLooks(t *testing.T) {
 			}()
 			select {
 			case <-meanwhile:
-			case <-time.After(200 * time.Millisecond): // it may have to wait for the look
+			case <-time.After(200 * time.Millisecond): // it may have to wait for the Stat
 			}
 			close(s.release)
 			<-meanwhile
-			<-got // it was there when it was asked for, or is not any more
+			<-got // it existed at the time of the request, or is gone now
 			// The order of adding and removing is that of directories.
 			after := changes(t, x, from)
 			for range 3 {
@@ -309,7 +309,7 @@ func TestOldLooks(t *testing.T) {
 	}
 }
 
-// TestGrowing: a file that grows is added once, and reported to have grown, whoever asks meanwhile.
+// TestGrowing checks that a growing file is added once and then reported as grown, despite requests meanwhile.
 func TestGrowing(t *testing.T) {
 	t.Parallel()
 	data := game(1)
@@ -368,7 +368,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// TestWatched: with a watcher changes are reported without a request.
+// TestWatched checks that changes are reported without a request if there is a watcher.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	tr := tree{t, t.TempDir()}
@@ -398,7 +398,7 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// TestLinkedDirectory: what lies behind a link to a directory is in no list, but can be asked for by name.
+// TestLinkedDirectory checks that files below a link to a directory are in no list, but can be requested by name.
 func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
 	tr, x := one(t)
@@ -412,7 +412,7 @@ func TestLinkedDirectory(t *testing.T) {
 	notFound(t, x, "r/link/b", nil)
 }
 
-// TestBehind: a reader that is so late that changes are no longer kept gets an error.
+// TestBehind checks that a reader receives an error when the changes it needs are no longer kept.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	var g *growing
@@ -472,7 +472,7 @@ func (g *growing) Look(name string) (catalog.File, bool, error) {
 	return f, dir, err
 }
 
-// describing counts how many headers are read.
+// describing counts the headers that are read.
 func describing(n *atomic.Int64) func(*index.Config) {
 	return func(c *index.Config) {
 		c.Describe = func(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {

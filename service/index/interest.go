@@ -1,9 +1,9 @@
 package index
 
-// Interest is a subscription to files of some kind that come, go or become known. It gets none
-// that only grew.
+// Interest is a subscription to some of the files. It fires when a file is added, replaced or removed, and when it is
+// identified or surveyed for the first time. It does not fire when a file only grew.
 type Interest struct {
-	// C receives when something may have changed. It holds one value from the start, and never more than one.
+	// C receives when a file may have changed. It holds one value from the start, and never more than one.
 	C <-chan struct{}
 
 	c     chan struct{}
@@ -12,8 +12,8 @@ type Interest struct {
 	scope Scope
 }
 
-// Interest subscribes to what lies in a directory, and, when identity is not empty, of the replays that name that one
-// as the one before, wherever they lie: in the roots that may be seen.
+// Interest subscribes to the files in a directory. If identity is not empty, it also subscribes to the replays that name
+// that replay as the one before, in any directory. Only files in the scope count.
 func (x *Index) Interest(dir, identity string, scope Scope) *Interest {
 	c := make(chan struct{}, 1)
 	i := &Interest{C: c, c: c, x: x, keys: []string{"in " + dir}, scope: scope}
@@ -51,7 +51,7 @@ func (i *Interest) fire() {
 	}
 }
 
-// notify notifies those who are interested in a file. The index must be locked.
+// notify fires the interests that cover a file. The index must be locked.
 func (x *Index) notify(e *Entry) {
 	if e == nil || len(x.interests) == 0 {
 		return

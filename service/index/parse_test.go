@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// FuzzParse parses what was stored: anything may stand there, and what is accepted is what is stored again.
+// FuzzParse parses arbitrary stored bytes. An entry that is accepted must be encoded to the same entry again.
 func FuzzParse(f *testing.F) {
 	e := &Entry{Identified: true}
 	e.Info = source.Info{Name: "r/a", Format: decoders.Teehistorian, ID: source.ID{Device: 1, Inode: 1 << 60}, Size: 1 << 40, Modified: time.Unix(0, 1)}

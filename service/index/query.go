@@ -16,45 +16,45 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Query asks for replays.
+// Query describes the replays to find.
 type Query struct {
-	// Scope is the roots that may be seen.
+	// Scope holds the roots that the caller may see.
 	Scope Scope
-	// Dir is the directory to look below; empty means all roots.
+	// Dir is the directory to search, with all directories below it. Empty means all roots.
 	Dir string
-	// Formats are those wanted; none means all.
+	// Formats are the formats to find; none means all.
 	Formats []decoders.Format
-	// Filter is what must hold.
+	// Filter holds further conditions.
 	Filter Filter
 }
 
-// Filter is what must hold of a replay. What is zero always does. Texts are patterns in which * stands for any characters
-// and ? for one; capitals do not matter.
+// Filter holds the conditions that a replay must meet. A zero field is no condition. Texts are patterns, in which * stands for
+// any characters and ? for one. Case does not matter.
 type Filter struct {
 	Map, Server, Player string
-	// From and Until are when the recording started, both included.
+	// From and Until bound the start time of the recording, both included.
 	From, Until time.Time
-	// States are those wanted; none means all.
+	// States are the states to find; none means all.
 	States []State
 }
 
-// facts reports whether the answer takes the header.
+// facts reports whether the filter needs facts of the header.
 func (f *Filter) facts() bool {
 	return f.Map != "" || f.Server != "" || f.Player != "" || !f.From.IsZero() || !f.Until.IsZero()
 }
 
-// Page is a part of what was asked for.
+// Page is a part of a query's result.
 type Page struct {
 	Replays []*Entry // ordered by name
 	Next    string   // the token of the next page, empty on the last
-	// Total is how many files there are to look for it in, and Searched how many of them are known well enough to decide.
+	// Total is the number of files to search. Searched is the number of those known well enough to decide.
 	Total, Searched int
 }
 
-// ErrToken says that a page token is none, or of another query.
+// ErrToken means that a page token is invalid, or belongs to another query.
 var ErrToken = catalog.ErrToken
 
-// List returns up to size replays, ordered by name. A token is the Next of the page before, or empty.
+// List returns up to size replays, ordered by name. The token is the Next of the page before, or empty for the first page.
 func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page, error) {
 	after, err := parseToken(token, &q)
 	if err != nil {
@@ -72,7 +72,7 @@ func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page
 		return Page{}, err
 	}
 	for i, e := range page.Replays {
-		if x.mayGrow(e) && now.Sub(e.Modified) < quiet { // as it is now, not a second ago
+		if x.mayGrow(e) && now.Sub(e.Modified) < quiet { // its entry may be a second old
 			if _, _, err := x.look(e.Name); err == nil && x.get(e.Name) != nil {
 				page.Replays[i] = x.get(e.Name)
 			}
@@ -115,10 +115,10 @@ func (x *Index) page(ctx context.Context, q *Query, after string, size int, now 
 	}
 }
 
-// chunk is how many entries are looked at between two locks.
+// chunk is the number of entries collected while the index is locked once.
 const chunk = 256
 
-// directory returns why a directory cannot be listed.
+// directory returns an error if a directory cannot be listed.
 func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
 	if name == "" {
 		return nil
@@ -132,7 +132,7 @@ func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
 	_, dir, err := x.Files.Look(name)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound) && !strings.Contains(name, "/") && x.isRoot(name):
-		return nil // it is waited for
+		return nil // a root may be missing for a while
 	case err != nil:
 		return err
 	case !dir:
@@ -147,7 +147,7 @@ func (x *Index) isRoot(name string) bool {
 	return slices.ContainsFunc(x.Files.Roots(), func(r catalog.Root) bool { return r.Alias == name })
 }
 
-// next returns the first files below a directory whose names are behind another, at most so many.
+// next returns the first files below a directory whose names sort after another name. The argument most is the largest number.
 func (x *Index) next(after, dir string, most int) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -168,7 +168,7 @@ func (x *Index) next(after, dir string, most int) []*Entry {
 	return found
 }
 
-// matches reports whether a file is a replay that was asked for.
+// matches reports whether a file is a replay that the query asks for.
 func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool {
 	f := &q.Filter
 	switch {
@@ -186,7 +186,7 @@ func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool
 	return slices.ContainsFunc(e.Players, player.match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, player.match)
 }
 
-// coverage is how much of what was to be searched is known.
+// coverage returns the number of files to search, and the number of those known well enough to decide.
 func (x *Index) coverage(q *Query) (total, searched int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -206,7 +206,7 @@ func (x *Index) coverage(q *Query) (total, searched int) {
 	return total, searched
 }
 
-// StateOf is the state of a replay.
+// StateOf returns the state of a replay.
 func (x *Index) StateOf(e *Entry, now time.Time) State {
 	x.mu.RLock()
 	succeeded := e.Identity != "" && len(x.bySucceeds[e.Identity]) > 0
@@ -214,12 +214,12 @@ func (x *Index) StateOf(e *Entry, now time.Time) State {
 	return e.state(x.Codec(e.Format), succeeded, now)
 }
 
-// Get returns what is known of a name now. It returns the errors of the catalogue for what is no file, or may not be seen.
+// Get returns the present entry of a name. It returns the catalogue's errors if the name is not a file or is out of scope.
 func (x *Index) Get(ctx context.Context, name string, scope Scope) (*Entry, error) {
 	if !scope.has(name) {
 		return nil, notFound(name)
 	}
-	for range 3 { // it may change while it is looked at
+	for range 3 { // the file may change meanwhile
 		f, dir, err := x.look(name)
 		switch {
 		case err != nil:
@@ -230,7 +230,7 @@ func (x *Index) Get(ctx context.Context, name string, scope Scope) (*Entry, erro
 		if err := x.ready(ctx, name, scope); err != nil {
 			return nil, err
 		}
-		if !x.knows(ctx, dirOf(name)) { // a link leads there, or it lies too deep
+		if !x.knows(ctx, dirOf(name)) { // the file is reached through a link, or lies too deep
 			e := newEntry(&f)
 			if err := x.describe(ctx, e); err != nil {
 				return nil, err
@@ -247,7 +247,7 @@ func (x *Index) Get(ctx context.Context, name string, scope Scope) (*Entry, erro
 	return nil, notFound(name)
 }
 
-// InDirectory returns what is known of the files in a directory now, not of those in directories below it.
+// InDirectory returns the present entries of the files in a directory, without those in directories below it.
 func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*Entry, error) {
 	if !scope.has(dir) {
 		return nil, notFound(dir)
@@ -276,12 +276,13 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 	return all, ctx.Err()
 }
 
-// After returns the replays that name one as that which the same server process wrote before, as far as they may be seen.
+// After returns the replays that name the given one as the replay that the same server process wrote before. Replays out of
+// scope are left out.
 func (x *Index) After(identity string, scope Scope) []*Entry {
 	return x.named(x.bySucceeds, identity, scope)
 }
 
-// Copies returns the files that hold a replay, one that may grow first.
+// Copies returns the files that hold a replay. Files that may grow come first.
 func (x *Index) Copies(identity string, scope Scope) []*Entry {
 	list := x.named(x.byReplay, identity, scope)
 	slices.SortStableFunc(list, func(a, b *Entry) int {
@@ -297,16 +298,16 @@ func (x *Index) Copies(identity string, scope Scope) []*Entry {
 }
 
 const (
-	// maxWalks is how often a root is walked through for a file while its directories change.
+	// maxWalks is how often a root is searched for a file while its directories change.
 	maxWalks = 500
-	// betweenWalks is the pause between two.
+	// betweenWalks is the pause between two searches.
 	betweenWalks = 2 * time.Millisecond
-	// maxUnread is how often reading an unchanged file is tried: it may be being written to.
+	// maxUnread is how often reading an unchanged file is tried. Reading fails while the file is being written to.
 	maxUnread = 3
 )
 
-// OfFile returns a name under which a file lies now in a root, whatever it was called before, or nil. The file may be moved
-// while it is looked for: that it is not there is believed when no directory has changed meanwhile.
+// OfFile returns the entry under which a file lies in a root now, whatever its name was before, or nil. The file may be moved
+// during the search, so OfFile returns nil only when no directory changed meanwhile.
 func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string) *Entry {
 	state := x.roots[alias]
 	if state == nil {
@@ -317,7 +318,7 @@ func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string
 		if x.refresh(ctx, alias, nil) != nil {
 			return nil
 		}
-		changed := state.reads.Load() != before // whoever saw it
+		changed := state.reads.Load() != before // in this search or another goroutine
 		e := x.ofID(id, alias)
 		if e == nil && !changed {
 			return nil
@@ -327,7 +328,7 @@ func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string
 			case e != nil && e.Identity == identity:
 				return e
 			case e != nil && e.Identified:
-				return nil // the number has another file now
+				return nil // the inode now belongs to another file
 			case !changed:
 				unread++
 			}
@@ -341,7 +342,7 @@ func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string
 	return nil
 }
 
-// ofID returns what is known of a file in a root, or nil.
+// ofID returns the entry of a file in a root, or nil.
 func (x *Index) ofID(id source.ID, alias string) *Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -374,8 +375,7 @@ func (x *Index) named(m map[string][]string, identity string, scope Scope) []*En
 	return list
 }
 
-// OfCursor returns a file in a root that holds the replay which a cursor is of, or nil. Files that were not read yet are
-// read.
+// OfCursor returns a file in a root that holds the replay of a cursor, or nil. It reads files that were not read yet.
 func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, scope Scope) (*Entry, error) {
 	if !scope.has(alias) {
 		return nil, nil
@@ -404,7 +404,7 @@ func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, sc
 	}
 }
 
-// pattern remembers which texts it matches: the names of players repeat.
+// pattern caches which texts it matches, because the names of players repeat.
 type pattern struct {
 	text  string
 	known map[string]bool
@@ -421,7 +421,7 @@ func (p *pattern) match(text string) bool {
 	return is
 }
 
-// match reports whether a text is what a pattern describes.
+// match reports whether a text matches a pattern.
 func match(pattern, text string) bool {
 	p, t := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(text))
 	star, mark := -1, 0
@@ -447,7 +447,7 @@ func match(pattern, text string) bool {
 	return i == len(p)
 }
 
-// A token is the last name of the page before, after some bytes by which a token of another query is refused.
+// A token consists of tokenTag bytes, which identify the query, and the last name of the page before.
 const tokenTag = 6
 
 func tagOf(q *Query) []byte {

@@ -22,7 +22,7 @@ func cursorOf(e *index.Entry) cursor.Cursor {
 	return cursor.Cursor{Format: e.Format, Replay: cursor.HashOf(e.Identity)}
 }
 
-// library is a directory of games, and an index that knows all of them.
+// library returns a directory of games, and an index that has identified all of them.
 func library(t *testing.T) (tree, *index.Index) {
 	t.Helper()
 	tr, x := one(t, func(c *index.Config) { c.Budget = 1 })
@@ -57,7 +57,7 @@ func mapFile(t *testing.T) []byte {
 	return data
 }
 
-// TestList asks by each condition, in pages of each size.
+// TestList lists by each condition, in pages of each size.
 func TestList(t *testing.T) {
 	t.Parallel()
 	_, x := library(t)
@@ -97,7 +97,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestPatterns are patterns that a careless matcher takes exponential time for, or gets wrong.
+// TestPatterns tests patterns for which a careless matcher is wrong or takes exponential time.
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -120,7 +120,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestTokens: a token continues the list that it is of, and no other.
+// TestTokens checks that a token continues its own list, and no other.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	tr, x := library(t)
@@ -147,10 +147,10 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	// What is there all the time is listed once while others come and go.
+	// Files that always exist are listed once while others are added and removed.
 	page, err := x.List(t.Context(), index.Query{Dir: "r/a"}, "", 2)
 	tr.must(err)
-	tr.remove("a/2") // on which the token stands
+	tr.remove("a/2") // the token's last name
 	tr.write("a/1", game(20))
 	tr.write("a/5", game(21))
 	rest, err := x.List(t.Context(), index.Query{Dir: "r/a"}, page.Next, 10)
@@ -162,7 +162,7 @@ func TestTokens(t *testing.T) {
 	wantNames(t, "the rest", names, "r/a/4", "r/a/5", "r/a/6")
 }
 
-// TestDirectories are those that cannot be listed.
+// TestDirectories tests directories that cannot be listed.
 func TestDirectories(t *testing.T) {
 	t.Parallel()
 	tr := tree{t, t.TempDir()}
@@ -184,7 +184,7 @@ func TestDirectories(t *testing.T) {
 	wantNames(t, "all", list(t, x, index.Query{}, 10), "r/a/file")
 }
 
-// TestCoverage: what was not read, or not decoded yet, is counted.
+// TestCoverage checks the count of files that were not read, or not decoded yet.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	tr, x := one(t) // without a budget nothing is decoded
@@ -211,7 +211,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestScope asks in every way for what lies in a root that may not be seen: no answer shows that it is there.
+// TestScope makes every request for files in a root that is out of scope. No answer may reveal them.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	seen, hidden := tree{t, t.TempDir()}, tree{t, t.TempDir()}
@@ -234,7 +234,7 @@ func TestScope(t *testing.T) {
 	if err != nil || page.Total != 1 || page.Searched != 1 || len(page.Replays) != 1 {
 		t.Errorf("a search has %d of %d, %v", page.Searched, page.Total, err)
 	}
-	// A token leads nowhere else.
+	// A token does not widen the scope.
 	page, err = x.List(ctx, index.Query{}, "", 1)
 	if err != nil || page.Replays[0].Name != "hidden/d/a" {
 		t.Fatal(page, err)
@@ -242,7 +242,7 @@ func TestScope(t *testing.T) {
 	if page, err = x.List(ctx, index.Query{Scope: scope}, page.Next, 10); err != nil || len(page.Replays) != 1 || page.Replays[0].Name != "seen/d/a" {
 		t.Errorf("%+v, %v", page, err)
 	}
-	// What may not be seen sounds like what is not there.
+	// Files out of scope yield the same errors as missing files.
 	same := func(what string, got, missing error, hiddenName, missingName string) {
 		t.Helper()
 		if got == nil || missing == nil || !errors.Is(got, catalog.ErrNotFound) || got.Error() != fmt.Sprintf("%q: %v", hiddenName, catalog.ErrNotFound) ||
@@ -295,7 +295,7 @@ func TestScope(t *testing.T) {
 	if e := x.OfFile(ctx, own.ID, own.Identity, "seen"); e != nil {
 		t.Errorf("of file: %+v", e)
 	}
-	seen.remove("d/a") // the other name lies where it may not be seen
+	seen.remove("d/a") // its other name is out of scope
 	if e := x.OfFile(ctx, was.ID, was.Identity, "seen"); e != nil {
 		t.Errorf("of file: %+v", e)
 	}
@@ -332,7 +332,8 @@ func TestScope(t *testing.T) {
 	notified("what came where it may be seen", blind)
 }
 
-// TestListedOnce: what is there all the time is listed exactly once, by pages of any size, while other files come and go.
+// TestListedOnce checks that files that always exist are listed exactly once, in pages of any size, while others are added and
+// removed.
 func TestListedOnce(t *testing.T) {
 	t.Parallel()
 	tr, x := one(t)

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxDepth is how many directories deep a root is read.
+	// maxDepth is how many levels of directories are read below a root by default.
 	maxDepth = 32
-	// granularity is how far apart two changes of a directory must be for its time to differ, generously: a
-	// directory that was read so soon after it changed may have changed again since.
+	// granularity is a generous bound on the resolution of a directory's modification time. A directory that was read
+	// within this time after a change may have changed again since, with the same time.
 	granularity = 50 * time.Millisecond
 )
 
 func dirOf(name string) string { return path.Dir(name) }
 
-// enter makes a root known with all that is below it.
+// enter adds a root, with all files and directories below it.
 func (x *Index) enter(alias string) {
 	x.mu.Lock()
 	x.add(alias)
@@ -30,13 +30,13 @@ func (x *Index) enter(alias string) {
 	x.begin(alias, x.Depth)
 }
 
-// add makes a directory known, of which nothing was read yet. The index must be locked.
+// add adds a directory, without reading it. The index must be locked.
 func (x *Index) add(name string) {
 	ctx, stop := context.WithCancel(x.ctx)
 	x.dirs[name] = &directory{name: name, files: map[string]*Entry{}, dirs: map[string]bool{}, ctx: ctx, stop: stop}
 }
 
-// begin reads a directory that was just made known, and watches it from then on.
+// begin reads a directory that was just added, and watches it from then on.
 func (x *Index) begin(name string, depth int) {
 	x.mu.RLock()
 	d := x.dirs[name]
@@ -52,7 +52,7 @@ func (x *Index) begin(name string, depth int) {
 	}
 }
 
-// watch reads a directory again whenever it may have changed, and looks at what grows in it.
+// watch reads a directory again whenever it may have changed, and checks the files that grow in it.
 func (x *Index) watch(ctx context.Context, name string) {
 	var changed <-chan struct{}
 	if where, err := x.Files.Locate(name); err == nil && x.Watcher != nil {
@@ -80,7 +80,7 @@ func (x *Index) watch(ctx context.Context, name string) {
 	}
 }
 
-// depthOf is how many directories deep may be read from one on.
+// depthOf returns how many levels of directories may be read from a directory on.
 func (x *Index) depthOf(name string) int { return x.Depth - strings.Count(name, "/") }
 
 // stale reports whether a directory may have changed since it was read.
@@ -95,13 +95,13 @@ func (x *Index) stale(name string) bool {
 	case errors.Is(err, catalog.ErrNotFound):
 		return len(d.files) > 0 || len(d.dirs) > 0 || strings.Contains(name, "/")
 	case err != nil:
-		return false // what cannot be looked at is not gone
+		return false // a directory that cannot be checked is not gone
 	}
 	return at.ID != d.id || !at.Modified.Equal(d.modified) || d.read.Sub(at.Modified) < granularity
 }
 
-// refresh reads those directories above, at and below one again that have changed, and so makes what is known true now. A file
-// that is moved meanwhile may be missed: when no directory was read meanwhile, none was.
+// refresh reads the directory again, and the directories above and below it, where they have changed. After that the entries
+// are up to date. It may miss a file that is moved meanwhile. If no directory was read again meanwhile, it missed none.
 func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	if err := x.ready(ctx, below, scope); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	return ctx.Err()
 }
 
-// lead reads those directories above one again that have changed: a directory is known only once the one above it was read.
+// lead reads the changed directories above a directory again. A directory is known only once the one above it was read.
 func (x *Index) lead(ctx context.Context, dir string) {
 	for at, c := range dir {
 		if c == '/' {
@@ -139,7 +139,7 @@ func (x *Index) lead(ctx context.Context, dir string) {
 	}
 }
 
-// knows reports whether a directory is known, after looking whether it came a moment ago.
+// knows reports whether a directory is known. It first checks whether the directory was created a moment ago.
 func (x *Index) knows(ctx context.Context, dir string) bool {
 	known := func() bool {
 		x.mu.RLock()
@@ -160,7 +160,7 @@ func (x *Index) freshen(ctx context.Context, name string) {
 	}
 }
 
-// read reads a directory and notes what has changed in it.
+// read reads a directory and records the changes in it.
 func (x *Index) read(ctx context.Context, name string, depth int) {
 	reading := &x.roots[root(name)].reading
 	reading.Lock()
@@ -179,7 +179,7 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 		return
 	}
 	fresh, gone := x.compare(name, &found, began, depth)
-	for _, dir := range gone { // before another goroutine reads that one of them is there again
+	for _, dir := range gone { // before another goroutine finds one of them again
 		x.forget(dir)
 	}
 	reading.Unlock()
@@ -188,7 +188,7 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 	}
 }
 
-// compare notes what is in a directory now. It returns the directories in it that are new, and those that are gone.
+// compare records the present contents of a directory. It returns the directories in it that are new, and those that are gone.
 func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth int) (fresh, gone []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -224,8 +224,8 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 	return fresh, gone
 }
 
-// note compares what is known of a file with what a look at it or at its directory found. The index must be locked, and have
-// been since before the look what is locked for it in rootState.
+// note updates a file's entry from a check of the file or its directory. The index must be locked. The reading mutex of the
+// file's rootState must have been held since before the check.
 func (x *Index) note(f *catalog.File) {
 	d := x.dirs[dirOf(f.Name)]
 	if d == nil {
@@ -256,7 +256,7 @@ func (x *Index) note(f *catalog.File) {
 	x.changes.add(Change{Kind: kind, Entry: e})
 }
 
-// known returns what is known of the same contents under another name, or from an earlier run.
+// known returns the entry of the same contents under another name, or from an earlier run, or nil.
 func (x *Index) known(f *catalog.File) *Entry {
 	for _, e := range []*Entry{x.byID[f.ID], x.facts[f.Name]} {
 		if e != nil && e.Identified && e.ID == f.ID && e.Size == f.Size && e.Modified.Equal(f.Modified) {
@@ -266,7 +266,7 @@ func (x *Index) known(f *catalog.File) *Entry {
 	return nil
 }
 
-// remove forgets a file. The index must be locked.
+// remove removes a file's entry. The index must be locked.
 func (x *Index) remove(e *Entry) {
 	if now, ok := x.files.Delete(e.Name); !ok || now == nil {
 		return
@@ -278,7 +278,7 @@ func (x *Index) remove(e *Entry) {
 	x.changes.add(Change{Kind: Removed, Entry: e})
 }
 
-// forget forgets a directory that is gone, with all below it. A root is kept, for it may come back.
+// forget removes a directory that is gone, with everything below it. A root itself is kept, because it may come back.
 func (x *Index) forget(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -16,22 +16,21 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// storeEvery is how often what is new is stored.
+// storeEvery is how often new entries are stored.
 const storeEvery = 5 * time.Second
 
-// storedVersion is the first byte of what is stored of a file. It changes with what follows; what is of another version
-// is forgotten.
+// storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
 const storedVersion = 1
 
 var bucketName = []byte("files")
 
-// load reads the stored index. It is a cache: what it says of a file is believed only while device, inode, size and time
-// are the same. The database writes each transaction whole or not at all, so that a process may be killed at any moment.
+// load reads the stored index. It is a cache: a stored entry is used only while device, inode, size and time are the same.
+// The database writes each transaction whole or not at all, so that the process may be killed at any moment.
 func (x *Index) load() (err error) {
 	if x.Path == "" {
 		return nil
 	}
-	// The database checks little of what it reads, and maps the file into memory: one that was cut makes it panic, or fault.
+	// The database checks little of what it reads, and maps the file into memory. A truncated file makes it panic, or fault.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -70,7 +69,7 @@ func (x *Index) close() error {
 	return errors.Join(x.store(), x.stored.Close())
 }
 
-// storing stores now and then what is new.
+// storing stores new entries every storeEvery.
 func (x *Index) storing() {
 	tick := time.NewTicker(storeEvery)
 	defer tick.Stop()
@@ -86,7 +85,7 @@ func (x *Index) storing() {
 	}
 }
 
-// store stores what is new.
+// store stores new entries.
 func (x *Index) store() error {
 	type change struct {
 		name  string
@@ -122,7 +121,7 @@ func (x *Index) store() error {
 		}
 		return nil
 	})
-	if err != nil { // another time: a disk that is full may be emptied
+	if err != nil { // try again later: space may be freed on a full disk
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		for _, c := range list {
@@ -132,7 +131,7 @@ func (x *Index) store() error {
 	return err
 }
 
-// encoded is what is stored of a file.
+// encoded returns the stored form of an entry.
 func (e *Entry) encoded() []byte {
 	b := []byte{storedVersion, byte(e.Format), byte(e.Compression)}
 	b = binary.AppendUvarint(b, e.ID.Device)
@@ -184,7 +183,7 @@ func appendTexts(b []byte, list []string) []byte {
 	return b
 }
 
-// parse is the reverse of encoded. It returns nil for what it cannot read.
+// parse is the reverse of encoded. It returns nil for bytes that it cannot parse.
 func parse(name string, value []byte) *Entry {
 	r := stored{b: value}
 	if r.byte() != storedVersion {
@@ -216,7 +215,7 @@ func parse(name string, value []byte) *Entry {
 	return e
 }
 
-// stored reads what was stored. What is read after the first failure means nothing.
+// stored reads a stored entry. Values that are read after the first failure are meaningless.
 type stored struct {
 	b   []byte
 	bad bool

@@ -21,7 +21,7 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// storeVariable has the test's own executable be a process that stores an index until it is killed.
+// storeVariable makes the test's own executable run as a process that stores an index until it is killed.
 const storeVariable = "REPLAYD_TEST_STORE"
 
 func storeUntilKilled(path string) {
@@ -29,7 +29,7 @@ func storeUntilKilled(path string) {
 	if err != nil {
 		panic(err)
 	}
-	go func() { // it is not to outlive who started it
+	go func() { // it must not outlive its parent
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -48,13 +48,13 @@ func storeUntilKilled(path string) {
 		if err := x.Close(); err != nil {
 			panic(err)
 		}
-		if err := os.Remove(path); err != nil { // to have it all written again
+		if err := os.Remove(path); err != nil { // so that everything is written again
 			panic(err)
 		}
 	}
 }
 
-// facts is all that an index says of files.
+// facts returns all facts of an index about files.
 func facts(t *testing.T, x *index.Index) (all []string) {
 	t.Helper()
 	for token := ""; ; {
@@ -94,7 +94,7 @@ func storing(t *testing.T, n int) (tree, string) {
 	return tr, filepath.Join(dir, "index")
 }
 
-// TestStored: what was found out once is not found out again; of what changed meanwhile it is.
+// TestStored checks that stored facts are not computed again, except for files that changed meanwhile.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	tr, path := storing(t, 20)
@@ -141,7 +141,7 @@ func TestStored(t *testing.T) {
 	closed(t, x)
 }
 
-// edit changes what is stored.
+// edit changes the stored entries.
 func edit(t *testing.T, path string, change func(*bbolt.Bucket)) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
@@ -160,7 +160,7 @@ func edit(t *testing.T, path string, change func(*bbolt.Bucket)) {
 	}
 }
 
-// TestStoredByAnother: what cannot be read is forgotten, and found out again.
+// TestStoredByAnother checks that stored entries that cannot be parsed are dropped and computed again.
 func TestStoredByAnother(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -192,7 +192,7 @@ func TestStoredByAnother(t *testing.T) {
 					tr.must(b.Put([]byte(k), v))
 				}
 			})
-			for _, read := range []int64{test.read, 0} { // and is mended
+			for _, read := range []int64{test.read, 0} { // and is repaired
 				var n atomic.Int64
 				x = open(t, roots, describing(&n), func(c *index.Config) { c.Path, c.Budget = path, 1 })
 				surveyed(t, x, 10)
@@ -208,13 +208,13 @@ func TestStoredByAnother(t *testing.T) {
 	}
 }
 
-// TestStoredDamaged changes what is stored at random: whatever is believed then, files are listed, and more of them is found
-// out.
+// TestStoredDamaged changes the stored entries at random. Files are still listed and surveyed, whatever the entries then
+// contain.
 func TestStoredDamaged(t *testing.T) {
 	t.Parallel()
 	tr, path := storing(t, 10)
 	whole := game(11)
-	tr.write("live", whole[:len(whole)/2]) // of which the state of the decoder is stored
+	tr.write("live", whole[:len(whole)/2]) // a growing file, whose decoder state is stored
 	roots := map[string]string{"r": tr.dir}
 	x := open(t, roots, func(c *index.Config) { c.Path, c.Budget = path, 1 })
 	surveyed(t, x, 11)
@@ -254,7 +254,7 @@ func TestStoredDamaged(t *testing.T) {
 	}
 }
 
-// TestStoredFileDamaged: a file that is no index, or a part of one, is refused with its name.
+// TestStoredFileDamaged checks that a file that is no index, or a part of one, is refused with its name.
 func TestStoredFileDamaged(t *testing.T) {
 	t.Parallel()
 	tr, path := storing(t, 100)
@@ -281,7 +281,7 @@ func TestStoredFileDamaged(t *testing.T) {
 		if n := len(list(t, x, index.Query{}, 1000)); n != 100 {
 			t.Errorf("%s: %d games", what, n)
 		}
-		_ = x.Close() // it may have to say that it could not be stored
+		_ = x.Close() // it may return an error of storing
 	}
 	try("noise", []byte(strings.Repeat("this is no index. ", 10_000)))
 	try("short noise", []byte("no index"))
@@ -297,7 +297,7 @@ func TestStoredFileDamaged(t *testing.T) {
 	try("whole", whole)
 }
 
-// TestStoredByAKilledProcess kills a process that stores, again and again: the next one starts, and knows what is true.
+// TestStoredByAKilledProcess kills a storing process again and again. The next process must start, with correct facts.
 func TestStoredByAKilledProcess(t *testing.T) {
 	t.Parallel()
 	tr, path := storing(t, 100)

@@ -9,11 +9,11 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// work identifies what is new, and then surveys what was not yet, until the index is closed.
+// work identifies new files, and then surveys files that were not surveyed yet, until the index is closed.
 func (x *Index) work() {
 	var surveys queue
 	surveys.wake = make(chan struct{}, 1)
-	late, delay := map[string]bool{}, lateFirst // headers that are not all there yet
+	late, delay := map[string]bool{}, lateFirst // files whose header is not complete yet
 	again := time.NewTimer(delay)
 	defer again.Stop()
 	x.letRead()
@@ -40,9 +40,9 @@ func (x *Index) work() {
 			if e := x.get(name); e != nil && x.wanted(e) {
 				pause, before := x.throttle(e), e.surveyed()
 				if e = x.survey(e, pause); x.wanted(e) && e.surveyed() > before && !x.waiting.empty() {
-					surveys.push(e) // it was interrupted; one of which a part of a record is there has to wait for the rest
+					surveys.push(e) // it was interrupted, while a file that ends inside a record has to wait for the rest of it
 				}
-				_ = pause() // many short ones cost as much as a long one
+				_ = pause() // many short files cost as much as a long one
 			}
 			continue
 		}
@@ -59,7 +59,7 @@ func (x *Index) work() {
 	}
 }
 
-// tryLate tries again to read headers that were not all there, and removes those that are, or whose files are gone.
+// tryLate reads incomplete headers again. It removes the files whose header is complete now, and those that are gone.
 func (x *Index) tryLate(late map[string]bool, surveys *queue) {
 	for name := range late {
 		e := x.get(name)
@@ -75,15 +75,16 @@ func (x *Index) tryLate(late map[string]bool, surveys *queue) {
 	}
 }
 
-// letRead waits until all directories were read once, so that this is not held back; but not for a root that does not answer.
+// letRead waits until all directories were read once, because background work would slow that down. It waits for 10 s at most,
+// because a root may not answer.
 func (x *Index) letRead() {
 	ctx, cancel := context.WithTimeout(x.ctx, 10*time.Second)
 	defer cancel()
 	_ = x.Ready(ctx)
 }
 
-// lateFirst and lateLast are in how long a header is looked for again that is not all there: soon at first, for most come
-// in a few writes, then less and less often.
+// lateFirst and lateLast are the shortest and the longest delay before an incomplete header is read again. The delay is short
+// at first, because most headers arrive in a few writes. It doubles each time.
 const (
 	lateFirst = 5 * time.Millisecond
 	lateLast  = 2 * time.Second
@@ -96,7 +97,7 @@ func (x *Index) wanted(e *Entry) bool {
 		(e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size && e.Growable())
 }
 
-// surveyed is up to where a file was decoded.
+// surveyed returns the offset up to which a file was decoded.
 func (e *Entry) surveyed() int64 {
 	if e.Survey == nil {
 		return 0
@@ -104,11 +105,11 @@ func (e *Entry) surveyed() int64 {
 	return e.Survey.Offset
 }
 
-// errLater says that something more urgent is to be done.
+// errLater means that a survey was interrupted for more urgent work.
 var errLater = errors.New("later")
 
-// throttle returns a pause that keeps decoding within the budget, and ends it where it can be gone on with when something
-// new is there.
+// throttle returns a pause function that keeps decoding within the budget. The function returns errLater when new files are
+// waiting and the survey can be continued later.
 func (x *Index) throttle(e *Entry) func() error {
 	began := time.Now()
 	return func() error {
@@ -128,7 +129,7 @@ func (x *Index) throttle(e *Entry) func() error {
 	}
 }
 
-// survey decodes a file from where it was decoded last, and returns what is known then.
+// survey decodes a file from where its last survey ended, and returns the new entry.
 func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	codec := x.Codec(e.Format)
 	if codec == nil || codec.Survey == nil {
@@ -144,7 +145,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	}
 	roster := func(r *replaydv1.Replay) []byte { return x.rosterOf(codec.Lineage(r).Previous) }
 	s, err := codec.Survey(file.Input(), e.Survey, roster, pause)
-	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // where it ended cannot be gone on from: it was stored badly
+	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // the stored state of the last survey is unusable, so start over
 		s, err = codec.Survey(file.Input(), nil, roster, pause)
 	}
 	if s == nil || err != nil && !errors.Is(err, errLater) {
@@ -153,7 +154,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if !e.Growable() {
 		s.State = nil
 	}
-	if e.Growable() && s.Offset > e.Size { // it grew while it was decoded: that is reported before its end, after which nothing grows
+	if e.Growable() && s.Offset > e.Size { // it grew meanwhile: report that first, because nothing grows after its end
 		_, _, _ = x.look(e.Name)
 	}
 	x.mu.Lock()
@@ -174,10 +175,11 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	return &known
 }
 
-// maxChain is how many games back it is looked for who a player is.
+// maxChain is how many games back a player's name is searched.
 const maxChain = 64
 
-// rosterOf returns who was there where a replay ended, as far as that is known, with what the games before it add.
+// rosterOf returns the players present at the end of a replay, as far as they are known. It adds the players known from the
+// games before.
 func (x *Index) rosterOf(identity string) []byte {
 	var games []*Entry
 	for range maxChain {
@@ -198,7 +200,7 @@ func (x *Index) rosterOf(identity string) []byte {
 	return roster
 }
 
-// surveyed returns a replay of which the survey is known.
+// surveyed returns a file of a replay that was surveyed and has a roster, or nil.
 func (x *Index) surveyed(identity string) *Entry {
 	if identity == "" {
 		return nil
@@ -213,11 +215,12 @@ func (x *Index) surveyed(identity string) *Entry {
 	return nil
 }
 
-// rosterWork bounds what a roster may cost that a request waits for: how many bytes of games are decoded at most.
+// rosterWork is the largest number of bytes that are decoded for a roster while a request waits for it.
 const rosterWork = 64 << 20
 
-// Roster returns who was there where a replay ended: what the file of the next game of the same server process leaves out. It
-// decodes what was not yet, up to a limit, so that a daemon that was just started knows the names of those who play.
+// Roster returns the players present at the end of a replay. The file of the next game of the same server process leaves them
+// out. Roster decodes files that were not decoded yet, up to a limit, so that a daemon that was just started knows the names
+// of the players.
 func (x *Index) Roster(ctx context.Context, identity string) []byte {
 	if identity == "" {
 		return nil
@@ -259,11 +262,11 @@ func (x *Index) entryOf(identity string) *Entry {
 	return nil
 }
 
-// refreshWork is how many bytes are decoded at most for a request that asks who is there.
+// refreshWork is the largest number of bytes that Refresh decodes while a request waits.
 const refreshWork = 8 << 20
 
-// Refresh returns what is known of a replay after decoding what is new of it, unless that is much: then that is done in the
-// background.
+// Refresh decodes the new bytes of a replay and returns the new entry. If they are many, they are decoded in the background
+// instead, and the present entry is returned.
 func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
 	if e.Growable() && e.Size-e.surveyed() > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
 		x.waiting.push(e)

@@ -8,41 +8,42 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// maxResponse is how many bytes a response may have, so that clients with default limits can read it.
+// maxResponse is the largest size of a response in bytes, so that clients with default limits can read it.
 const maxResponse = 1 << 20
 
-// maxViolations is how many broken promises Check reports of one history: the first ones show the cause.
+// maxViolations is the largest number of violations that Check reports for one history. The first ones show the cause.
 const maxViolations = 20
 
-// Replay is what a subscription must deliver of one replay.
+// Replay holds the events of one replay that a subscription must deliver.
 type Replay struct {
-	// Identity is the replay's.
+	// Identity is the replay's identity.
 	Identity string
-	// Events are the events that the subscription is to deliver, as Offline gives them.
+	// Events are the events that the subscription must deliver, in the form that Offline returns.
 	Events []string
-	// End is how the replay ends. Unspecified: that is not checked.
+	// End is the reason for which the replay ends. If it is unspecified, it is not checked.
 	End replaydv1.EndReason
 }
 
-// Options say what is special about a subscription.
+// Options describe a subscription.
 type Options struct {
-	// From is which of the first replay's events is the first to be delivered.
+	// From is the index of the first replay's event that is delivered first.
 	From int
-	// Sequence is the sequence number of the first event: not 0 for a history whose first session was itself resumed.
+	// Sequence is the sequence number of the first event. It is not 0 for a history whose first session was itself resumed.
 	Sequence uint64
-	// State says that the subscription asked for the state: where it begins, where a replay does, and behind gaps.
+	// State reports whether the subscription requested the state. The state then follows the start of the subscription, the
+	// start of each replay, and each gap.
 	State bool
-	// Gaps says that the subscription asked for SLOW_CONSUMER_DROP. Gaps are a violation otherwise.
+	// Gaps reports whether the subscription requested SLOW_CONSUMER_DROP. Otherwise gaps are a violation.
 	Gaps bool
-	// Incomplete says that the history need not reach the end of the last replay.
+	// Incomplete reports whether the history may stop before the end of the last replay.
 	Incomplete bool
 }
 
-// ViolationError is a broken promise.
+// ViolationError is a broken guarantee.
 type ViolationError struct {
-	// Session and Response say where in the history it was found; -1 for the history as a whole.
+	// Session and Response are the indexes in the history at which it was found, or -1 for the whole history.
 	Session, Response int
-	// Problem is what is wrong, as a sentence.
+	// Problem describes the violation in a sentence.
 	Problem string
 }
 
@@ -54,8 +55,8 @@ func (v ViolationError) Error() string {
 	return fmt.Sprintf("session %d, response %d: %s", v.Session, v.Response, v.Problem)
 }
 
-// Check returns the promises that a history breaks, joined, or nil. The replays are what the subscription goes through:
-// one, or with follow_successors several.
+// Check returns the guarantees that a history breaks, as joined ViolationErrors, or nil. The replays are those that the
+// subscription streams: one, or several with follow_successors.
 func Check(h History, replays []Replay, o Options) error {
 	c := checker{replays: replays, o: o, event: o.From, sequence: o.Sequence}
 	for i := range h {
@@ -72,25 +73,25 @@ func Check(h History, replays []Replay, o Options) error {
 	return errors.Join(c.violations...)
 }
 
-// checker is where in the replays a history stands.
+// checker holds the present place of a history in the replays.
 type checker struct {
 	replays []Replay
 	o       Options
 	canon   canon
 
-	replay   int    // which one is streamed now
-	event    int    // the next of its events
+	replay   int    // the index of the present replay
+	event    int    // the index of its next event
 	sequence uint64 // the next sequence number
 
-	// Of the present session:
-	at, number int // its number and the response's
+	// The present session:
+	at, number int // the indexes of the session and the response
 	started    bool
 	ended      bool
 	sent       uint64
 	caughtUp   bool
-	untold     bool  // the state must come now
-	left       bool  // the last cursor says so
-	read, tick int64 // of the last heartbeat
+	untold     bool  // the next response must be the state
+	left       bool  // the flag of the last cursor
+	read, tick int64 // values of the last heartbeat
 
 	violations []error
 }
@@ -202,7 +203,7 @@ func (c *checker) batch(b *batch) {
 	c.events(events)
 }
 
-// events compares events with those of the replay.
+// events compares received events with the events of the replay.
 func (c *checker) events(events []string) {
 	want := c.replays[c.replay].Events
 	for i, e := range events {
@@ -256,7 +257,7 @@ func (c *checker) heartbeat(h *replaydv1.Heartbeat) {
 	c.read, c.tick = read, tick
 }
 
-// state takes in a part of the state.
+// state records a part of the state.
 func (c *checker) state(s *replaydv1.StateBatch) {
 	if !c.untold {
 		c.failf("a state that nobody asked for, or once more")
@@ -318,7 +319,7 @@ func (c *checker) successor(s *replaydv1.FollowStatus) {
 	}
 }
 
-// reason compares how a replay ended.
+// reason checks the reason for which a replay ended.
 func (c *checker) reason(got replaydv1.EndReason) {
 	want := c.replays[c.replay].End
 	if want != replaydv1.EndReason_END_REASON_UNSPECIFIED && got != want {

@@ -21,7 +21,7 @@ func event(i int) *teehistorianv1.Event {
 	}
 }
 
-// replay makes a replay of n events whose ticks count from base.
+// replay returns a replay of n events whose ticks count from base.
 func replay(t testing.TB, name string, base, n int) streamtest.Replay {
 	r := streamtest.Replay{Identity: name, End: replaydv1.EndReason_END_REASON_FINISHED}
 	for i := range n {
@@ -34,7 +34,7 @@ func replay(t testing.TB, name string, base, n int) streamtest.Replay {
 	return r
 }
 
-// The responses that histories are made of. The cursor is of no meaning to the checker.
+// The functions below return the responses of histories. The checker ignores the contents of the cursor.
 
 func response(r *replaydv1.StreamEventsResponse) *replaydv1.StreamEventsResponse {
 	r.Cursor = []byte("cursor")
@@ -140,7 +140,7 @@ func cut(s streamtest.Session) streamtest.Session {
 	return s
 }
 
-// The subscription of these tests goes through replay "a" with the events 0 to 5 and "b" with 10 to 12.
+// The subscription of these tests streams replay "a" with the events 0 to 5, and then "b" with 10 to 12.
 func TestCheck(t *testing.T) {
 	replays := []streamtest.Replay{replay(t, "a", 0, 6), replay(t, "b", 10, 3)}
 	type responses = []*replaydv1.StreamEventsResponse
@@ -165,7 +165,7 @@ func TestCheck(t *testing.T) {
 		name    string
 		history streamtest.History
 		options streamtest.Options
-		want    string // what the violation says; empty: none
+		want    string // the text of the violation; empty for none
 	}{
 		{"all in one session", one(responses{
 			start("a", 0), batch(0, 0, 1), heartbeat(10, 1), heartbeat(10, 1), batch(2, 2, 3, 4, 5), state(caughtUp),
@@ -263,7 +263,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFindsAnyFault makes one random change to a random history without fault.
+// TestCheckFindsAnyFault makes one random change to a random correct history.
 func TestCheckFindsAnyFault(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 40).Draw(rt, "events")

@@ -33,8 +33,8 @@ func (c Client) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (g
 	return s, s.CloseSend()
 }
 
-// Session calls StreamEvents and records, until the stream ends or each, which may be nil, returns false; the session is
-// cut then.
+// Session calls StreamEvents and records the responses until the stream ends or each returns false. In the latter case the
+// session is cut. each may be nil.
 func (c Client) Session(
 	ctx context.Context, req *replaydv1.StreamEventsRequest, each func(*replaydv1.StreamEventsResponse) bool,
 ) Session {
@@ -47,7 +47,7 @@ func (c Client) Session(
 	})
 }
 
-// Raw is Session for whom the bytes suffice.
+// Raw is like Session, but passes the bytes of each response.
 func (c Client) Raw(ctx context.Context, req *replaydv1.StreamEventsRequest, each func([]byte) bool) Session {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,7 +72,7 @@ func (c Client) Raw(ctx context.Context, req *replaydv1.StreamEventsRequest, eac
 	}
 }
 
-// Resumed returns the request with which a client goes on after a history: the same from its last cursor on.
+// Resumed returns the request with which a client continues after a history. It is the same request from the last cursor on.
 func Resumed(req *replaydv1.StreamEventsRequest, h History) *replaydv1.StreamEventsRequest {
 	next := proto.CloneOf(req)
 	if at := h.Cursor(); at != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// What the names of fields say about columns: `player_diff_columns` of an event list holds events of kind player_diff,
-// and of those `place` says where in the batch they are.
+// The parts of field names that mark columns. The field `player_diff_columns` of an event list holds events of kind
+// player_diff. Its field `place` holds the places of these events in the batch.
 const (
 	columnsSuffix = "_columns"
 	placeColumn   = "place"
 )
 
-// columns are the kinds of an event list's events that may travel as columns.
+// columns holds the kinds of events of an event list that may be sent as columns.
 type columns struct {
 	list  protoreflect.MessageType
 	event protoreflect.MessageType
@@ -36,7 +36,7 @@ func columnsOf(list protoreflect.MessageDescriptor) (*columns, error) {
 		}
 	}
 	if len(c.kinds) == 0 {
-		return nil, nil //nolint:nilnil // there are none
+		return nil, nil //nolint:nilnil // no columns
 	}
 	if c.list, err = protoregistry.GlobalTypes.FindMessageByName(list.FullName()); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func columnsOf(list protoreflect.MessageDescriptor) (*columns, error) {
 	return &c, err
 }
 
-// interleave returns the events that a list holds as columns, as wire bytes and in their places among the others.
+// interleave converts the columns of a list to events as wire bytes. It returns them in their places among the other events.
 func (c *columns) interleave(list []byte, others []string) ([]string, error) {
 	some := false
 	err := fields(list, func(field protoscan.Field) {
@@ -81,7 +81,7 @@ func (c *columns) interleave(list []byte, others []string) ([]string, error) {
 	return all, nil
 }
 
-// transpose makes events of the columns of one kind.
+// transpose converts the columns of one kind to events.
 func (c *columns) transpose(f protoreflect.FieldDescriptor, m protoreflect.Message, rows map[uint64]string) error {
 	kind := c.event.Descriptor().Fields().ByName(protoreflect.Name(strings.TrimSuffix(string(f.Name()), columnsSuffix)))
 	if kind == nil {
@@ -115,8 +115,8 @@ func (c *columns) transpose(f protoreflect.FieldDescriptor, m protoreflect.Messa
 	return nil
 }
 
-// enter sets the field that a column stands for: the event's own, or one of the kind's message; `input_target_x` is
-// target_x of input there.
+// enter sets the field of a column. It is a field of the event, or a field of the kind's message. For example,
+// `input_target_x` is the field target_x of input.
 func enter(event protoreflect.Message, kind protoreflect.FieldDescriptor, column string, v protoreflect.Value) bool {
 	if own := event.Descriptor().Fields().ByName(protoreflect.Name(column)); own != nil {
 		event.Set(own, v)

@@ -13,19 +13,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Session is what one call of StreamEvents received.
+// Session holds the responses that one call of StreamEvents received.
 type Session struct {
-	// Responses holds the responses' wire bytes, in the order in which they came.
+	// Responses holds the responses' wire bytes, in the order of arrival.
 	Responses [][]byte
-	// Err is how the call ended: nil for status OK.
+	// Err is the error of the call, nil for status OK.
 	Err error
-	// Cut says that the end of the call says nothing about the server: the client left, the network failed, the server
-	// was killed.
+	// Cut reports whether the call was cut: the client left, the network failed, or the server was killed. Its end is then
+	// not checked.
 	Cut bool
 }
 
-// History is all the sessions of one logical subscription, in order. Each but the first was resumed by the last cursor
-// that was received before it.
+// History holds all sessions of one logical subscription, in order. Each session except the first was resumed with the last
+// cursor received before it.
 type History []Session
 
 // Cursor returns the last cursor that was received, or nil.
@@ -40,7 +40,7 @@ func (h History) Cursor() []byte {
 	return nil
 }
 
-// Events returns all events that were received, as Offline gives them.
+// Events returns all events that were received, in the form that Offline returns.
 func (h History) Events() ([]string, error) {
 	var all []string
 	var c canon
@@ -63,7 +63,7 @@ func (h History) Events() ([]string, error) {
 	return all, nil
 }
 
-// End returns the end of the history, or nil when it has none.
+// End returns the StreamEnd of the history, or nil if it has none.
 func (h History) End() *replaydv1.StreamEnd {
 	if len(h) == 0 || len(h[len(h)-1].Responses) == 0 {
 		return nil
@@ -76,25 +76,25 @@ func (h History) End() *replaydv1.StreamEnd {
 	return r.message.GetEnd()
 }
 
-// response is a response, taken apart as far as Check wants it. Batches are not unmarshalled.
+// response is a response, parsed as far as Check needs it. Batches are not unmarshalled.
 type response struct {
 	cursor  []byte
 	batch   *batch
-	message *replaydv1.StreamEventsResponse // when it is no batch
+	message *replaydv1.StreamEventsResponse // nil for a batch
 }
 
 // batch is an EventBatch.
 type batch struct {
 	first, next uint64
-	field       protowire.Number // where in the message the events are
+	field       protowire.Number // the field of the message that holds the events
 	list        []byte
-	// The positions of the events, where they were asked for.
+	// The positions of the events, if they were requested.
 	offsets, indexes []int64
 }
 
 var errWire = errors.New("not a protobuf message")
 
-// fields calls each for the fields of a message.
+// fields calls each for every field of a message.
 func fields(b []byte, each func(protoscan.Field)) error {
 	for len(b) > 0 {
 		f, rest, ok := protoscan.Next(b)
@@ -110,7 +110,7 @@ func fields(b []byte, each func(protoscan.Field)) error {
 func parse(raw []byte) (*response, error) {
 	r := &response{}
 	var inner []byte
-	count := 0 // fields beside the cursor
+	count := 0 // fields other than the cursor
 	err := fields(raw, func(f protoscan.Field) {
 		if f.Number == protoscan.ResponseCursor {
 			r.cursor = f.Bytes
@@ -165,7 +165,7 @@ func numbers(b []byte) (all []int64) {
 	return all
 }
 
-// canon makes events comparable whatever batch they travelled in.
+// canon converts events to a form that does not depend on their batch, so that they can be compared.
 type canon struct {
 	lists map[protowire.Number]list
 }
@@ -177,7 +177,8 @@ type list struct {
 	columns *columns
 }
 
-// events returns a batch's events: their wire bytes, or, where events refer to strings of their batch, what they say.
+// events returns a batch's events. If events refer to strings of their batch, it returns a form with the strings inserted, and
+// otherwise the wire bytes.
 func (c *canon) events(b *batch) ([]string, error) {
 	l, ok := c.lists[b.field]
 	if !ok {

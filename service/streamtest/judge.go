@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// Judge returns what is wrong with a session that a request got, of a replay that is all there.
+// Judge returns an error if a session is not the right answer to a request. The replay must be complete.
 func (o *Oracle) Judge(req *replaydv1.StreamEventsRequest, s *Session) error {
 	if o.Refused(req) {
 		if status.Code(s.Err) != codes.InvalidArgument || len(s.Responses) > 0 {
@@ -50,8 +50,8 @@ func (o *Oracle) Judge(req *replaydv1.StreamEventsRequest, s *Session) error {
 	return o.judgePlaces(req, s, want)
 }
 
-// judgeState looks at the events of a session's state: whether the filters let them through, and, where it is known
-// what all of it is, whether it is that.
+// judgeState checks that the events of a session's state match the filters. If the whole state is known, it also checks that
+// the session's state is complete.
 func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) error {
 	told, err := o.told(s)
 	if err != nil {
@@ -102,7 +102,7 @@ func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) erro
 	return nil
 }
 
-// stateRequest are the filters of a request as they are for events of a state.
+// stateRequest returns a request with the filters that apply to events of a state.
 func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsRequest {
 	things := &replaydv1.StreamEventsRequest{}
 	for _, f := range req.GetInclude() {
@@ -158,7 +158,7 @@ func (o *Oracle) told(s *Session) ([]event, error) {
 	return state.events, nil
 }
 
-// judgePlaces looks at the positions of a session's events, and at where its cursors lead.
+// judgePlaces checks the positions of a session's events, and the positions of its cursors.
 func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, want []Event) error {
 	next := 0
 	var c canon

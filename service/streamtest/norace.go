@@ -2,6 +2,6 @@
 
 package streamtest
 
-// Race says that the race detector is at work: everything takes some ten times as long, and tests that only decode much do
-// less of it.
+// Race reports whether the race detector is enabled. Everything then takes some ten times as long, so tests that only decode
+// many replays decode fewer of them.
 const Race = false

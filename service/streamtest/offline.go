@@ -15,8 +15,8 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Offline decodes a whole replay in one go, by the format's codec alone, and returns what a stream must deliver of it.
-// A replay that is damaged gives what comes before the damage, and the error.
+// Offline decodes a whole replay at once, only with the format's codec, and returns the events that a stream must deliver.
+// For a damaged replay it returns the events before the damage, and the error.
 func Offline(c *codec.Codec, in source.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
 	var o codec.Options
 	var err error
@@ -90,7 +90,7 @@ func Describe(c *codec.Codec, in source.Input) (*replaydv1.Replay, error) {
 	return r, c.Describe(context.Background(), in, r)
 }
 
-// listField is the field of EventBatch in which a format's events travel.
+// listField returns the field of EventBatch that holds a format's events.
 func listField(c *codec.Codec) (protowire.Number, error) {
 	name := c.NewEventList().ProtoReflect().Descriptor().FullName()
 	all := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()

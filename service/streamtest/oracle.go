@@ -16,16 +16,16 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// Oracle knows all events of a replay and decides which of them a request must get, by nothing but what the documentation
-// says of filters and starts (proto/replayd/v1): it shares no code with the daemon's filters.
+// Oracle has all events of a replay and decides which of them a request must receive. It follows only the documentation of
+// filters and starts (proto/replayd/v1), and shares no code with the daemon's filters.
 type Oracle struct {
-	// Identity is the replay's.
+	// Identity is the replay's identity.
 	Identity string
-	// End is how the whole stream ended, Err its status.
+	// End is the end of the whole stream, and Err is its status.
 	End *replaydv1.StreamEnd
 	Err error
-	// State returns a session that asked for the whole state at a position, from somebody else than who is judged, or nil where
-	// there is none. It may be nil.
+	// State returns a session with the whole state at a position, or nil if there is none. The session must not come from the
+	// code under test. State may be nil.
 	State func(at decoders.Position) *Session
 
 	format string
@@ -34,13 +34,13 @@ type Oracle struct {
 	events []event
 	end    decoders.Position
 	sum    decoders.Sum
-	teams  map[int32]int32 // of StarCraft II: the team of a player
+	teams  map[int32]int32 // for StarCraft II: the team of each player
 }
 
 // properties are the conditions that events of a kind can meet.
 type properties struct{ players, teams, groups, layers, classes, fields bool }
 
-// event is an event with what filters can ask of it.
+// event is an event with the properties that filters match.
 type event struct {
 	text    string
 	at      decoders.Position
@@ -52,20 +52,20 @@ type event struct {
 	layers  []int32
 	class   string
 
-	// Of events with fields: what stands before, between and behind them.
+	// For events with fields, head is the text before them, and tail is the text after them.
 	head, tail string
 	fields     []field
 }
 
 type field struct{ name, text string }
 
-// Event is an event that a request must get.
+// Event is an event that a request must receive.
 type Event struct {
 	Text string
 	At   decoders.Position
 }
 
-// NewOracle makes an oracle of a session that asked for everything, with positions.
+// NewOracle returns an oracle from a session of all events, with positions.
 func NewOracle(s *Session) (*Oracle, error) {
 	o := &Oracle{Err: s.Err, teams: map[int32]int32{}}
 	var c canon
@@ -91,7 +91,7 @@ func NewOracle(s *Session) (*Oracle, error) {
 	return o, nil
 }
 
-// note takes in a response without events.
+// note records a response without events.
 func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
 		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
@@ -123,7 +123,7 @@ func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	}
 }
 
-// add takes in a batch.
+// add records a batch.
 func (o *Oracle) add(c *canon, b *batch) error {
 	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(b.field)
 	if list == nil || list.Message() == nil {
@@ -158,7 +158,7 @@ func (o *Oracle) add(c *canon, b *batch) error {
 	return nil
 }
 
-// about says of events what takes the whole replay to know.
+// about sets the properties of an event that depend on the whole replay.
 func (e *event) about(o *Oracle) {
 	if o.format != "sc2replay" {
 		return
@@ -174,7 +174,7 @@ func (e *event) about(o *Oracle) {
 // noPlayer stands for the player of an event that has only another one.
 const noPlayer = math.MinInt32
 
-// body is what of an event's JSON is of interest.
+// body has the fields of an event's JSON that the oracle needs.
 type body struct {
 	ClientID      *int32 `json:"client_id"`
 	OtherClientID *int32 `json:"other_client_id"`
@@ -203,7 +203,7 @@ type ref struct {
 	PlayerID *int32 `json:"player_id"`
 }
 
-// read reads an event's line of JSON.
+// read parses an event's line of JSON.
 func (e *event) read(line []byte, o *Oracle) error {
 	var top struct {
 		Tick   int32  `json:"at_tick"`
@@ -311,7 +311,7 @@ func (e *event) readDem(line []byte, b *body) error {
 	return nil
 }
 
-// with returns the text of the event with these fields.
+// with returns the text of the event with the given fields.
 func (e *event) with(fields []field) string {
 	var texts []string
 	for _, f := range fields {
@@ -334,7 +334,7 @@ func atLeastZero(n *int32) []int32 {
 	return []int32{*n}
 }
 
-// documented returns what the documentation says of the kinds of a format: which have which properties.
+// documented returns the properties of each kind of a format, according to the documentation.
 func documented(format string, list protoreflect.MessageDescriptor) map[string]properties {
 	kinds := map[string]properties{}
 	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
@@ -363,7 +363,7 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 	return kinds
 }
 
-// matches reports whether all conditions of a filter but those on fields hold for an event, by documentation.
+// matches reports whether an event meets all conditions of a filter except those on fields, according to the documentation.
 func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
 	has := o.kinds[e.kind]
 	one := func(asked, have []int32) bool {
@@ -382,11 +382,12 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
 	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetDatafile().GetGroups(), e.groups) && one(f.GetDatafile().GetLayers(), e.layers)
 }
 
-// anyGlob matches by another way than the daemon: the standard library's, whose other special characters are escaped.
+// anyGlob matches with the standard library's globs, and so in another way than the daemon. It escapes their other special
+// characters.
 func anyGlob(patterns []string, name string) bool {
 	plain := strings.NewReplacer(`\`, `\\`, `[`, `\[`)
 	for _, p := range patterns {
-		// A slash ends a run of * there.
+		// In the standard library's globs, * does not match a slash.
 		if ok, err := path.Match(strings.ReplaceAll(plain.Replace(p), "/", "\x01"), strings.ReplaceAll(name, "/", "\x01")); ok && err == nil {
 			return true
 		}
@@ -394,7 +395,7 @@ func anyGlob(patterns []string, name string) bool {
 	return false
 }
 
-// deliver returns what a request's filters let through of an event: its text, or false for nothing.
+// deliver returns the text of an event after a request's filters. It returns false if the filters drop the event.
 func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, bool) {
 	all, kept := len(req.GetInclude()) == 0, map[string]bool{}
 	matched := all
@@ -462,7 +463,7 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	return len(req.GetInclude()) > 0
 }
 
-// Expect returns what a request must get, of what is there now. The start `now` gets nothing.
+// Expect returns the events that a request must receive, of the events present now. The start `now` receives none.
 func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
 	var got []Event
 	from, arrived := decoders.Position{}, true
@@ -507,5 +508,5 @@ func (o *Oracle) before(tick int32) (last decoders.Position, some bool) {
 	return last, some
 }
 
-// Len is how many events there are.
+// Len returns the number of events.
 func (o *Oracle) Len() int { return len(o.events) }

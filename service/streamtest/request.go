@@ -7,22 +7,22 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Maker makes random requests for a replay, of values that the replay has, and of some that it has not.
+// Maker makes random requests for a replay. They have values that occur in the replay, and some that do not.
 type Maker struct {
 	o       *Oracle
 	random  *rand.Rand
-	cursors [][]byte // of other requests for the replay
+	cursors [][]byte // from sessions of other requests for the replay
 
 	kinds, players, teams, groups, layers, classes, fields choice
 }
 
-// choice holds what there is to choose from.
+// choice holds the values to choose from.
 type choice struct {
 	numbers []int32
 	names   []string
 }
 
-// NewMaker returns a maker of requests that follow from the seed.
+// NewMaker returns a Maker whose requests are derived from the seed.
 func NewMaker(o *Oracle, seed uint64) *Maker {
 	m := &Maker{o: o, random: rand.New(rand.NewPCG(seed, 0))}
 	seen := map[any]bool{}
@@ -57,7 +57,7 @@ func NewMaker(o *Oracle, seed uint64) *Maker {
 	return m
 }
 
-// Keep lets later requests begin at the cursors of a session.
+// Keep keeps the cursors of a session, so that later requests may start at them.
 func (m *Maker) Keep(s *Session) {
 	for _, raw := range s.Responses {
 		if r, err := parse(raw); err == nil && len(r.cursor) > 0 && m.one(4) {
@@ -70,10 +70,10 @@ func (m *Maker) Keep(s *Session) {
 	}
 }
 
-// one reports true once in n times.
+// one returns true once in n times, on average.
 func (m *Maker) one(n int) bool { return m.random.IntN(n) == 0 }
 
-// Request makes a request.
+// Request returns a random request.
 func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{
 		Replay: replay, Positions: m.one(2),
@@ -81,7 +81,7 @@ func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 		Include:        m.filters(), Exclude: m.filters(),
 	}
 	if req.MaxBatchEvents > 0 && req.MaxBatchEvents < 7 && m.o.Len() > 100_000 {
-		req.MaxBatchEvents = 0 // it would take its time
+		req.MaxBatchEvents = 0 // small batches would take too long
 	}
 	if m.one(2) {
 		req.Encoding = replaydv1.Encoding(m.random.IntN(3))
@@ -124,7 +124,7 @@ func (m *Maker) filters() (all []*replaydv1.EventFilter) {
 	return all
 }
 
-// filter makes a filter of one or two conditions, seldom more.
+// filter returns a filter with one or two conditions, seldom more.
 func (m *Maker) filter() *replaydv1.EventFilter {
 	f := &replaydv1.EventFilter{}
 	for n := 1 + m.random.IntN(2) + m.random.IntN(2)*m.random.IntN(2); n > 0; n-- {
@@ -154,7 +154,7 @@ func (m *Maker) filter() *replaydv1.EventFilter {
 			demOf(f).Fields = m.patterns(m.fields.names)
 		}
 	}
-	// Conditions that the format does not have are for a few requests only.
+	// Only a few requests have conditions that the format does not have.
 	if !m.one(20) {
 		if len(m.groups.numbers) == 0 {
 			f.Datafile = nil
@@ -192,7 +192,7 @@ func (m *Maker) allKinds() []string {
 	return all
 }
 
-// pick chooses one to three names, mostly of the first list.
+// pick returns one to three names, mostly from the first list.
 func (m *Maker) pick(mostly, also []string) (some []string) {
 	for range 1 + m.random.IntN(3) {
 		from := mostly
@@ -217,7 +217,7 @@ func (m *Maker) numbers(c *choice) (some []int32) {
 	return some
 }
 
-// patterns makes patterns of names, by putting wildcards in place of parts of them.
+// patterns returns patterns of names, with wildcards in place of parts of the names.
 func (m *Maker) patterns(names []string) (some []string) {
 	for range 1 + m.random.IntN(3) {
 		pattern := []string{"*", "nothing", "?*", "", "*.*"}[m.random.IntN(5)]

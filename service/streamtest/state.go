@@ -9,15 +9,15 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// SC2State sums up the events of a StarCraft II replay, as a client does that reads it from the beginning, to the events
-// that its state must have.
+// SC2State computes the events that the state of a StarCraft II replay must have. It applies the replay's events from the
+// beginning, like a client.
 type SC2State struct {
 	game sc2.GameState
 	tick int32
 	refs map[uint32]*sc2replayv1.PlayerRef
 }
 
-// NewSC2State returns the state before the first of a replay's events, which are all handed in to learn who the players are.
+// NewSC2State returns the state before a replay's first event. It needs all events of the replay to find the players.
 func NewSC2State(events []*sc2replayv1.Event) *SC2State {
 	s := &SC2State{refs: map[uint32]*sc2replayv1.PlayerRef{}}
 	for _, e := range events {
@@ -26,14 +26,14 @@ func NewSC2State(events []*sc2replayv1.Event) *SC2State {
 			continue
 		}
 		if _, known := s.refs[player.GetPlayerId()]; known && e.GetPlayerStats() == nil {
-			continue // of two players that have one number, the tracker has the one that leads
+			continue // if two players share a number, the tracker has the leader
 		}
 		s.refs[player.GetPlayerId()] = player
 	}
 	return s
 }
 
-// Apply follows an event.
+// Apply updates the state with an event.
 func (s *SC2State) Apply(e *sc2replayv1.Event) {
 	s.game.Apply(e)
 	s.tick = e.GetAtTick()
@@ -54,8 +54,8 @@ func (s *SC2State) Events() (told []*sc2replayv1.Event) {
 	return told
 }
 
-// SumSC2 returns a function that makes a session with the state at a place, out of one that asked for all events of a
-// StarCraft II replay, with positions.
+// SumSC2 returns a function that returns a session with the state at a position. It computes the state from a session with all
+// events of a StarCraft II replay, with positions.
 func SumSC2(whole *Session) (func(at decoders.Position) *Session, error) {
 	var events []*sc2replayv1.Event
 	var places []decoders.Position

@@ -9,26 +9,26 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// Found are the replays around one. Each may be nil.
+// Found holds the replays around a replay. Each may be nil.
 type Found struct {
-	// Linked names it as the one before.
+	// Linked is the replay that names it as the one before.
 	Linked *index.Entry
-	// Restarted is the only one with which its server can have started again, provided that it is finished.
+	// Restarted is the only replay with which its server can have started again, provided that it is finished.
 	Restarted *index.Entry
-	// Next is the one that began next in its directory.
+	// Next is the replay that began next in its directory.
 	Next *index.Entry
-	// Likely may be the successor, but nothing proves it: those of the same server first.
+	// Likely holds the names of possible successors without proof. Replays of the same server come first.
 	Likely []string
 }
 
-// maxLikely is how many likely successors are named.
+// maxLikely is the largest number of likely successors.
 const maxLikely = 8
 
-// slack is how much the clocks of servers are trusted: headers have seconds.
+// slack is the tolerance for the times in headers, which have a resolution of seconds.
 const slack = 2 * time.Second
 
-// Find looks at the replays around one. It needs to know whether that is finished, for then others of its directory are
-// likely successors, too.
+// Find returns the replays around a replay. The argument finished reports whether that replay is finished. If so, replays of
+// other servers in its directory are likely successors too.
 func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, scope index.Scope) (Found, error) {
 	found := Found{Linked: linked(x, of, scope)}
 	if found.Linked != nil {
@@ -46,7 +46,7 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 			at = copies[0].Previous
 		}
 	}
-	var heads []*index.Entry // those after it with which a server process began
+	var heads []*index.Entry // the later replays with which a server process began
 	for _, e := range all {
 		if e.Format != of.Format || e.Identity == "" || chain[e.Identity] || !later(e, of) {
 			continue
@@ -63,7 +63,7 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 	return found, nil
 }
 
-// linked returns the replay that names one as the one before; of copies of it, one that may grow.
+// linked returns the replay that names the given one as the one before. Of several copies it prefers one that may grow.
 func linked(x *index.Index, of *index.Entry, scope index.Scope) *index.Entry {
 	after := x.After(of.Identity, scope)
 	if len(after) == 0 || of.Identity == "" {
@@ -81,7 +81,7 @@ func linked(x *index.Index, of *index.Entry, scope index.Scope) *index.Entry {
 	return after[0]
 }
 
-// later reports whether a replay began after another, by their headers.
+// later reports whether a replay began after another, according to their headers. Modification times break ties.
 func later(e, of *index.Entry) bool {
 	if e.Started.IsZero() || of.Started.IsZero() {
 		return false
@@ -89,7 +89,7 @@ func later(e, of *index.Entry) bool {
 	return e.Started.After(of.Started) || e.Started.Equal(of.Started) && e.Modified.After(of.Modified)
 }
 
-// before orders replays by when they began; of copies one that may grow comes first.
+// before orders replays by their start times. Of several copies, one that may grow comes first.
 func before(a, b *index.Entry) bool {
 	if a.Identity == b.Identity && a.Growable() != b.Growable() {
 		return a.Growable()
@@ -100,7 +100,7 @@ func before(a, b *index.Entry) bool {
 	return a.Modified.Before(b.Modified)
 }
 
-// until is when a replay was last known to be played.
+// until returns the last time at which a replay is known to have been played.
 func until(e *index.Entry) time.Time {
 	if s := e.Survey; s != nil && (s.Ended || !e.Growable()) && e.TicksPerSecond > 0 {
 		return e.Started.Add(time.Duration(float64(s.LastTick) / e.TicksPerSecond * float64(time.Second)))
@@ -108,9 +108,9 @@ func until(e *index.Entry) time.Time {
 	return e.Modified
 }
 
-// restarted returns the first game of the server process that came after a finished one, when that can be no other's: a
-// server of the same name and port, that began when this one was over, and of which no game overlaps with this one. Where one
-// does there are two servers, and it is not known which of them has started again.
+// restarted returns the first game of the server process that followed a finished game, or nil if it is ambiguous. The game
+// must be of a server of the same name and port, and must have begun after the finished game was over. No game of that name
+// and port may overlap with the finished game. Otherwise there are two servers, and either may have started again.
 func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads []*index.Entry, chain map[string]bool) *index.Entry {
 	var next *index.Entry
 	for _, e := range heads {
@@ -126,21 +126,21 @@ func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads 
 			continue
 		}
 		if !e.Started.After(until(of)) && until(e).After(of.Started.Add(slack)) {
-			if e.Survey == nil { // the time of a file that was copied says nothing
+			if e.Survey == nil { // the modification time of a copied file is meaningless
 				e = x.Refresh(ctx, e)
 			}
 			if until(e).After(of.Started.Add(slack)) {
-				return nil // another game was played meanwhile
+				return nil // another game was played at the same time
 			}
 		}
 		if e.Previous == "" && e.Started.Sub(next.Started).Abs() < slack {
-			return nil // two began at once
+			return nil // two servers began at once
 		}
 	}
 	return next
 }
 
-// likely returns the names of those that may be the successor.
+// likely returns the names of the replays that may be the successor.
 func likely(of *index.Entry, heads []*index.Entry, finished bool) []string {
 	slices.SortFunc(heads, func(a, b *index.Entry) int {
 		switch same := a.Server == of.Server; {

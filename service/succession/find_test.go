@@ -23,12 +23,12 @@ const sampleFile = "../../testdata/teehistorian/finished/4fa04b32-db1c-48f1-b0fe
 
 func uuidOf(number int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", number) }
 
-// game is a file: the records of a sample behind a header of its own.
+// game describes a file: the records of a sample after a header of its own.
 type game struct {
 	file         string
-	number, prev int // of the game's UUID; prev 0 is none
+	number, prev int // numbers for the game UUIDs; prev 0 means none
 	started      time.Time
-	modified     time.Time // zero is a minute after it started
+	modified     time.Time // zero means a minute after the start
 }
 
 func (g game) write(t *testing.T, dir string) {
@@ -76,15 +76,14 @@ func (g game) write(t *testing.T, dir string) {
 	}
 }
 
-// TestFind: which of the files around a finished game name it as the one before, are of a server that was started again, or
-// began next.
+// TestFind checks which files around a finished game are found as linked, as restarted, and as next.
 func TestFind(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	of := game{file: "of", number: 1, started: began} // it ended after a minute
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	for what, test := range map[string]struct {
 		others                  []game
-		linked, restarted, next string // files
+		linked, restarted, next string // names of files
 	}{
 		"of copies that name it, the one that may grow": {
 			[]game{{file: "a.gz", number: 2, prev: 1, started: at(60)}, {file: "b", number: 2, prev: 1, started: at(60)}}, "b", "", "",

@@ -1,8 +1,8 @@
-// Package succession decides when a replay that is followed is over, and what comes after it. It is the only place that
-// does; docs/following.md says the same to users.
+// Package succession decides when a followed replay has ended, and which replay succeeds it. No other package decides that.
+// docs/following.md describes the rules to users.
 //
-//	find.go        what is known of the replays around one
-//	succession.go  what follows from that
+//	find.go        finds the replays around a replay
+//	succession.go  decides what to do next
 package succession
 
 import (
@@ -12,13 +12,14 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Rule is what makes a replay the next one. The API's SuccessorRule has the same names.
+// Rule is the rule by which a replay counts as the successor. The API's SuccessorRule has the same names.
 type Rule uint8
 
 const (
-	// Proven says that it names the one before it, or nothing else can have come after one that is finished.
+	// Proven allows a replay that names this one as the one before. After a finished replay it also allows the only replay
+	// that can have come next.
 	Proven Rule = iota
-	// NextInDirectory allows also the one that began next in the same directory.
+	// NextInDirectory also allows the replay that began next in the same directory.
 	NextInDirectory
 )
 
@@ -30,15 +31,15 @@ func Rules() []Rule { return []Rule{Proven, NextInDirectory} }
 // String returns the rule's name in the API, such as "proven".
 func (r Rule) String() string { return ruleNames[r] }
 
-// Situation is what is known of a replay whose bytes are used up for now.
+// Situation describes a replay whose present bytes were all read.
 type Situation struct {
-	// Finished: the end that the format asks for was read.
+	// Finished reports whether the end that the format requires was read.
 	Finished bool
-	// Lost is what became of its file: source.ErrRemoved and the like; nil while it lies there.
+	// Lost is the error of a lost file, such as source.ErrRemoved. It is nil while the file exists.
 	Lost error
 	// Found are the replays around it.
 	Found Found
-	// GoOn: a successor is wanted.
+	// GoOn reports whether the client wants a successor.
 	GoOn bool
 	Rule Rule
 }
@@ -47,32 +48,33 @@ type Situation struct {
 type Step uint8
 
 const (
-	// WaitForMore says that the replay may go on.
+	// WaitForMore means to wait, because the replay may continue.
 	WaitForMore Step = iota
-	// WaitForNext says that it is over, and no successor is there.
+	// WaitForNext means to wait for a successor. The replay has ended, and has no successor yet.
 	WaitForNext
-	// End says that it is over, and nothing else is wanted, or it is not known what comes after it.
+	// End means to end the stream. The replay has ended, and the client wants no successor or the successor is unknown.
 	End
-	// GoOn says that the stream goes on with a successor.
+	// GoOn means to continue the stream with a successor.
 	GoOn
 )
 
-// Verdict is what follows from a situation.
+// Verdict is the result of Decide.
 type Verdict struct {
 	Step Step
-	// To is the successor, with GoOn.
+	// To is the successor if Step is GoOn.
 	To *index.Entry
-	// Left: the replay is left although it may still grow.
+	// Left reports whether the stream leaves the replay although it may still grow.
 	Left bool
 }
 
-// Decide says what follows from a situation. In this order:
+// Decide returns what to do in a situation. It applies these rules in order:
 //
-//  1. A file that shrank holds nothing any more: the end.
-//  2. A replay that names this one as the one before proves that this one is over, with or without an end.
-//  3. A file that is gone: the end, unless the rule names a successor. No more of it can be read.
-//  4. A finished replay: on to the successor that the rule names, or wait for one.
-//  5. All others may go on, and are waited for, unless the rule says otherwise. Neither name nor port nor time prove anything.
+//  1. If the file shrank, the stream ends: the file's contents are gone.
+//  2. If a replay names this one as the one before, this one has ended, with or without an end of its own.
+//  3. If the file is gone, the stream ends, unless the rule names a successor. No more of the file can be read.
+//  4. If the replay is finished, the stream continues with the successor that the rule names, or waits for one.
+//  5. Otherwise the replay may continue, and the stream waits, unless the rule names a successor. Name, port and time prove
+//     nothing.
 func Decide(s Situation) Verdict {
 	if errors.Is(s.Lost, source.ErrShrunk) || s.Lost != nil && !errors.Is(s.Lost, source.ErrRemoved) && !errors.Is(s.Lost, source.ErrReplaced) {
 		return Verdict{Step: End}

@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// TestDecide is the table of docs/following.md.
+// TestDecide tests the table of docs/following.md.
 func TestDecide(t *testing.T) {
 	linked, restarted, next := &index.Entry{}, &index.Entry{}, &index.Entry{}
 	for what, test := range map[string]struct {

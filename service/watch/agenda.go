@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// agenda is what is to be looked at, the soonest first. It is guarded by Watcher.mu.
+// agenda is a heap of the targets and directories to visit, the soonest first. It is guarded by Watcher.mu.
 type agenda []entry
 
 type entry struct {
-	at time.Duration // as in the appointment; here it is near when the heap compares
+	at time.Duration // a copy of the appointment's, to be close in memory when the heap compares
 	visited
 }
 
-// visited is what a Watcher looks at itself now and then: a target or a directory.
+// visited is a target or a directory, which a Watcher checks now and then.
 type visited interface {
-	// visit looks. It is called by the polling goroutine, without Watcher.mu, and may not return for long.
+	// visit checks it. The polling goroutine calls visit without Watcher.mu. It may take long to return.
 	visit(w *Watcher, now time.Duration)
-	// period returns in how long to look again, and false for never. It is called with Watcher.mu held.
+	// period returns the delay until the next visit, and false for never. It is called with Watcher.mu held.
 	period(w *Watcher, now time.Duration) (period time.Duration, wanted bool)
 	planned() *appointment
-	// where is its path.
+	// where returns its path.
 	where() string
 }
 
-// appointment is when something is to be looked at.
+// appointment is the time of the next visit, with its place in the agenda.
 type appointment struct {
 	at    time.Duration // since the Watcher's start
-	place int           // in the agenda, from 1; 0 when it is not there
-	mount mount         // what it lies on
+	place int           // in the agenda, from 1; 0 when it is not in the agenda
+	mount mount         // the mount that the target or directory lies on
 }
 
 func (a *appointment) planned() *appointment { return a }
 
-// set has something looked at when the time comes, whether or not it is in the agenda.
+// set schedules a visit. It replaces the visit already in the agenda, if any.
 func (a *agenda) set(v visited, at time.Duration) {
 	p := v.planned()
 	p.at = at
@@ -45,14 +45,14 @@ func (a *agenda) set(v visited, at time.Duration) {
 	heap.Fix(a, p.place-1)
 }
 
-// remove has something looked at no more.
+// remove removes a visit from the agenda.
 func (a *agenda) remove(v visited) {
 	if p := v.planned(); p.place != 0 {
 		heap.Remove(a, p.place-1)
 	}
 }
 
-// due moves what is to be looked at by now from the agenda to a list.
+// due moves the visits that are due from the agenda to a list, and returns the list.
 func (a *agenda) due(list []visited, now time.Duration) []visited {
 	for len(*a) > 0 && (*a)[0].at <= now {
 		list = append(list, heap.Pop(a).(entry).visited)
@@ -60,7 +60,7 @@ func (a *agenda) due(list []visited, now time.Duration) []visited {
 	return list
 }
 
-// next returns when something is to be looked at, and false when nothing ever is.
+// next returns the time of the next visit, and false when the agenda is empty.
 func (a *agenda) next() (time.Duration, bool) {
 	if len(*a) == 0 {
 		return 0, false
@@ -68,7 +68,7 @@ func (a *agenda) next() (time.Duration, bool) {
 	return (*a)[0].at, true
 }
 
-// Len, Less, Swap, Push and Pop are heap.Interface.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 
 func (a *agenda) Len() int           { return len(*a) }
 func (a *agenda) Less(i, j int) bool { return (*a)[i].at < (*a)[j].at }

@@ -9,28 +9,29 @@ import (
 )
 
 const (
-	// settling is how long after a change of its entries, and after it was first subscribed to, a directory is reported at
-	// each Interval: an entry that is new may be empty and so not a replay yet.
+	// settling is how long a directory fires at each Interval, after a change of its entries and after its first
+	// subscription. A new entry may be empty at first, and so not a replay yet.
 	settling = 5 * time.Second
-	// maxYoung is how many new files of a directory are waited for to get their first bytes.
+	// maxYoung is the largest number of new files of a directory that are watched for their first bytes.
 	maxYoung = 1024
 )
 
-// directory is one that the notifier watches, or ought to.
+// directory is a directory that the notifier watches, or should watch.
 type directory struct {
 	appointment
 	path   string
 	refs   int
 	active bool          // the notifier watches it
-	stale  bool          // the notifier may watch what lay there before
-	asking chan struct{} // closed when the notifier has been asked to watch it, or not to; nil while nobody asks
+	stale  bool          // the notifier may still watch an earlier directory at this path
+	asking chan struct{} // closed when the call of the notifier to add or remove it has returned; nil without a call
 	id     source.ID
-	young  map[string]time.Time // new entries that got no bytes yet, by when to forget them
+	young  map[string]time.Time // new entries that have no bytes yet, with the times at which to drop them
 }
 
-// ask asks the notifier to watch a directory that is wanted, when add is set, and not to watch one that is not wanted any
-// more or lies elsewhere now. The operating system may not answer for long, so w.mu must not be held; of several callers
-// one asks, and does what the others want too, and only who says so waits for it. The error is nil but in mode Inotify.
+// ask updates the notifier's watch of a directory. With add it starts to watch a directory that has targets. It stops
+// watching one that has none any more, or that was replaced at its path. The operating system may take long to answer, so
+// w.mu must not be held. Of several callers only one calls the notifier, on behalf of the others too. The others wait for it
+// only if wait is set. The error is always nil except in mode Inotify.
 func (w *Watcher) ask(d *directory, add, wait bool) error {
 	if d == nil {
 		return nil
@@ -58,7 +59,7 @@ func (w *Watcher) ask(d *directory, add, wait bool) error {
 		var id source.ID
 		var active bool
 		if end {
-			_ = w.note.Remove(d.path) // it may be gone already, and the watch with it
+			_ = w.note.Remove(d.path) // the directory may be gone already, and its watch too
 		}
 		if begin {
 			id, active, err = w.watch(d.path)
@@ -84,7 +85,8 @@ func (w *Watcher) ask(d *directory, add, wait bool) error {
 	return nil
 }
 
-// watch has the notifier watch what lies at a path, where that is of use, and returns what that was.
+// watch makes the notifier watch the directory at a path, unless notifications do not work there. It returns the ID of the
+// directory.
 func (w *Watcher) watch(path string) (id source.ID, active bool, err error) {
 	if w.o.Mode == Auto && w.sys.remote(path) {
 		return source.ID{}, false, nil
@@ -94,7 +96,7 @@ func (w *Watcher) watch(path string) (id source.ID, active bool, err error) {
 	return id, err == nil, err
 }
 
-// visit looks whether the notifier still watches what lies at the directory's path, and tries again where it does not.
+// visit checks whether the notifier still watches the directory at its path, and tries again where it does not.
 func (d *directory) visit(w *Watcher, _ time.Duration) {
 	there := w.look(d.path)
 	w.mu.Lock()
@@ -116,7 +118,7 @@ func (d *directory) visit(w *Watcher, _ time.Duration) {
 	was := d.active
 	d.active, d.stale = false, d.stale || was
 	w.mu.Unlock()
-	_ = w.ask(d, !there.failed, false) // where it fails, polling goes on
+	_ = w.ask(d, !there.failed, false) // if it fails, polling continues
 	w.mu.Lock()
 	if (was || d.active) && !w.closed {
 		w.fireBelow(d)

@@ -2,17 +2,17 @@
 //
 // # Following
 //
-// One [Watcher] serves the whole daemon. A [Subscription] of it says that a file or a directory may have changed, and never
-// what has: of a file source.File.Check finds that, and also when it can no longer be followed, because it
-// shrank, was replaced or was removed. So who follows a file looks at it whenever the subscription fires, and waits for
-// that when there is nothing new.
+// One [Watcher] serves the whole daemon. Its [Subscription] reports that a file or a directory may have changed, but not what
+// changed. For a file, source.File.Check finds the change. It also finds that the file can no longer be followed, because it
+// shrank, was replaced or was removed. A reader that follows a file therefore checks it whenever the subscription fires, and
+// waits for the subscription when there is nothing new.
 //
-// # How it learns of changes
+// # How changes are detected
 //
-// Watching is by inotify or its like with a slow poll behind it, or, where the former cannot work, by polling alone: see
-// [Mode]. A file system that does not answer holds back only what lies on it.
+// The Watcher uses inotify or a similar facility, with a slow poll behind it. Where that cannot work, it only polls: see
+// [Mode]. A file system that does not answer delays only the files on it.
 //
 // # Concurrency
 //
-// A Watcher and a Subscription may be used by several goroutines at once.
+// A Watcher and a Subscription are safe for concurrent use.
 package watch

@@ -21,7 +21,7 @@ type fakeSystem struct {
 	addErr  error
 
 	isRemote bool
-	hangs    map[string]chan struct{} // by path: looking does not return until it is closed
+	hangs    map[string]chan struct{} // by path: stat does not return until it is closed
 	hanging  int
 	events   chan fsnotify.Event
 	errs     chan error
@@ -54,7 +54,7 @@ func newFakeSystem() *fakeSystem {
 	}
 }
 
-// hang has what looks at a path or below it wait until the function that it returns is called.
+// hang makes every stat of a path, or below it, wait until the returned function is called.
 func (s *fakeSystem) hang(path string) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *fakeSystem) hang(path string) (release func()) {
 	}
 }
 
-// wait waits where looking at a path hangs.
+// wait waits if a stat of a path hangs.
 func (s *fakeSystem) wait(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *fakeSystem) wait(path string) {
 	}
 }
 
-// inHang is how many looks hang.
+// inHang returns how many calls of stat hang.
 func (s *fakeSystem) inHang() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *fakeSystem) set(path string, f fakeStat) {
 	s.files[path] = f
 }
 
-// looked returns how often a path was looked at since the last call.
+// looked returns how often stat was called for a path since the last call of looked.
 func (s *fakeSystem) looked(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *fakeSystem) watcher(t *testing.T, o Options) *Watcher {
 	return w
 }
 
-// subscribe subscribes and takes the value that is there from the start.
+// subscribe subscribes and receives the value that C holds from the start.
 func subscribe(t *testing.T, w *Watcher, path string) *Subscription {
 	t.Helper()
 	s, err := w.Subscribe(path)

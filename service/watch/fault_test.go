@@ -54,7 +54,7 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Write}, false, true}, // its first bytes
 			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Write}, false, false},
 			{fsnotify.Event{Name: "/d/a", Op: fsnotify.Remove}, true, true},
-			{fsnotify.Event{}, false, false}, // of a watch that was removed meanwhile
+			{fsnotify.Event{}, false, false}, // the event of a watch that was removed meanwhile
 		} {
 			sys.events <- c.event
 			if fired(a) != c.file || fired(a2) != c.file || fired(d) != c.dir {
@@ -112,7 +112,7 @@ func TestALimitOnWatchesMakesPolling(t *testing.T) {
 		if s := w.Stats(); s != (Stats{Targets: 1, Polled: 1}) {
 			t.Errorf("%+v", s)
 		}
-		// An active file is looked at often.
+		// An active file is polled often.
 		for size := int64(2); size < 100; size++ {
 			sys.set("/d/a", fakeStat{size: size})
 			time.Sleep(15 * time.Millisecond)
@@ -120,7 +120,7 @@ func TestALimitOnWatchesMakesPolling(t *testing.T) {
 				t.Fatal("not found quickly")
 			}
 		}
-		// There are watches again.
+		// Watches are available again.
 		sys.failAdd(nil)
 		time.Sleep(2*rewatch + time.Second)
 		if s := w.Stats(); s != (Stats{Targets: 1, Directories: 1}) {
@@ -210,7 +210,7 @@ func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
 		if !fired(d) || !sys.isWatched("/d") {
 			t.Error("not seen")
 		}
-		// It goes, and the notifier says so.
+		// It is removed, and the notifier reports it.
 		sys.events <- fsnotify.Event{Name: "/d", Op: fsnotify.Remove}
 		if !fired(d) || w.Stats().Directories != 0 {
 			t.Error("not seen going")
@@ -255,13 +255,13 @@ func TestALostDirectoryLeavesNoFileUnseen(t *testing.T) {
 		sys.set("/d/a", fakeStat{size: 1})
 		w := sys.watcher(t, Options{})
 		a := subscribe(t, w, "/d/a")
-		time.Sleep(time.Hour) // it is looked at seldom now
+		time.Sleep(time.Hour) // it is polled seldom now
 		sys.failAdd(syscall.ENOSPC)
 		sys.events <- fsnotify.Event{Name: "/d", Op: fsnotify.Rename}
 		if !fired(a) {
 			t.Error("no notification")
 		}
-		time.Sleep(time.Hour) // there are no notifications any more, for as long as it takes
+		time.Sleep(time.Hour) // no more notifications, for long enough
 		if fired(a) {
 			t.Fatal("fired for nothing")
 		}
@@ -273,7 +273,7 @@ func TestALostDirectoryLeavesNoFileUnseen(t *testing.T) {
 	})
 }
 
-// TestALinkThatLeadsElsewhereIsFound uses real files, for links are resolved by the operating system, and no fake time.
+// TestALinkThatLeadsElsewhereIsFound uses real files, because the operating system resolves links, and no fake time.
 func TestALinkThatLeadsElsewhereIsFound(t *testing.T) {
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
@@ -316,8 +316,8 @@ func TestALinkThatLeadsElsewhereIsFound(t *testing.T) {
 	}
 }
 
-// TestAHungFileSystemHoldsBackOnlyItself: changes elsewhere are reported by the notifier at once and found by polling soon,
-// and can be subscribed to and given up.
+// TestAHungFileSystemHoldsBackOnlyItself checks other file systems while one hangs. The notifier reports changes there at once,
+// polling finds them soon, and paths there can be subscribed to and closed.
 func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Auto, Poll} {
@@ -354,7 +354,7 @@ func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 					}
 				}
 				subscribe(t, w, "/local/y").Close()
-				x.Close() // lies where it hangs
+				x.Close() // its file system hangs
 				time.Sleep(time.Hour)
 				if n := sys.inHang(); n != 1 {
 					t.Errorf("%d looks hang after an hour", n)
@@ -379,7 +379,7 @@ func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 	}
 }
 
-// TestManyHungFileSystemsAreBounded: beyond some number of looks that hang, polling waits. Closing does not.
+// TestManyHungFileSystemsAreBounded checks that polling waits beyond some number of hanging calls, and that closing does not.
 func TestManyHungFileSystemsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -429,7 +429,7 @@ func TestNothingSubscribedCostsNothing(t *testing.T) {
 		if n := sys.looked("/a"); n != 0 {
 			t.Errorf("looked %d times", n)
 		}
-		a := subscribe(t, w, "/a") // and then it begins again
+		a := subscribe(t, w, "/a") // and then polling begins again
 		sys.set("/a", fakeStat{size: 1})
 		time.Sleep(15 * time.Millisecond)
 		if !fired(a) {
@@ -455,7 +455,7 @@ func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
 	})
 }
 
-// BenchmarkPoll measures what looking once at 1,000 files costs: a twentieth of that is needed in each second while they are idle.
+// BenchmarkPoll measures one poll of 1,000 files. While they are idle, each second costs a twentieth of that.
 func BenchmarkPoll(b *testing.B) {
 	dir := b.TempDir()
 	w, err := New(Options{Interval: time.Hour})

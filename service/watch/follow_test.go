@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// teehistorianMagic begins every replay of that format.
+// teehistorianMagic is the beginning of every replay of that format.
 const teehistorianMagic = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1"
 
 // TestFollow runs the scripts of testdata/follow, each in a directory of its own and in each mode. The commands:
@@ -26,13 +26,13 @@ const teehistorianMagic = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\
 //	write FILE TEXT, append FILE TEXT, overwrite FILE TEXT, truncate FILE SIZE
 //	rename FILE FILE, remove FILE, removeall DIR, mkdir DIR, link TARGET LINK
 //	follow FILE     read the file from here on
-//	got TEXT        exactly this is read of it next
-//	format NAME     that is its format now
+//	got TEXT        exactly this is read next
+//	format NAME     its format is now this
 //	ends REASON     the next wait for more ends with this error
 //	watch PATH      subscribe to it
 //	fires           the subscription fires
 //
-// The text TEEHISTORIAN stands for that format's first bytes.
+// The text TEEHISTORIAN is replaced by the first bytes of that format.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/follow/*.script")
@@ -68,7 +68,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// tail waits for a file to grow, as who follows one does.
+// tail waits for a file to grow, like a follower.
 type tail struct {
 	file *source.File
 	sub  *watch.Subscription
@@ -82,8 +82,8 @@ func follow(w *watch.Watcher, f *source.File) (*tail, error) {
 	return &tail{f, sub}, nil
 }
 
-// wait waits until there are more than the read bytes, and returns nil then. Otherwise it returns what File.Check returns,
-// or ctx's error. A file that was removed or replaced is first read to its end.
+// wait waits until the file has more bytes than were read, and then returns nil. Otherwise it returns the error of File.Check
+// or of ctx. A file that was removed or replaced is first read to its end.
 func (t *tail) wait(ctx context.Context, read int64) error {
 	for {
 		err := t.file.Check()
@@ -121,12 +121,12 @@ func (s *followScript) close() {
 	}
 	if s.sub != nil {
 		s.sub.Close()
-		s.sub.Close() // twice does no harm
+		s.sub.Close() // closing twice is allowed
 	}
 }
 
 func (s *followScript) line(ctx context.Context, f []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // a loaded machine is no failure
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // long, because a loaded machine is no failure
 	defer cancel()
 	f = append(f, "", "")
 	path := filepath.Join(s.dir, f[1])
@@ -196,7 +196,7 @@ func (s *followScript) observe(ctx context.Context, command, path, arg string) (
 		if s.sub, err = s.w.Subscribe(path); err != nil {
 			return err
 		}
-		<-s.sub.C // it holds one from the start
+		<-s.sub.C // C holds a value from the start
 		return nil
 	case "fires":
 		select {
@@ -209,7 +209,7 @@ func (s *followScript) observe(ctx context.Context, command, path, arg string) (
 	return errors.New("no such command")
 }
 
-// got reads what is to come next.
+// got reads the next bytes and compares them with the text.
 func (s *followScript) got(ctx context.Context, want string) error {
 	buf := make([]byte, len(want)+1)
 	n := 0
@@ -249,8 +249,8 @@ func TestWatchersAndSubscriptionsAreClosedInAnyOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkWake measures how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
-// game server does them.
+// BenchmarkWake measures the time from an append to a file until a waiting follower has read it. There are 50 appends a
+// second, as from a game server.
 func BenchmarkWake(b *testing.B) {
 	for _, mode := range []watch.Mode{watch.Inotify, watch.Poll} {
 		b.Run(mode.String(), func(b *testing.B) {

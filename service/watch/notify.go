@@ -32,7 +32,7 @@ func (w *Watcher) listen() {
 // handle handles an event.
 func (w *Watcher) handle(e fsnotify.Event) {
 	if e.Name == "" {
-		return // of a watch that is gone
+		return // the event belongs to a removed watch
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,7 +40,7 @@ func (w *Watcher) handle(e fsnotify.Event) {
 		t.fire()
 	}
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
-		// The directory itself is gone, and its watch too. Polling finds it when it is there again.
+		// The directory itself is gone, and its watch too. Polling finds it when it exists again.
 		d.active, d.stale = false, true
 		w.soon(d)
 		w.fireBelow(d)
@@ -70,7 +70,8 @@ func (w *Watcher) handle(e fsnotify.Event) {
 	}
 }
 
-// fireBelow fires for a directory and what is watched in it, and lets polling follow whether the notifier does.
+// fireBelow fires the targets for which a directory is watched. It also adapts their polling to whether the notifier reports
+// their changes.
 func (w *Watcher) fireBelow(d *directory) {
 	for _, t := range w.targets {
 		if t.dir == d {
@@ -80,7 +81,7 @@ func (w *Watcher) fireBelow(d *directory) {
 	}
 }
 
-// lost handles a failure of the notifier: it is not known what has changed, so everything may have.
+// lost handles a failure of the notifier. Any target may have changed, so all of them fire.
 func (w *Watcher) lost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

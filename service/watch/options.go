@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Mode is how a Watcher learns of changes.
+// Mode is the way in which a Watcher detects changes.
 type Mode uint8
 
 // The modes.
 const (
-	// Auto is Inotify where that works and Poll where it does not.
+	// Auto uses Inotify where that works and Poll elsewhere.
 	Auto Mode = iota
-	// Inotify asks the operating system for notifications (on Linux by inotify), and polls now and then, for safety. What
-	// cannot be watched in this way is an error.
+	// Inotify uses the notifications of the operating system (inotify on Linux), and polls now and then for safety. A path
+	// that cannot be watched in this way is an error.
 	Inotify
-	// Poll looks itself.
+	// Poll uses polling only.
 	Poll
 )
 
@@ -31,7 +31,7 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// UnmarshalText makes a Mode of its name.
+// UnmarshalText sets the Mode from its name.
 func (m *Mode) UnmarshalText(text []byte) error {
 	for i, name := range modeNames {
 		if name == string(text) {
@@ -45,14 +45,14 @@ func (m *Mode) UnmarshalText(text []byte) error {
 // Options are a Watcher's settings.
 type Options struct {
 	Mode Mode
-	// Interval is how often files are looked at, for safety, and where nothing else is possible. Default 500 ms. Where
-	// the operating system reports changes, a file that has been idle for a minute is looked at every 15 to 20 s, or every
-	// 2 s if a link leads to it: no notification says when that leads elsewhere.
+	// Interval is how often files are polled, for safety and where notifications do not work. Default 500 ms. Where
+	// the operating system reports changes, a file that has been idle for a minute is polled every 15 to 20 s. If a link
+	// leads to the file, it is polled every 2 s, because no notification arrives when the link's target changes.
 	Interval time.Duration
-	// Quick is how often a file that changed in the last few seconds is looked at when the operating system does not
-	// report. Default 15 ms.
+	// Quick is how often a file that changed in the last few seconds is polled where the operating system does not report
+	// changes. Default 15 ms.
 	Quick time.Duration
-	// Log gets a message when watching does not work as asked for. Nil means no log.
+	// Log receives a message when watching does not work as configured. Nil disables logging.
 	Log *slog.Logger
 }
 

@@ -7,41 +7,40 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// The polling goroutine looks at what is subscribed to, and at the directories that the notifier watches, each in its own
-// time. While nothing is subscribed to it sleeps. A look that does not return, because a file system does not answer, keeps
-// the goroutine: another one takes its place then, and nothing else on that file system is looked at until the first one is
-// back, which ends then.
+// The polling goroutine visits the targets and the directories that the notifier watches, each at its own interval. It sleeps
+// while there is no target. A visit blocks the goroutine when a file system does not answer. Another goroutine then takes its
+// place, and skips everything on that file system until the visit of the first one returns. The first goroutine then ends.
 
 const (
-	// hot is how long after a change a file is looked at often.
+	// hot is how long after a change a file is polled often.
 	hot = 5 * time.Second
-	// warm is how long after that a file is looked at each Interval even when the operating system reports changes.
+	// warm is how long after that a file is polled at each Interval, even if the operating system reports changes.
 	warm = time.Minute
-	// rewatch is how often a directory that the operating system does not watch is tried again, and how often a link is
-	// looked at.
+	// rewatch is how often the Watcher retries a directory that the operating system does not watch, and how often it checks
+	// a link.
 	rewatch = 2 * time.Second
-	// safety is how often, at least, everything else is looked at: files that have long been idle, and whether the
-	// directories are still what is watched.
+	// safety is the longest interval at which everything else is checked: files that have long been idle, and whether the
+	// watched directories are still at their paths.
 	safety = 20 * time.Second
-	// patience is how long, at least, a look may take before others do not wait for it any more.
+	// patience is how long a visit may block the others, at least.
 	patience = time.Second
-	// maxStuck is how many looks may be waited for at once without that others wait for them.
+	// maxStuck is the largest number of mounts that may be stuck without blocking other visits.
 	maxStuck = 32
 )
 
 // poller is a polling goroutine.
 type poller struct {
-	relieved bool // another one has taken its place
+	relieved bool // another goroutine has taken its place
 	mount    mount
 }
 
-// mount is what does not answer all together: a device, or, where that is not known, a directory.
+// mount is a unit that may stop answering as a whole: a device, or a directory where the device is not known.
 type mount struct {
 	device uint64
 	dir    string
 }
 
-// mountOf is the mount on which something lies.
+// mountOf returns the mount of a file or directory.
 func mountOf(id source.ID, dir string) mount {
 	if id.Device != 0 {
 		return mount{device: id.Device}
@@ -49,7 +48,7 @@ func mountOf(id source.ID, dir string) mount {
 	return mount{dir: dir}
 }
 
-// poll looks at what the agenda says, when it says so.
+// poll makes the visits of the agenda when they are due.
 func (w *Watcher) poll(me *poller) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -73,8 +72,8 @@ func (w *Watcher) poll(me *poller) {
 	}
 }
 
-// round looks at everything that is due, and returns when something is so again. When it was relieved meanwhile, another
-// goroutine goes on with what is left.
+// round makes all visits that are due, and returns the time of the next one. If it was relieved meanwhile, another goroutine
+// makes the rest of the visits.
 func (w *Watcher) round(me *poller, now time.Duration) (next time.Duration, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +107,7 @@ func (w *Watcher) round(me *poller, now time.Duration) (next time.Duration, some
 	return w.agenda.next()
 }
 
-// relieve lets another goroutine poll when the one that does waits for a file system that does not answer.
+// relieve starts another polling goroutine when the present one waits for a file system that does not answer.
 func (w *Watcher) relieve() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,10 +128,10 @@ func (w *Watcher) relieve() {
 	go w.poll(w.poller)
 }
 
-// since is the time since the start, by which the agenda goes: other clocks may be set.
+// since returns the time since the start. The agenda uses this clock because a wall clock may be set.
 func (w *Watcher) since() time.Duration { return time.Since(w.start) }
 
-// schedule puts something on the agenda for the next time, or takes it off.
+// schedule adds the next visit to the agenda, or removes it if none is needed.
 func (w *Watcher) schedule(v visited, now time.Duration) {
 	if at, wanted := w.turn(v, now); wanted {
 		w.agenda.set(v, at)
@@ -141,7 +140,7 @@ func (w *Watcher) schedule(v visited, now time.Duration) {
 	}
 }
 
-// soon has something looked at as soon as its present state asks for, if that is sooner than the agenda says.
+// soon moves a visit forward if its present period requires that. It never delays a visit.
 func (w *Watcher) soon(v visited) {
 	at, wanted := w.turn(v, w.since())
 	if p := v.planned(); !wanted || p.place != 0 && p.at <= at {
@@ -151,7 +150,7 @@ func (w *Watcher) soon(v visited) {
 	w.wake()
 }
 
-// wake has the agenda looked at, for there may be something new on it.
+// wake makes the polling goroutine read the agenda again, which may have changed.
 func (w *Watcher) wake() {
 	select {
 	case w.kick <- struct{}{}:
@@ -159,8 +158,8 @@ func (w *Watcher) wake() {
 	}
 }
 
-// turn is when to look at something the next time. What is looked at each Interval or less often is so at multiples of it,
-// all at once: that wakes the process twice a second and not for each file.
+// turn returns the time of the next visit. Visits at each Interval or less often are aligned to multiples of Interval. The
+// process then wakes twice a second, and not once for each file.
 func (w *Watcher) turn(v visited, now time.Duration) (at time.Duration, wanted bool) {
 	period, wanted := v.period(w, now)
 	at = now + period
@@ -170,7 +169,7 @@ func (w *Watcher) turn(v visited, now time.Duration) (at time.Duration, wanted b
 	return at, wanted && !w.closed
 }
 
-// seldom is the period for what nothing is expected of: not the same for all, so that they are not looked at all at once.
+// seldom returns the period for files that are not expected to change. It is random, so that they are not all visited at once.
 func (w *Watcher) seldom() time.Duration {
-	return max(w.o.Interval, safety-rand.N(safety/4)) //nolint:gosec // nobody gains by guessing it
+	return max(w.o.Interval, safety-rand.N(safety/4)) //nolint:gosec // guessing it gains nothing
 }

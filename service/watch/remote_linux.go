@@ -2,8 +2,9 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// remoteFilesystems are those whose files change without an event of inotify: others change them over a network, or a
-// process does behind the kernel's back. (statfs(2); the last ones are missing in golang.org/x/sys/unix.)
+// remoteFilesystems are the types of file systems whose files may change without an inotify event. Other machines change them
+// over a network, or a process changes them without the kernel's knowledge. The numbers are from statfs(2). The last ones are
+// missing in golang.org/x/sys/unix.
 var remoteFilesystems = map[uint32]bool{
 	unix.NFS_SUPER_MAGIC:   true,
 	unix.SMB_SUPER_MAGIC:   true,
@@ -26,7 +27,7 @@ var remoteFilesystems = map[uint32]bool{
 	0xbacbacbc:             true, // VMware shared folders
 }
 
-// remote reports whether inotify is of no use for a path. What is not known is not remote.
+// remote reports whether inotify does not work for a path. It returns false when the type of the file system is unknown.
 func remote(path string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

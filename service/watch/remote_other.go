@@ -2,5 +2,5 @@
 
 package watch
 
-// remote returns false on this system: polling must be chosen for files on a network.
+// remote always returns false on this system. Users must set mode Poll for files on a network.
 func remote(string) bool { return false }

@@ -8,9 +8,9 @@ import (
 
 // Subscription is a subscription to changes of one path.
 type Subscription struct {
-	// C receives when the file may have changed, or, for a directory, when entries may have been added, removed or
-	// renamed, or a new one may have got its first bytes. It holds one value from the start, and never more than one: who
-	// receives looks at everything that may have changed since the last time. That nothing has is possible.
+	// C receives when the file may have changed. For a directory it receives when entries may have been added, removed or
+	// renamed, or when the first bytes may have been written to a new entry. It holds one value from the start, and never more
+	// than one. So the receiver has to check everything that may have changed since the last time. Nothing may have changed.
 	C <-chan struct{}
 
 	c      chan struct{}
@@ -18,8 +18,8 @@ type Subscription struct {
 	target *target
 }
 
-// Subscribe subscribes to changes of a file or a directory, which need not exist. It returns an error
-// in mode Inotify when the directory cannot be watched, and fs.ErrClosed after Close.
+// Subscribe subscribes to changes of a file or a directory, which need not exist. In mode Inotify it returns an error
+// when the directory cannot be watched. After Close it returns fs.ErrClosed.
 func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	return w.subscribe(path, make(chan struct{}, 1))
 }
@@ -30,7 +30,7 @@ func (w *Watcher) subscribe(path string, c chan struct{}) (*Subscription, error)
 		return nil, err
 	}
 	s := &Subscription{C: c, c: c, w: w}
-	// Looked at before it is announced: a change after this is seen by polling.
+	// Check the path before the target is added. Polling finds any change after this.
 	seen := w.look(path)
 	resolved := resolve(path)
 	d, err := w.enter(s, path, seen, resolved)
@@ -43,12 +43,13 @@ func (w *Watcher) subscribe(path string, c chan struct{}) (*Subscription, error)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.soon(s.target) // where it is new
+	w.soon(s.target) // it may be new
 	s.fire()
 	return s, nil
 }
 
-// enter makes a target of a path, unless it is one, and returns the directory that is to be watched for it, or nil.
+// enter adds a subscription to the target of its path, and creates the target if necessary. It returns the directory that has
+// to be watched for the target, or nil.
 func (w *Watcher) enter(s *Subscription, path string, seen state, resolved string) (*directory, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +61,7 @@ func (w *Watcher) enter(s *Subscription, path string, seen state, resolved strin
 		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
 		t.mount = mountOf(seen.id, filepath.Dir(path))
 		if seen.dir {
-			t.settled = t.changed + settling // what is new in it was not reported
+			t.settled = t.changed + settling // earlier new entries were not reported
 		}
 		w.targets[path] = t
 		w.attach(t, resolved, seen.dir)
@@ -70,11 +71,11 @@ func (w *Watcher) enter(s *Subscription, path string, seen state, resolved strin
 	return t.dir, nil
 }
 
-// Wake makes C receive, as a change does.
+// Wake makes C receive, as after a change.
 func (s *Subscription) Wake() { s.fire() }
 
-// Move makes the subscription one of another path, where what was subscribed to lies now. C stays, and receives. It must not
-// be called at the same time as Close.
+// Move changes the subscription's path, for a file or directory that was moved. C remains the same channel, and receives. Move
+// must not be called at the same time as Close.
 func (s *Subscription) Move(path string) error {
 	moved, err := s.w.subscribe(path, s.c)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// system is what a Watcher needs of the operating system; tests put faults there.
+// system is the part of the operating system that a Watcher uses. Tests inject faults there.
 type system struct {
 	stat     func(path string) (fs.FileInfo, error)
-	remote   func(path string) bool // whether changes of the file system by others are not reported
+	remote   func(path string) bool // reports whether the file system may change without a notification
 	notifier func() (notifier, error)
 }
 

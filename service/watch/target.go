@@ -11,30 +11,30 @@ import (
 type target struct {
 	path string
 	subs map[*Subscription]struct{}
-	// resolved is the path with links resolved, by which the notifier reports it; dir is the directory that is watched for
-	// it. Both are guarded by Watcher.mu.
+	// resolved is the path with links resolved, which the notifier reports. dir is the directory that is watched for the
+	// target. Both are guarded by Watcher.mu.
 	resolved string
 	dir      *directory
 	isDir    bool
 
-	// The polling goroutine's, and guarded by Watcher.mu but for seen.
+	// The polling goroutine owns the fields below. All except seen are guarded by Watcher.mu.
 	appointment
 	seen     state
-	changed  time.Duration // when it was last seen to have changed; all times are since the Watcher's start
-	reported time.Duration // when that, or a directory's settling, was last reported
-	settled  time.Duration // until when a directory settles
+	changed  time.Duration // when its last change was detected; all times are since the Watcher's start
+	reported time.Duration // when it last fired for a change, or for a directory's settling
+	settled  time.Duration // when a directory stops settling
 }
 
-// state is what polling compares.
+// state holds the properties that polling compares.
 type state struct {
 	id       source.ID
 	size     int64
 	modified int64
 	dir      bool
-	failed   bool // it could not be looked at, or is not there
+	failed   bool // stat failed, or the path does not exist
 }
 
-// look looks at a path.
+// look returns the present state of a path.
 func (w *Watcher) look(path string) state {
 	stat, err := w.sys.stat(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *Watcher) look(path string) state {
 	return state{id: source.Identify(stat), size: stat.Size(), modified: stat.ModTime().UnixNano(), dir: stat.IsDir()}
 }
 
-// resolve resolves links as far as there is something.
+// resolve resolves links, as far as the path exists.
 func resolve(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved
@@ -54,8 +54,7 @@ func resolve(path string) string {
 	return path
 }
 
-// attach gives a target the directory that is to be watched for it. To ask for that is left to the caller, who must not hold
-// w.mu then.
+// attach assigns to a target the directory that has to be watched for it. The caller must then call ask, without holding w.mu.
 func (w *Watcher) attach(t *target, resolved string, isDir bool) {
 	t.resolved, t.isDir = resolved, isDir
 	named := w.names[resolved]
@@ -81,7 +80,8 @@ func (w *Watcher) attach(t *target, resolved string, isDir bool) {
 	t.dir = d
 }
 
-// detach undoes attach. It returns the directory, which may have to be watched no more, or nil.
+// detach undoes attach. It returns the directory, or nil. The caller must then call ask, which stops the watch if no target
+// needs it.
 func (w *Watcher) detach(t *target) *directory {
 	delete(w.names[t.resolved], t)
 	if len(w.names[t.resolved]) == 0 {
@@ -107,7 +107,7 @@ func (t *target) fire() {
 
 func (t *target) notified() bool { return t.dir != nil && t.dir.active }
 
-// visit looks at a target and fires when it changed.
+// visit checks a target and fires if it changed.
 func (t *target) visit(w *Watcher, now time.Duration) {
 	seen := w.look(t.path)
 	before := t.seen
@@ -135,13 +135,13 @@ func (t *target) visit(w *Watcher, now time.Duration) {
 		t.mount = mountOf(seen.id, filepath.Dir(t.path))
 	}
 	if moved && (resolved != t.resolved || seen.dir != t.isDir) && w.targets[t.path] == t {
-		// It lies elsewhere now: a link that leads to another file, or a directory where a file was.
+		// The path now leads elsewhere: a link leads to another file, or a directory replaced a file.
 		left := w.detach(t)
 		w.attach(t, resolved, seen.dir)
 		came := t.dir
 		w.mu.Unlock()
 		_ = w.ask(left, false, false)
-		_ = w.ask(came, true, false) // where it fails, polling goes on
+		_ = w.ask(came, true, false) // if it fails, polling continues
 		w.mu.Lock()
 	}
 	t.fire()

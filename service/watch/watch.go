@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Watcher reports when files and directories may have changed. There is one for the whole daemon, for the operating system
-// has few to give (128 for a user, on Linux). It costs two goroutines and, for each thing that is subscribed to, a look now and
-// then. A file system that does not answer, as of a network whose server is gone, costs another one for as long as it does
-// not, and holds back only what lies on it.
+// Watcher reports when files and directories may have changed. There is one for the whole daemon, because the operating system
+// limits their number (128 for each user, on Linux). A Watcher uses two goroutines, and checks each subscribed path now and
+// then. A file system that does not answer, such as a network share whose server is gone, takes one more goroutine until it
+// answers. It delays only the files on it.
 type Watcher struct {
 	o     Options
 	sys   system
@@ -20,27 +20,27 @@ type Watcher struct {
 	agenda    agenda
 	targets   map[string]*target
 	dirs      map[string]*directory
-	names     map[string]map[*target]struct{} // by the name under which the notifier reports them
+	names     map[string]map[*target]struct{} // by the path that the notifier reports
 	overflows uint64
 	warned    bool
 	closed    bool
 
 	// The polling: see poll.
 	poller  *poller        // the goroutine that polls
-	due     []visited      // what it is to look at now,
-	next    int            // and from where on it has not yet
-	looking visited        // what it is looking at
-	looks   uint64         // how often it looked
+	due     []visited      // the visits of this round
+	next    int            // the index in due of the next visit
+	looking visited        // the visit under way
+	looks   uint64         // the number of visits made
 	checked uint64         // looks when guard was set
-	guard   *time.Timer    // fires when a look takes long
-	stuck   map[mount]bool // what does not answer
+	guard   *time.Timer    // fires when a visit takes long
+	stuck   map[mount]bool // mounts that do not answer
 
 	kick chan struct{} // a target was added
 	done chan struct{}
 	wg   sync.WaitGroup
 }
 
-// New starts a watcher. It returns an error when mode Inotify is asked for and not to be had.
+// New starts a watcher. It returns an error when mode Inotify is set but not available.
 func New(o Options) (*Watcher, error) { return newWatcher(o, realSystem()) }
 
 func newWatcher(o Options, sys system) (*Watcher, error) {
@@ -74,8 +74,8 @@ func newWatcher(o Options, sys system) (*Watcher, error) {
 	return w, nil
 }
 
-// Close ends all subscriptions: nothing fires any more. It returns when the watcher's goroutines have ended, except for
-// those that wait for a file system which does not answer: they end when it does.
+// Close ends all subscriptions, so that none fires any more. It returns when the watcher's goroutines have ended. It does not
+// wait for those that wait for a file system that does not answer. They end when the file system answers.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -96,9 +96,9 @@ func (w *Watcher) Close() error {
 // Stats are a Watcher's figures.
 type Stats struct {
 	Targets     int    // paths that are subscribed to
-	Polled      int    // those of them whose changes are only seen by polling
+	Polled      int    // targets whose changes are detected only by polling
 	Directories int    // directories that the operating system watches
-	Overflows   uint64 // how often the operating system lost events
+	Overflows   uint64 // how often the operating system dropped events
 }
 
 // Stats returns the present figures.

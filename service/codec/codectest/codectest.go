@@ -14,27 +14,27 @@ import (
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 )
 
-// Events says how a format's events are written. E is the event struct that its decoder fills.
+// Events describes how a format's events are written. E is the event struct that its decoder fills.
 type Events[E any] struct {
 	// Append appends an event as protobuf wire bytes.
 	Append func(b []byte, ev *E) []byte
-	// Message makes an empty message of the events' protobuf type.
+	// Message returns an empty message of the events' protobuf type.
 	Message func() proto.Message
 }
 
-// kinds returns the alternatives of the oneof that makes an event what it is. A kind's number is its index plus one.
+// kinds returns the fields of an event's oneof "kind". A kind's number is its index plus one.
 func (e Events[E]) kinds() protoreflect.FieldDescriptors {
 	return e.Message().ProtoReflect().Descriptor().Oneofs().ByName("kind").Fields()
 }
 
-// TestKinds checks events of every kind: without any value, with random ones, and with extreme ones.
+// TestKinds checks events of every kind: without any value, with random values, and with extreme values.
 func (e Events[E]) TestKinds(t *testing.T) {
 	kinds := e.kinds()
 	for i := range kinds.Len() {
 		t.Run(string(kinds.Get(i).Name()), func(t *testing.T) {
 			e.Check(t, e.Fill(i+1, nil))
 			random := rand.New(rand.NewPCG(1, uint64(i)))
-			used := new(E) // as an event struct is that was used for all the other kinds before
+			used := new(E) // an event struct that was used for all other kinds before
 			e.fillOthers(used, i+1, randomSeed(random, 64<<10))
 			for range 200 {
 				ev := *used
@@ -55,17 +55,17 @@ func (e Events[E]) Fuzz(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, seed []byte) { e.Check(t, e.Fill(int(kind)%(kinds+1), seed)) })
 }
 
-// Fill makes an event of a kind whose values follow from the seed; those for which it does not suffice are zero. All
-// the other kinds' fields are filled too, as those of an event struct are that was used before.
+// Fill returns an event of a kind with values derived from the seed. Values beyond the end of the seed are zero. The fields of
+// all other kinds are filled too, as in an event struct that was used before.
 func (e Events[E]) Fill(kind int, seed []byte) *E {
 	ev := new(E)
-	rest := e.fillKind(ev, kind, seed) // first, where the seed still has something
+	rest := e.fillKind(ev, kind, seed) // first, while the seed has bytes
 	e.fillOthers(ev, kind, rest)
 	return ev
 }
 
-// fillKind makes ev an event of a kind: it sets the fields of that kind, and those that all kinds have. It returns what it did
-// not need of the seed.
+// fillKind makes ev an event of a kind. It sets the fields of that kind and the fields that all kinds have. It returns the
+// unused rest of the seed.
 func (e Events[E]) fillKind(ev *E, kind int, seed []byte) []byte {
 	f := filler{seed: seed}
 	v := reflect.ValueOf(ev).Elem()
@@ -83,7 +83,7 @@ func (e Events[E]) fillKind(ev *E, kind int, seed []byte) []byte {
 	return f.seed
 }
 
-// fillOthers sets the fields of all kinds but one.
+// fillOthers sets the fields of all kinds except one.
 func (e Events[E]) fillOthers(ev *E, kind int, seed []byte) {
 	f := filler{seed: seed}
 	v := reflect.ValueOf(ev).Elem()
@@ -129,7 +129,7 @@ func (e Events[E]) Check(tb testing.TB, ev *E) {
 	}
 }
 
-// field returns the field of a struct that the generator makes for a field of a message.
+// field returns the struct field that the generator makes for a message field.
 func field(v reflect.Value, fd protoreflect.FieldDescriptor) reflect.Value {
 	return named(v, camel(string(fd.Name())))
 }
@@ -141,13 +141,13 @@ func named(v reflect.Value, name string) reflect.Value {
 	}
 	f, ok := v.Type().FieldByName(name)
 	if !ok {
-		panic(fmt.Sprintf("%v has no field %s", v.Type(), name)) // the test's own fault
+		panic(fmt.Sprintf("%v has no field %s", v.Type(), name)) // an error in the test
 	}
 	indexes.Store(key, f.Index)
 	return v.FieldByIndex(f.Index)
 }
 
-// indexes holds where the fields of structs are: reflect searches for them, and an event struct may have a hundred.
+// indexes caches the indexes of struct fields, because reflect searches for them and an event struct may have a hundred.
 var indexes sync.Map // of []int, by structField
 
 type structField struct {
@@ -155,7 +155,7 @@ type structField struct {
 	name string
 }
 
-// camel returns the Go name of a protobuf name: client_id is ClientId.
+// camel returns the Go name of a protobuf name: ClientId for client_id.
 func camel(name string) string {
 	var b []byte
 	up := true
@@ -174,7 +174,7 @@ func camel(name string) string {
 	return string(b)
 }
 
-// choice returns the field that says which alternative of a oneof holds.
+// choice returns the struct field that selects the alternative of a oneof.
 func choice(v reflect.Value, o protoreflect.OneofDescriptor) reflect.Value {
 	if o.Name() == "kind" && v.FieldByName("Kind").IsValid() {
 		return named(v, "Kind")
@@ -182,7 +182,7 @@ func choice(v reflect.Value, o protoreflect.OneofDescriptor) reflect.Value {
 	return named(v, camel(string(o.Name()))+"Case")
 }
 
-// optional reports whether the struct says of a field that it is there.
+// optional reports whether the struct has a flag for the presence of a field.
 func optional(fd protoreflect.FieldDescriptor) bool {
 	if fd.IsList() || realOneof(fd) != nil {
 		return false
@@ -190,12 +190,12 @@ func optional(fd protoreflect.FieldDescriptor) bool {
 	return fd.HasOptionalKeyword() && !hasAbsent(fd) || fd.Message() != nil
 }
 
-// hasAbsent reports whether a number in the struct says that there is nothing.
+// hasAbsent reports whether a number in the struct marks the field as absent.
 func hasAbsent(fd protoreflect.FieldDescriptor) bool {
 	return proto.HasExtension(fd.Options(), optionsv1.E_Absent)
 }
 
-// absent is that number.
+// absent returns the number that marks the field as absent.
 func absent(fd protoreflect.FieldDescriptor) int64 {
 	number, _ := proto.GetExtension(fd.Options(), optionsv1.E_Absent).(int32)
 	return int64(number)

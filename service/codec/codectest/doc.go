@@ -1,5 +1,5 @@
-// Package codectest is what the tests of the formats' encoders share: reading a replay through its codec, and the proof
-// that what a generated appender writes is what protobuf would have written.
+// Package codectest has helpers for the tests of the formats' codecs. They read a replay through its codec, and prove that a
+// generated appender writes the same bytes as protobuf.
 //
 // A format declares its appender and its message once:
 //
@@ -8,8 +8,8 @@
 //		Message: func() proto.Message { return new(demv1.Event) },
 //	}
 //
-// and then has a table test of every kind by TestKinds, and a fuzz target of arbitrary values by Fuzz.
+// TestKinds then tests every kind, and Fuzz is a fuzz target for arbitrary values.
 //
-// Event structs and messages are compared by name, so that the helper knows of the generator's rules (see
-// tools/protoc-gen-events) and of no format.
+// Event structs and messages are compared by the names of their fields. The helpers depend on the generator's rules (see
+// tools/protoc-gen-events), but not on any format.
 package codectest

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// equal compares a struct with a message, and says where they differ.
+// equal compares a struct with a message, and returns an error that describes the difference.
 func equal(v reflect.Value, m protoreflect.Message) error {
 	if n := len(m.GetUnknown()); n > 0 {
 		return fmt.Errorf("%s: %d bytes of fields that it does not have", m.Descriptor().FullName(), n)
@@ -87,7 +87,7 @@ func equalValue(f reflect.Value, got protoreflect.Value, fd protoreflect.FieldDe
 		same = got.Bool() == f.Bool()
 	case protoreflect.EnumKind:
 		same = int64(got.Enum()) == f.Int()
-	case protoreflect.FloatKind: // by their bits, for the sake of NaN; widening one does not keep a signalling NaN's
+	case protoreflect.FloatKind: // compare bits, because of NaN; widening does not keep the bits of a signalling NaN
 		same = math.Float32bits(float32(got.Float())) == math.Float32bits(float32(f.Float()))
 	case protoreflect.DoubleKind:
 		same = math.Float64bits(got.Float()) == math.Float64bits(f.Float())

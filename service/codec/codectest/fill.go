@@ -7,13 +7,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxDepth bounds messages that contain themselves.
+// maxDepth limits the depth of messages that contain themselves.
 const maxDepth = 4
 
-// filler fills structs by a seed.
+// filler fills structs with values derived from a seed.
 type filler struct{ seed []byte }
 
-// next takes a byte of the seed, 0 after its end.
+// next returns the next byte of the seed, or 0 after its end.
 func (f *filler) next() byte {
 	if len(f.seed) == 0 {
 		return 0
@@ -23,7 +23,7 @@ func (f *filler) next() byte {
 	return b
 }
 
-// number makes a number: often a small one, or one at the edge of what some width can hold.
+// number returns a number. It is often small, or at the limit of some integer width.
 func (f *filler) number() uint64 {
 	switch b := f.next(); {
 	case b < 0x20:
@@ -43,7 +43,7 @@ func (f *filler) number() uint64 {
 	}
 }
 
-// text makes some bytes, not always valid UTF-8, sometimes longer than a length of one byte can say.
+// text returns some bytes. They are not always valid UTF-8, and sometimes too long for a length of one byte.
 func (f *filler) text() []byte {
 	n := int(f.next()) % 24
 	if n == 23 {
@@ -63,7 +63,7 @@ func (f *filler) text() []byte {
 	return b
 }
 
-// message fills a struct that stands for a message.
+// message fills the struct of a message.
 func (f *filler) message(v reflect.Value, md protoreflect.MessageDescriptor, depth int) {
 	for i := range md.Fields().Len() {
 		f.field(v, md.Fields().Get(i), depth)
@@ -75,7 +75,7 @@ func (f *filler) message(v reflect.Value, md protoreflect.MessageDescriptor, dep
 	}
 }
 
-// field fills a struct's field that stands for a message's.
+// field fills the struct field of a message field.
 func (f *filler) field(v reflect.Value, fd protoreflect.FieldDescriptor, depth int) {
 	target := field(v, fd)
 	switch {
@@ -130,6 +130,6 @@ func (f *filler) value(v reflect.Value, fd protoreflect.FieldDescriptor, depth i
 	case reflect.Slice:
 		v.SetBytes(f.text())
 	default:
-		panic("no rule for " + v.Type().String()) // the test's own fault
+		panic("no rule for " + v.Type().String()) // an error in the test
 	}
 }

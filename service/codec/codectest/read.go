@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Input is a replay's bytes as a codec takes them.
+// Input returns a replay's bytes as the input of a codec.
 func Input(data []byte) source.Input {
 	return source.Input{At: bytes.NewReader(data), Size: int64(len(data))}
 }
@@ -29,7 +29,7 @@ func Open(tb testing.TB, c codec.Codec, data []byte, o codec.Options) codec.Read
 	return r
 }
 
-// Seek seeks to where delivery starts, however long that takes.
+// Seek seeks to the start of delivery, with as many calls as necessary.
 func Seek(r codec.Reader) error {
 	for {
 		if err := r.Seek(); !errors.Is(err, codec.ErrYield) {
@@ -38,8 +38,8 @@ func Seek(r codec.Reader) error {
 	}
 }
 
-// Read seeks, and reads all in batches of at most so many events. It returns the events' wire bytes, their marks with End
-// counted in those bytes, and the error that ended it: io.EOF also when nothing more can match the filter.
+// Read seeks, and reads all events in batches of limited size. It returns the events' wire bytes, and their marks, whose End
+// counts in those bytes. The error is the one that ended reading. It is io.EOF also when no later event can match the filter.
 func Read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark, err error) {
 	tb.Helper()
 	if err := Seek(r); err != nil {

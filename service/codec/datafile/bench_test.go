@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// BenchmarkFill decodes and encodes everything, as a stream without a filter does. Bytes are those of the wire.
+// BenchmarkFill decodes and encodes everything, like a stream without a filter. It counts the bytes on the wire.
 func BenchmarkFill(b *testing.B) {
 	for _, name := range []string{"Tutorial_7194d2.map", "dm1.map"} {
 		b.Run(name, func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Codec is the format for the daemon.
+// Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.Datafile,
 	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
@@ -25,7 +25,7 @@ var Codec = codec.Codec{
 	Describe:     describe,
 }
 
-// cost is what a reader takes: the tables, which are part of the file, and buffers.
+// cost returns the memory that a reader needs: the tables, which are part of the file, and buffers.
 func cost(size int64) int64 { return 1<<20 + min(max(size, 0), datafile.DefaultLimits.Tables) }
 
 // describe reads the items and the map's texts, and hashes the file. It inflates nothing else.

@@ -5,7 +5,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// properties are what filters can ask of events: the group of a layer, and the layer.
+// properties holds the properties of each kind of event that filters match: the group of a layer, and the layer.
 var properties = filter.Table[datafile.Place]{
 	datafile.KindGroup:        {Group: group},
 	datafile.KindTileLayer:    {Group: group, Layer: layer},

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// work is how many steps of the decoder one call takes at most: some milliseconds.
+// work is the largest number of decoder steps in one call. They take some milliseconds.
 const work = 64
 
 // reader reads one map. See codec.Reader.
@@ -24,7 +24,7 @@ type reader struct {
 	d       *datafile.Decoder
 	ev      datafile.Event
 	skipped uint64 // events that the filter did not match
-	nothing bool   // delivery starts behind the last event, for that is what was asked for
+	nothing bool   // the requested start is after the last event
 }
 
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
@@ -47,7 +47,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	return nil
 }
 
-// match asks the filter before there is an event, so that nothing is inflated that nobody wants.
+// match applies the filter before the event is decoded, so that dropped data is not inflated.
 func (r *reader) match(kind datafile.Kind, at datafile.Place) bool {
 	if r.Filter.Kind(uint8(kind)) {
 		if e := properties.Event(uint8(kind), 0, &at); r.Filter.Match(&e) {
@@ -113,7 +113,7 @@ func (r *reader) Held() int64 {
 	return r.file.Held()
 }
 
-// Close returns nil: whether a file is whole is seen when it is opened, and what is damaged in it when Fill reads it.
+// Close returns nil. Opening a file checks that it is whole, and Fill reports damage in it.
 func (r *reader) Close() error { return nil }
 
 func (r *reader) Position() decoders.Position {
@@ -131,5 +131,5 @@ func (r *reader) Tick() int32 { return 0 }
 
 func (r *reader) Filtered() uint64 { return r.skipped }
 
-// Summarize adds nothing: the format has no closing words.
+// Summarize adds nothing, because the format has no summary.
 func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -27,7 +27,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// maps are what the tests read: our own, and some of the corpus where it is there.
+// maps returns the maps for the tests: our own, and some of the corpus if it is present.
 func maps(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	t.Run("sample", func(t *testing.T) {
@@ -56,7 +56,7 @@ func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
 	return codectest.Open(tb, encoder.Codec, data, o)
 }
 
-// read reads all; see codectest.Read.
+// read reads all events; see codectest.Read.
 func read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
 	tb.Helper()
 	events, marks, err := codectest.Read(tb, r, batch)
@@ -91,8 +91,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestDamage damages the first text of our own map, and an image: everything else is described and delivered, and then the
-// error, wherever the reading starts.
+// TestDamage damages the first text of our own map, and an image. Everything else must be described and delivered before the
+// error, for any start.
 func TestDamage(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
 	if err != nil {
@@ -135,7 +135,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestStart starts elsewhere than at a position.
+// TestStart tests starts other than a position.
 func TestStart(t *testing.T) {
 	tick := func(v int32) *int32 { return &v }
 	maps(t, func(t *testing.T, data []byte) {
@@ -165,8 +165,7 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestFilter expects what a filter would let through of all events. That nothing else is inflated shows in a map whose
-// last blob is damaged.
+// TestFilter expects the events that match a filter. A map whose last blob is damaged shows that nothing else is inflated.
 func TestFilter(t *testing.T) {
 	filters := map[string][2][]*replaydv1.EventFilter{
 		"kinds":          {{{Kinds: []string{"tile_layer", "tiles", "info"}}}},
@@ -217,7 +216,7 @@ func TestFilterSparesData(t *testing.T) {
 	read(t, open(t, data, codec.Options{Filter: f}), 512) // fails on an error
 }
 
-// TestDescribe reads what is known of our own map.
+// TestDescribe describes our own map.
 func TestDescribe(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
 	if err != nil {
@@ -299,7 +298,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestKinds keeps the kinds' numbers and names together.
+// TestKinds checks that the kinds' numbers and names agree.
 func TestKinds(t *testing.T) {
 	if len(encoder.Codec.Filters.Kinds) != datafile.KindCount {
 		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), datafile.KindCount)
@@ -311,7 +310,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestTileNames keeps the names of tiles and the enums of the API together.
+// TestTileNames checks that the names of tiles and the enums of the API agree.
 func TestTileNames(t *testing.T) {
 	enums := map[datafile.LayerKind]struct {
 		prefix, name string

@@ -18,10 +18,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// maxLayers is how many layers a summary lists. Real maps have some dozens.
+// maxLayers is the largest number of layers in a summary. Real maps have some dozens.
 const maxLayers = 4096
 
-// addHeader adds what is known of a map to the description of a replay.
+// addHeader adds the facts of a map's header to the description of a replay.
 func addHeader(ctx context.Context, f *datafile.File, in source.Input, r *replaydv1.Replay) error {
 	s, err := summarize(ctx, f)
 	if err != nil {
@@ -74,7 +74,7 @@ func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, erro
 	for ctx.Err() == nil {
 		err := d.Next(&ev)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, decoders.ErrCorrupt): // a text is damaged, and the rest was delivered
+		case errors.Is(err, io.EOF), errors.Is(err, decoders.ErrCorrupt): // ErrCorrupt: a text is damaged; all else was delivered
 			return s, nil
 		case err != nil:
 			return nil, err
@@ -138,7 +138,7 @@ func addToSummary(s *datafilev1.Summary, ev *datafile.Event) {
 	}
 }
 
-// reference returns an index, nil for none.
+// reference returns an index, or nil for none.
 func reference(i int32) *int32 {
 	if i < 0 {
 		return nil
@@ -152,5 +152,5 @@ func addLayer(s *datafilev1.Summary, l *datafilev1.LayerSummary) {
 	}
 }
 
-// text makes a text valid for a field of type string.
+// text converts a text to valid UTF-8 for a field of type string.
 func text(b []byte) string { return string(bytes.ToValidUTF8(b, []byte("\uFFFD"))) }

@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// BenchmarkFill decodes a long demo into batches, as a stream does.
+// BenchmarkFill decodes a long demo into batches, like a stream.
 func BenchmarkFill(b *testing.B) {
 	class, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_Lina"}}}}, nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func fill(b *testing.B, f *filter.Filter) {
 	b.ReportMetric(float64(bytes)/float64(events), "B/event")
 }
 
-// cpuTime is the processor time that the process has used: on a machine that others use it varies less than the clock.
+// cpuTime returns the processor time used by the process. On a shared machine it varies less than the clock.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// entityFilter is what a filter says of entities. It remembers what it says of each class and field, which are few, and
-// compared by the decoder's numbers of their names.
+// entityFilter applies a filter to entities. It caches the result for each class and field by the decoder's number of its
+// name, because classes and fields are few.
 type entityFilter struct {
 	*filter.Filter
 
@@ -15,12 +15,12 @@ type entityFilter struct {
 	fields  []*filter.Field
 }
 
-// class returns what the filter says of the class of an event.
+// class returns the filter's result for the class of an event.
 func (f *entityFilter) class(id uint32, name func(uint32) string) *filter.Class {
 	return remember(&f.classes, id, name, f.Class)
 }
 
-// field returns what the filter says of a field.
+// field returns the filter's result for a field.
 func (f *entityFilter) field(id uint32, name func(uint32) string) *filter.Field {
 	return remember(&f.fields, id, name, f.Field)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Codec is the format for the daemon. Batches bring the names that their events refer to, so that the work of one stream
-// is not another's.
+// Codec is the format's codec. It is not Shared, because batches contain the names that their events refer to, so that the
+// batches of one stream do not serve another.
 var Codec = codec.Codec{
 	Format:       decoders.Dem,
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
@@ -24,18 +24,18 @@ var Codec = codec.Codec{
 	Describe:     describe,
 }
 
-// cost is what a reader takes: schema, tables and entities, which grow with the length of a game.
+// cost returns the memory that a reader needs for schema, tables and entities, which grow with the length of a game.
 func cost(size int64) int64 { return 8<<20 + min(max(size, 0)/2, 24<<20) }
 
-// newOpener returns a function that opens readers which share compiled schemas: files of one build of a game have the
-// same.
+// newOpener returns a function that opens readers. The readers share compiled schemas, because files of one build of a game
+// have the same schema.
 func newOpener() func(source.Input, codec.Options) (codec.Reader, error) {
 	schemas := new(dem.Schemas)
 	types := &firstTypes{schemas: schemas}
 	return func(in source.Input, o codec.Options) (codec.Reader, error) { return open(in, o, schemas, types) }
 }
 
-// lacks reports whether demos of a replay's game have no events of a kind.
+// lacks reports whether demos of the replay's game have no events of a kind.
 func lacks(r *replaydv1.Replay, kind uint8) bool {
 	told := r.GetDem().GetFileHeader()
 	h := dem.FileHeader{Game: []byte(told.GetGame()), GameDirectory: []byte(told.GetGameDirectory())}

@@ -80,7 +80,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFieldFilter: events of entities are narrowed to the fields that are asked for.
+// TestFieldFilter checks that events of entities contain only the requested fields.
 func TestFieldFilter(t *testing.T) {
 	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{
 		{Kinds: []string{"entity_updated"}, Dem: &replaydv1.DemFilter{Fields: []string{"m_iU*"}}},
@@ -112,7 +112,7 @@ func TestFieldFilter(t *testing.T) {
 	want := []string{
 		"created m_items.0000.m_nID", "created m_items.0001.m_szName", "created m_items.0001.m_vecTags",
 		"created m_items.0001.m_vecTags.0000", "updated m_iUint", "updated m_iUint",
-		"updated m_iUint", // to what could not be read
+		"updated m_iUint", // updated to a value that could not be read
 	}
 	if !slices.Equal(fields, want) || chats != 4 {
 		t.Errorf("fields %q, %d chats", fields, chats)

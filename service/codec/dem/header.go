@@ -23,7 +23,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// describe reads the beginning of the file and, where that knows where it lies, the information at its end.
+// describe reads the beginning of the file. If that contains the offset of the information at the end, describe reads that too.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	return err
 }
 
-// tellHeader adds what a demo says of itself to its description. at, when not nil, reads the same file anywhere.
+// tellHeader adds the facts of a demo's header to its description. at, if not nil, reads the same file at any offset.
 func tellHeader(d *dem.Decoder, at io.ReaderAt, r *replaydv1.Replay) error {
 	h, identity, err := d.Header()
 	if err != nil {
@@ -54,7 +54,7 @@ func tellHeader(d *dem.Decoder, at io.ReaderAt, r *replaydv1.Replay) error {
 	return nil
 }
 
-// header is what a demo says of itself.
+// header holds the facts that a demo contains about itself.
 type header struct {
 	*demv1.Header
 	identity string
@@ -85,10 +85,10 @@ func headerMessage(h *dem.FileHeader, identity [sha256.Size]byte) header {
 	}
 }
 
-// text makes bytes valid UTF-8.
+// text converts bytes to valid UTF-8.
 func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// addInfo adds what was known at the end of the recording, when it is there.
+// addInfo adds the information from the end of the recording, if the demo has it.
 func (h *header) addInfo(at io.ReaderAt) {
 	_, info, tick, ok, err := dem.ReadInfo(at)
 	if err != nil || !ok {
@@ -156,7 +156,7 @@ func (h *header) describe(r *replaydv1.Replay) {
 	}
 }
 
-// summary is what is to be said of a demo when it was streamed.
+// summary returns the summary of a demo at the end of its stream.
 func summary(s dem.Stats, h dem.Health) *replaydv1.StreamEnd_Dem {
 	m := &demv1.Summary{
 		Records: s.Records, Messages: s.Messages, EntityUpdates: s.EntityUpdates, EntitySkips: s.EntitySkips,
@@ -172,7 +172,7 @@ func summary(s dem.Stats, h dem.Health) *replaydv1.StreamEnd_Dem {
 	return &replaydv1.StreamEnd_Dem{Dem: m}
 }
 
-// maxListed bounds what is listed of a demo's types and classes: games have some hundred.
+// maxListed is the largest number of types and classes in a list. Games have some hundred.
 const maxListed = 1 << 10
 
 func unknownTypes(types []dem.TypeGuess) (out []*demv1.UnknownType) {
@@ -182,8 +182,8 @@ func unknownTypes(types []dem.TypeGuess) (out []*demv1.UnknownType) {
 	return out
 }
 
-// firstTypes finds out what is known of the types of a demo's fields where its entities begin. It is asked for at the start of
-// each stream, so it remembers the answers of the demos that were asked for last.
+// firstTypes finds the unknown types of a demo's fields, at the place where its entities begin. Each stream needs them at its
+// start, so firstTypes caches the results of the last demos.
 type firstTypes struct {
 	schemas *dem.Schemas
 
@@ -191,10 +191,11 @@ type firstTypes struct {
 	known map[string][]*demv1.UnknownType // by identity
 }
 
-// maxKnown is how many demos are remembered.
+// maxKnown is the largest number of demos in the cache.
 const maxKnown = 256
 
-// of returns the types of the demo with an identity that at reads; nil while its entities have not begun.
+// of returns the types of the demo that at reads and that has the given identity. It returns nil while the demo's entities have
+// not begun.
 func (f *firstTypes) of(identity string, at io.ReaderAt) []*demv1.UnknownType {
 	f.mu.Lock()
 	types, ok := f.known[identity]
@@ -221,5 +222,5 @@ func (f *firstTypes) of(identity string, at io.ReaderAt) []*demv1.UnknownType {
 	return types
 }
 
-// maxSignOn bounds how much of a demo is read for the description of a stream, in bytes: entities begin within 4 MiB.
+// maxSignOn is the largest number of bytes of a demo that are read to describe it. Entities begin within 4 MiB.
 const maxSignOn = 16 << 20

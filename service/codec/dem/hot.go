@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// The tags of what an entity_updated is made of: of Event, EntityUpdated, FieldValue and Vector.
+// The tags of the messages in an entity_updated: Event, EntityUpdated, FieldValue and Vector.
 const (
 	tagAtTick  = 1<<3 | 0
 	tagUpdated = 2<<3 | 2
@@ -33,8 +33,8 @@ const (
 // slice's capacity does for all that is put there.
 const roomFor = 64
 
-// appendUpdate appends an entity_updated to a batch. It writes what AppendEvent does, in half the time, which counts:
-// nearly all events are such. The tick must not be negative.
+// appendUpdate appends an entity_updated to a batch. It writes the same bytes as AppendEvent in half the time. That matters
+// because nearly all events are of this kind. The tick must not be negative.
 func appendUpdate(b *codec.Batch, t *stringTable, d *dem.Decoder, ev *dem.Event) {
 	m := &ev.EntityUpdated
 	start := len(b.Events)
@@ -99,7 +99,7 @@ func appendField(out []byte, f *dem.FieldValue) []byte {
 	return out[:start+p]
 }
 
-// put puts a field of a varint at p, unless it is zero, and returns where it ends. The masks spare bounds checks.
+// put writes a varint field at p, unless the value is zero, and returns the index of its end. The masks avoid bounds checks.
 func put(buf *[roomFor]byte, p int, tag byte, v uint64) int {
 	if v == 0 {
 		return p
@@ -107,7 +107,7 @@ func put(buf *[roomFor]byte, p int, tag byte, v uint64) int {
 	return putValue(buf, p, tag, v)
 }
 
-// putValue is put also for a zero.
+// putValue is like put, but also writes a zero.
 func putValue(buf *[roomFor]byte, p int, tag byte, v uint64) int {
 	buf[p&63] = tag
 	p++

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// TestAppendUpdate: what is written by hand is what the generated appender writes.
+// TestAppendUpdate checks that the hand-written appender writes the same bytes as the generated one.
 func TestAppendUpdate(t *testing.T) {
 	d := dem.New(bytes.NewReader(nil), dem.Options{}) // all its names are empty
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,8 +7,8 @@ import (
 
 type event = dem.Event
 
-// properties are what filters can ask of events: players where an event names one by its number, the teams of the combat
-// log, and of entities the class and the fields.
+// properties holds the properties of each kind of event that filters match: the player if the event has a player's number, the
+// teams of the combat log, and the class and fields of an entity.
 var properties = filter.Table[event]{
 	dem.KindEntityUpdated: {Classes: true, Fields: true},
 	dem.KindEntityCreated: {Classes: true, Fields: true},
@@ -31,7 +31,7 @@ var properties = filter.Table[event]{
 	dem.KindChatWheel:  {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
 }
 
-// entityKinds are the kinds of events that are of an entity.
+// entityKinds are the kinds of events about an entity.
 var entityKinds = func() (kinds []uint8) {
 	for k := range properties {
 		if properties[k].Classes {

@@ -9,7 +9,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// TestProperties: what filters can ask of the events that name players and teams.
+// TestProperties tests the filter properties of events with players and teams.
 func TestProperties(t *testing.T) {
 	ev := dem.Event{
 		CombatLog: dem.CombatLog{AttackerTeam: 2, TargetTeam: 3}, UserCmd: dem.UserCmd{PlayerSlot: 4},
@@ -44,7 +44,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestLacks: what no replay of a game has is known by its header, so that who asks for nothing else is refused.
+// TestLacks checks that the header determines the kinds that no replay of a game has. A request for only such kinds is refused.
 func TestLacks(t *testing.T) {
 	for directory, lacks := range map[string]bool{
 		"/srv/dota": false, `C:\games\csgo`: true, "/srv/citadel": true, "/srv/another": false, "": false,

@@ -14,10 +14,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// work and workBytes are how much one call decodes at most: some milliseconds.
+// work and workBytes limit how much one call decodes. That takes some milliseconds.
 const (
 	work      = 16 << 10 // events
-	workBytes = 1 << 20  // of the file, without an event
+	workBytes = 1 << 20  // bytes of the file without an event
 )
 
 // reader reads one replay. See codec.Reader.
@@ -25,7 +25,7 @@ type reader struct {
 	codec.Options
 
 	in       source.Input
-	types    *firstTypes // nil when no entities are asked for
+	types    *firstTypes // nil when no entities are requested
 	d        *dem.Decoder
 	ev       dem.Event
 	strings  stringTable
@@ -33,10 +33,10 @@ type reader struct {
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
 
-	state   entityFilter // what is sent of a state
-	present int          // the slot of the entity that Present goes on at
+	state   entityFilter // the filter of the state
+	present int          // the entity slot at which Present continues
 
-	// open says that the present batch has names of this reader.
+	// open reports whether the present batch has names of this reader.
 	open bool
 }
 
@@ -74,7 +74,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	return nil
 }
 
-// Seek decodes up to where delivery starts: entities and names are changes of earlier ones.
+// Seek decodes up to the start of delivery, because entities and names are encoded as changes of earlier ones.
 func (r *reader) Seek() error {
 	var err error
 	switch {
@@ -90,7 +90,7 @@ func (r *reader) Seek() error {
 	return yield(err)
 }
 
-// yield returns the error as package codec knows it.
+// yield converts an error of the decoder to one of package codec.
 func yield(err error) error {
 	if errors.Is(err, dem.ErrYield) {
 		return codec.ErrYield
@@ -133,7 +133,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// wantsClass and wantsField say what there is to decode, for what is delivered and for what is sent of a state.
+// wantsClass and wantsField report whether a class or a field has to be decoded, for delivery or for a state.
 func (r *reader) wantsClass(name string) bool {
 	return r.entities.wantsClass(name) || r.State && (r.state.Filter == nil || r.state.wantsClass(name))
 }
@@ -142,7 +142,7 @@ func (r *reader) wantsField(class, field string) bool {
 	return r.entities.wantsField(class, field) || r.State && (r.state.Filter == nil || r.state.wantsField(class, field))
 }
 
-// Present implements codec.Presenter: it appends an event of each entity in view.
+// Present implements codec.Presenter. It appends an event of each entity in view.
 func (r *reader) Present(b *codec.Batch) error {
 	for range work {
 		switch {
@@ -190,8 +190,7 @@ func (r *reader) add(b *codec.Batch) {
 	}
 }
 
-// match reports whether a filter lets the event through, and narrows an event of an entity to the fields that it lets
-// through.
+// match reports whether the event matches a filter. It removes the fields that do not match from an event of an entity.
 func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	if f.Filter == nil {
 		return true

@@ -28,7 +28,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// files calls f for the sample and for some demos of the corpus, if that is there.
+// files calls f for the sample, and for some demos of the corpus if it is present.
 func files(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	t.Run("sample", func(t *testing.T) { f(t, demtest.Sample()) })
@@ -48,7 +48,7 @@ func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
 	return codectest.Open(tb, encoder.Codec, data, o)
 }
 
-// stream is what was read: each event by itself, with the names that it refers to in their places.
+// stream holds the events that were read, each by itself and with the names that it refers to inserted.
 type stream struct {
 	events []string // deterministic wire bytes of the event, and its names
 	list   []*demv1.Event
@@ -56,7 +56,7 @@ type stream struct {
 	marks  []codec.Mark
 }
 
-// read reads all in batches.
+// read reads all events in batches.
 func read(tb testing.TB, r codec.Reader, batch int) (s stream, err error) {
 	tb.Helper()
 	if err := codectest.Seek(r); err != nil {
@@ -65,7 +65,7 @@ func read(tb testing.TB, r codec.Reader, batch int) (s stream, err error) {
 	return drain(tb, r, batch)
 }
 
-// drain is read of a reader that is where it starts.
+// drain is like read, for a reader that is already at its start.
 func drain(tb testing.TB, r codec.Reader, batch int) (s stream, err error) {
 	tb.Helper()
 	b := codec.Batch{MaxEvents: batch, MaxBytes: 128 << 10, KeepMarks: true}
@@ -145,7 +145,7 @@ func resolve(tb testing.TB, ev *demv1.Event, names []string, used map[uint32]boo
 	return text.String() + string(b)
 }
 
-// TestBatches: however events are batched, they are the same, and those of the decoder.
+// TestBatches checks that events do not depend on the batches, and are those of the decoder.
 func TestBatches(t *testing.T) {
 	files(t, func(t *testing.T, data []byte) {
 		want, err := read(t, open(t, data, codec.Options{}), 512)
@@ -188,7 +188,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestResume starts at positions and ticks: exactly the rest is delivered.
+// TestResume starts at positions and ticks, and expects exactly the rest.
 func TestResume(t *testing.T) {
 	files(t, func(t *testing.T, data []byte) {
 		all, end := read(t, open(t, data, codec.Options{}), 512)
@@ -229,7 +229,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestHeld: what Seek decoded already still counts as not delivered.
+// TestHeld checks that an event already decoded by Seek counts as not delivered.
 func TestHeld(t *testing.T) {
 	data := demtest.Sample()
 	all, _ := read(t, open(t, data, codec.Options{}), 512)
@@ -246,8 +246,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestClientTicks: the sign-on part of a client's recording has ticks of the server, which are larger than those of the
-// packets that follow. It lies before all ticks nevertheless.
+// TestClientTicks tests a client's recording. Its sign-on part has ticks of the server, which are larger than those of the
+// packets that follow. It is nevertheless before all ticks.
 func TestClientTicks(t *testing.T) {
 	d := demtest.New()
 	d.Record(demtest.CmdFileHeader, 53211, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
@@ -366,7 +366,7 @@ func (c *counter) ReadAt(p []byte, off int64) (int, error) {
 func TestNow(t *testing.T) {
 	data := demtest.Sample()
 	all, _ := read(t, open(t, data, codec.Options{}), 512)
-	// Where the events of tick 6 begin.
+	// The place at which the events of tick 6 begin.
 	first := slices.IndexFunc(all.marks, func(m codec.Mark) bool { return m.Tick == 6 })
 	src := &front{data: data, there: int(all.marks[first].Next.Offset)}
 	r, err := encoder.Codec.Open(source.Input{Front: src, Size: -1}, codec.Options{State: true, Start: codec.Start{Now: true}})
@@ -395,7 +395,7 @@ func TestNow(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	// First the state of the three entities, of which one is out of view.
+	// First the state of the three entities. One of them is out of view.
 	for i, ev := range state.GetEvents() {
 		e := ev.GetEntityEntered()
 		if !e.GetFull() || e.GetIndex() != []uint32{0, 3, 9}[i] || ev.GetAtTick() != 4 || r.Position().Before(at) ||
@@ -422,7 +422,7 @@ func (f *front) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestFillDoesNotAllocate: once a reader knows the fields and its batch has grown, events cost nothing.
+// TestFillDoesNotAllocate checks that events need no allocation once a reader knows the fields and its batch has grown.
 func TestFillDoesNotAllocate(t *testing.T) {
 	data, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
 	if err != nil {
@@ -461,8 +461,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestHealth: the beginning and the end of a stream say which types nobody knows, and the end what that cost, whatever the
-// filter lets through.
+// TestHealth checks that the start and the end of a stream list the unknown types, and the end their effects, with any filter.
 func TestHealth(t *testing.T) {
 	data := demtest.World(true)
 	var first *demv1.Summary

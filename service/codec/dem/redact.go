@@ -7,11 +7,11 @@ import (
 	"github.com/replayd/replayd/decoders/dem"
 )
 
-// secretWords are parts of console commands that take a password, or the address of a server to which one may belong.
+// secretWords are parts of console commands that take a password, or the address of a server with a password.
 var secretWords = [][]byte{[]byte("password"), []byte("rcon"), []byte("connect"), []byte("token"), []byte("auth")}
 
-// redact withholds the values of the server's variables that may be passwords, and what the one who recorded typed in his
-// console to log in somewhere. Of the line the first word stays: there may be more than one command in it.
+// redact removes the values of server variables that may be passwords, and the console lines with which the recording player
+// logged in somewhere. Only the first word of such a line remains, because the line may contain more than one command.
 func redact(ev *dem.Event) {
 	switch ev.Kind {
 	case dem.KindServerCvar:
@@ -33,7 +33,7 @@ func redact(ev *dem.Event) {
 	}
 }
 
-// secret reports whether a lower-case text has one of the words.
+// secret reports whether a lower-case text contains one of the words.
 func secret(text []byte) bool {
 	return slices.ContainsFunc(secretWords, func(word []byte) bool { return bytes.Contains(text, word) })
 }

@@ -35,7 +35,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestCvarSecrets: variables that hold passwords are delivered without their values.
+// TestCvarSecrets checks that variables that hold passwords are delivered without their values.
 func TestCvarSecrets(t *testing.T) {
 	for _, reveal := range []bool{false, true} {
 		got, _ := read(t, open(t, demtest.Sample(), codec.Options{RevealSecrets: reveal}), 100)

@@ -11,10 +11,10 @@ import (
 // stringsField is the tag of `repeated string strings = 2` of EventList.
 const stringsField = 0x12
 
-// stringTable gives the names that a batch's events refer to their numbers in that batch.
+// stringTable numbers the names that a batch's events refer to.
 type stringTable struct {
-	batch  uint32   // counts batches, from 1
-	count  uint32   // names of this batch
+	batch  uint32   // the number of the batch, from 1
+	count  uint32   // the number of names in this batch
 	seen   []uint32 // by the decoder's number: the last batch that has the name
 	number []uint32 // by the decoder's number: its number in that batch
 }
@@ -74,7 +74,7 @@ func (t *stringTable) refer(b *codec.Batch, d *dem.Decoder, ev *dem.Event) {
 		if ev.Fault.HasField {
 			ev.Fault.Field = t.add(b, d, ev.Fault.Field)
 		}
-	default: // has no names
+	default: // no names
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package protoappend appends protobuf wire bytes: the few primitives that the generated appenders are made of. All functions
-// append to b and return the extended slice, as the built-in append does.
+// Package protoappend has the primitives with which the generated appenders append protobuf wire bytes. All functions append
+// to b and return the extended slice, like the built-in append.
 package protoappend
 
 import (
@@ -59,8 +59,8 @@ func Bytes(b, v []byte) []byte {
 	return append(Varint(b, uint64(len(v))), v...)
 }
 
-// String appends v with its length as valid UTF-8: proto3 strings must be, and replays hold whatever a game let
-// through. Each run of invalid bytes becomes one U+FFFD.
+// String appends v with its length, as valid UTF-8. Texts in replays may be invalid, and proto3 strings must be valid. Each
+// run of invalid bytes becomes one U+FFFD.
 func String(b, v []byte) []byte {
 	if utf8.Valid(v) {
 		return Bytes(b, v)
@@ -85,7 +85,7 @@ func String(b, v []byte) []byte {
 }
 
 // Close sets the length of the field whose contents began at b[at:]. Its caller has appended one byte for the length,
-// b[at-1]; where that is too little, the contents are moved.
+// b[at-1]. If the length needs more bytes, Close moves the contents.
 func Close(b []byte, at int) []byte {
 	n := len(b) - at
 	if n < 0x80 {
@@ -98,7 +98,7 @@ func Close(b []byte, at int) []byte {
 func widen(b []byte, at, n int) []byte {
 	var length [binary.MaxVarintLen64]byte
 	k := binary.PutUvarint(length[:], uint64(n))
-	b = append(b, length[:k-1]...) // any bytes: they make room
+	b = append(b, length[:k-1]...) // only makes room; the values do not matter
 	copy(b[at+k-1:], b[at:at+n])
 	copy(b[at-1:], length[:k])
 	return b

@@ -1,5 +1,5 @@
-// Package registry is the one list of the formats that the daemon decodes. Everything else finds them here; nothing but
-// this package and a format's own folders imports a format.
+// Package registry is the single list of the formats that the daemon decodes. All other packages find the formats here. Only
+// this package and a format's own folders import a format.
 package registry
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/replayd/replayd/service/codec/teehistorian"
 )
 
-// Codecs returns the codecs of all formats, by the order of the formats' numbers. The caller owns the slice, but not the
-// codecs, which must not be changed.
+// Codecs returns the codecs of all formats, in the order of the formats' numbers. The caller owns the slice, but must not
+// modify the codecs.
 func Codecs() []*codec.Codec {
 	return []*codec.Codec{
 		&teehistorian.Codec,

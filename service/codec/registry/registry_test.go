@@ -23,10 +23,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// root is the repository.
+// root is the root of the repository.
 const root = "../../.."
 
-// fieldOf returns the name of a message's field in which messages of a type travel, or an empty string.
+// fieldOf returns the name of a message's field that holds messages of a given type, or an empty string.
 func fieldOf(m proto.Message, of string) string {
 	fields := m.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
@@ -37,8 +37,8 @@ func fieldOf(m proto.Message, of string) string {
 	return ""
 }
 
-// TestFormats: each format that is recognized has a codec with all that every codec needs, its place in the messages of the
-// API, samples, and its pages in the documentation.
+// TestFormats checks that each recognized format has a codec with all required fields, its fields in the messages of the API,
+// samples, and its pages in the documentation.
 func TestFormats(t *testing.T) {
 	codecs := registry.Codecs()
 	if len(codecs) != len(decoders.Formats()) {
@@ -78,7 +78,7 @@ func TestFormats(t *testing.T) {
 		if headers.ByName(protoreflect.Name(name)) == nil {
 			t.Errorf("%v: a Replay has no room for its header", f)
 		}
-		// That a format has a state is said by its readers; StateBatch must have room for it, and for no other.
+		// A format has a state if its readers are Presenters. StateBatch must have a field for these formats, and for no other.
 		r, err := c.Open(source.Input{At: bytes.NewReader(nil)}, codec.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestKindNames: the kinds that filters know are those of the messages.
+// TestKindNames checks that the kinds of filters are those of the messages.
 func TestKindNames(t *testing.T) {
 	for _, c := range registry.Codecs() {
 		event := c.NewEventList().ProtoReflect().Descriptor().Fields().ByName("events").Message()
@@ -117,14 +117,14 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
-// ofOneFormat are files that deal with one format by purpose, outside its own folders.
+// ofOneFormat are files outside a format's own folders that deal with that format on purpose.
 var ofOneFormat = map[string]string{
 	"cmd/replayd/copy.go":   "anonymizes and cuts teehistorian files",
 	"cmd/replayd/render.go": "draws maps",
 }
 
-// TestImports: nothing but the list above imports a format outside the folders that bear its name, and no format imports
-// another.
+// TestImports checks that only the files listed above import a format outside the folders of that name, and that no format
+// imports another.
 func TestImports(t *testing.T) {
 	const module = "github.com/replayd/replayd/"
 	imported := map[string]bool{}
@@ -174,7 +174,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// within reports whether a path is a folder or lies below it.
+// within reports whether a path is a folder or is below it.
 func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(path.Clean(name), dir+"/")
 }

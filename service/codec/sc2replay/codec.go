@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Codec is the format for the daemon.
+// Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.SC2Replay,
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
@@ -26,11 +26,11 @@ var Codec = codec.Codec{
 	Describe:     describe,
 }
 
-// cost is what a reader takes: all events, unpacked. They are packed to a tenth at most.
+// cost returns the memory that a reader needs for all events, unpacked. They are compressed to a tenth of their size at most.
 func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
 
-// describeCost is what describe takes: the header and the small members. What it takes to look for them in a damaged archive
-// is asked for when it comes to that.
+// describeCost returns the memory that describe needs for the header and the small members. The memory for searching a damaged
+// archive is requested only when it is needed.
 func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
 
 // describe reads the header and the small members, and unpacks no event stream.

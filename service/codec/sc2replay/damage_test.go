@@ -23,10 +23,10 @@ import (
 
 var mutations = flag.Int("mutations", 100, "how many times to damage replays, in members and elsewhere each")
 
-// outcome is what decoding a replay yields: its events by their bytes, and whether it ends without an error.
+// outcome is the result of decoding a replay: hashes of its events' bytes, and whether it ends without an error.
 type outcome struct {
-	events uint64 // hash of all of them, the last one included, which says how each part could be read
-	inner  uint64 // hash of all but start and end, which repeat the header
+	events uint64 // hash of all events, with the last one, which has the result of reading each part
+	inner  uint64 // hash of all events except start and end, which repeat the header
 	n      int
 	ok     bool
 }
@@ -57,7 +57,7 @@ func decoded(file []byte) (o outcome) {
 	}
 }
 
-// soundReplays are replays that decode without an error: samples, and of the corpus those that are not too large to be
+// soundReplays returns replays that decode without an error: samples, and those of the corpus that are small enough to be
 // decoded many times.
 func soundReplays(t *testing.T) (files map[string][]byte) {
 	files = map[string][]byte{}
@@ -98,7 +98,7 @@ type place struct {
 	from, to int64
 }
 
-// covered returns the members of which the archive holds checksums, and that are delivered.
+// covered returns the delivered members for which the archive has checksums.
 func covered(t *testing.T, file []byte) (places []place) {
 	t.Helper()
 	a, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
@@ -129,7 +129,7 @@ func damage(rnd *rand.Rand, file []byte, p place) []byte {
 	return out
 }
 
-// TestCoveredDamage damages bytes of which the archive has checksums: whatever ends without an error has all its events.
+// TestCoveredDamage damages bytes with checksums. Every replay that then ends without an error must have all its events.
 func TestCoveredDamage(t *testing.T) {
 	files := soundReplays(t)
 	names := slices.Sorted(maps.Keys(files))
@@ -138,7 +138,7 @@ func TestCoveredDamage(t *testing.T) {
 	for i := range *mutations {
 		name := names[rnd.IntN(len(names))]
 		places := covered(t, files[name])
-		// Members as often as each other, not by size: small ones matter as much.
+		// Choose each member equally often, whatever its size: small ones matter as much.
 		p := places[rnd.IntN(len(places))]
 		want, got := decoded(files[name]), decoded(damage(rnd, files[name], p))
 		switch {
@@ -153,8 +153,8 @@ func TestCoveredDamage(t *testing.T) {
 	t.Logf("of %d mutations, %d end with an error, %d change nothing", *mutations, told, silent)
 }
 
-// TestOtherDamage damages what has no checksum: headers and tables. What ends without an error and with other events is
-// counted; docs/formats/sc2replay.md, "Damage", says what that can be.
+// TestOtherDamage damages headers and tables, which have no checksum. It counts the replays that end without an error but with
+// other events. docs/formats/sc2replay.md, "Damage", describes these.
 func TestOtherDamage(t *testing.T) {
 	files := soundReplays(t)
 	names := slices.Sorted(maps.Keys(files))
@@ -194,7 +194,7 @@ func uncovered(t *testing.T, rnd *rand.Rand, file []byte) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := int64(0) // of the members; the tables lie behind them
+	end := int64(0) // of the members; the tables follow them
 	for _, name := range append(slices.Clone(a.Names()), mpq.ListFile, mpq.AttributesFile) {
 		if m, ok := a.Find(name); ok {
 			end = max(end, m.Offset+m.PackedSize)

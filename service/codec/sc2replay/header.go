@@ -17,10 +17,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// loopsPerSecond is how many ticks a second of the game's own time has.
+// loopsPerSecond is the number of ticks in a second of game time.
 const loopsPerSecond = 16
 
-// addHeader adds what is known of a replay to its description.
+// addHeader adds the facts of a replay's header and small members to its description.
 func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error {
 	id, err := identity(in)
 	if err != nil {
@@ -85,7 +85,7 @@ var results = map[sc2replayv1.Result]replaydv1.PlayerResult{
 	sc2replayv1.Result_RESULT_TIE:  replaydv1.PlayerResult_PLAYER_RESULT_TIE,
 }
 
-// message makes protobuf's struct of an event. It is for headers: events of streams go by their bytes.
+// message converts an event to protobuf's struct. It is only for headers. Events of streams are appended as bytes.
 func message(ev *sc2replay.Event) (*sc2replayv1.Event, error) {
 	m := new(sc2replayv1.Event)
 	return m, proto.Unmarshal(AppendEvent(nil, ev), m)
@@ -93,10 +93,10 @@ func message(ev *sc2replay.Event) (*sc2replayv1.Event, error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// filetime is how many units of 100 ns lie between 1601, from which replays count, and 1970.
+// filetime is the number of units of 100 ns from 1601, the epoch of replays, to 1970.
 const filetime = 116_444_736_000_000_000
 
-// saved returns when a replay was saved, the zero time for a nonsensical one.
+// saved returns the time at which a replay was saved, or the zero time if the value makes no sense.
 func saved(utc int64) time.Time {
 	t := utc - filetime
 	if t <= 0 || t > 1<<57 {
@@ -105,10 +105,11 @@ func saved(utc int64) time.Time {
 	return time.Unix(t/1e7, t%1e7*100)
 }
 
-// maxHashed bounds how much of a file is hashed, in bytes: more than ten times what the largest replays have.
+// maxHashed is the largest number of bytes of a file that are hashed, more than ten times the size of the largest replays.
 const maxHashed = 64 << 20
 
-// identity names a replay by all of its bytes, so that the cursors of a file are not good for what was made of it later.
+// identity returns a replay's identity, a hash of all its bytes up to maxHashed. A file that was modified later has another
+// identity, so that old cursors do not match it.
 func identity(in source.Input) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(in.At, 0, min(in.Size, maxHashed))); err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// told returns the events of the state where a reader starts to deliver.
+// told returns the events of the state at the start of a reader's delivery.
 func told(tb testing.TB, r codec.Reader, batch int) []*sc2replayv1.Event {
 	tb.Helper()
 	if err := codectest.Seek(r); err != nil && !errors.Is(err, io.EOF) {
@@ -57,7 +57,7 @@ func told(tb testing.TB, r codec.Reader, batch int) []*sc2replayv1.Event {
 	return all.GetEvents()
 }
 
-// everything returns all events of a replay, where each of them starts, and how it ends.
+// everything returns all events of a replay, their positions, and the error at the end.
 func everything(tb testing.TB, data []byte) (events []*sc2replayv1.Event, starts []decoders.Position, end error) {
 	tb.Helper()
 	raw, marks, end := codectest.Read(tb, open(tb, data, codec.Options{}), 512)
@@ -72,7 +72,7 @@ func everything(tb testing.TB, data []byte) (events []*sc2replayv1.Event, starts
 	return list.GetEvents(), starts, end
 }
 
-// states calls f with the state at each of so many ticks, by what the events before them add up to.
+// states calls f with the state at each of a number of ticks, computed from the events before them.
 func states(tb testing.TB, data []byte, ticks int, f func(tick int32, at decoders.Position, want []*sc2replayv1.Event)) {
 	tb.Helper()
 	events, starts, _ := everything(tb, data)
@@ -92,8 +92,8 @@ func states(tb testing.TB, data []byte, ticks int, f func(tick int32, at decoder
 	}
 }
 
-// stateFiles calls f with our own replays, sound and damaged, and with some of the corpus where it is there, or with all of it
-// by CORPUS=all.
+// stateFiles calls f with our own replays, sound and damaged, and with some of the corpus if it is present. With CORPUS=all it
+// calls f with the whole corpus.
 func stateFiles(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	for _, name := range []string{
@@ -123,8 +123,8 @@ func stateFiles(t *testing.T, f func(t *testing.T, data []byte)) {
 	})
 }
 
-// TestStateAtTicks: the state at a tick, or at the position of what comes first then, is what a client holds that read
-// everything before. Where a replay is damaged, that is what could be read of it.
+// TestStateAtTicks checks the state at a tick, and at the position of the first event then. It must be the state of a client
+// that read everything before. Of a damaged replay, that is everything that could be read.
 func TestStateAtTicks(t *testing.T) {
 	ticks, some := 50, 0
 	if testing.Short() {
@@ -144,7 +144,7 @@ func TestStateAtTicks(t *testing.T) {
 			for _, start := range starts {
 				got := told(t, open(t, data, codec.Options{State: true, Start: start}), 1+int(tick&0xff))
 				if slices.EqualFunc(got, want, func(a, b *sc2replayv1.Event) bool { return proto.Equal(a, b) }) {
-					continue // to compare is slow
+					continue // comparing is slow
 				}
 				if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 					t.Errorf("at tick %d, start %+v: -want +got:\n%s", tick, start, diff)
@@ -157,8 +157,8 @@ func TestStateAtTicks(t *testing.T) {
 	}
 }
 
-// TestStateNow: the state at the present end is all that happened, also where the replay is damaged, and what is damaged is
-// sent behind it.
+// TestStateNow checks that the state at the present end includes all events, also of a damaged replay. The damage is reported
+// after it.
 func TestStateNow(t *testing.T) {
 	for _, name := range []string{"battle", "broken", "5.0", "3.0", "2.0", "cut", "damaged"} {
 		data := sample(t, name)
@@ -177,7 +177,7 @@ func TestStateNow(t *testing.T) {
 	}
 }
 
-// TestStateFilter: conditions on players and teams cut the state, those on kinds and ticks do not.
+// TestStateFilter checks that conditions on players and teams restrict the state, and conditions on kinds and ticks do not.
 func TestStateFilter(t *testing.T) {
 	data := sample(t, "battle")
 	tick := int32(900)

@@ -21,14 +21,14 @@ func teamsOf(players []sc2replay.PlayerInfo) (t teams) {
 	return t
 }
 
-// subject is an event with what its replay knows of the players.
+// subject is an event with the teams of its replay's players.
 type subject struct {
 	ev    *sc2replay.Event
 	teams *teams
 }
 
-// properties are what filters can ask of events: the player id of the player whom an event is about, and that player's
-// team; where it is about two, the other one too.
+// properties holds the properties of each kind of event that filters match: the player id of the event's player, and that
+// player's team. If the event has a second player, they include that player too.
 var properties = func() filter.Table[subject] {
 	table := make(filter.Table[subject], sc2replay.KindCount)
 	for k := range table {
@@ -48,7 +48,7 @@ var properties = func() filter.Table[subject] {
 	return table
 }()
 
-// aboutNobody are the kinds of events that are about the whole replay.
+// aboutNobody holds the kinds of events that have no player, because they are about the whole replay.
 var aboutNobody = map[sc2replay.Kind]bool{
 	sc2replay.KindStart: true, sc2replay.KindDetails: true, sc2replay.KindLobby: true, sc2replay.KindAttributes: true,
 	sc2replay.KindGameMetadata: true, sc2replay.KindMember: true, sc2replay.KindEnd: true,

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// work is how many events one call decodes at most: some milliseconds.
+// work is the largest number of events that one call decodes. That takes some milliseconds.
 const work = 16 << 10
 
 // reader reads one replay. See codec.Reader.
@@ -28,9 +28,9 @@ type reader struct {
 	skipped uint64 // events that the filter did not match
 
 	state   *sc2replay.State // with Options.State, until delivery starts
-	present int              // the place in it that Present goes on at
+	present int              // the index in it at which Present continues
 
-	// The event that Seek met and Fill is to deliver, and where it starts.
+	// The event that Seek found and Fill has to deliver, and its position.
 	held     bool
 	heldAt   decoders.Position
 	heldTick int32
@@ -60,8 +60,8 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	return nil
 }
 
-// Seek decodes up to where delivery starts. What is damaged is no reason not to arrive: it comes behind all that is not, and
-// Fill meets it again.
+// Seek decodes up to the start of delivery. Damage is not an error of Seek, because it follows all intact events, and Fill
+// reports it.
 func (r *reader) Seek() error {
 	for range work {
 		if r.arrived() {
@@ -88,7 +88,7 @@ func (r *reader) Seek() error {
 func (r *reader) arrived() bool {
 	switch {
 	case r.Start.Now:
-		return false // a replay is complete: now is its end
+		return false // a replay is complete, so its present end is its end
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= 0
 	}
@@ -120,8 +120,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if r.held {
 			r.held = false
 		} else if err := r.next(); err != nil {
-			// Events of ticks beyond those that the filter asks for may be followed by earlier ones, in games that were saved
-			// and continued. So all are read.
+			// Do not stop after the last tick of the filter. In games that were saved and continued, events of earlier ticks
+			// may follow.
 			return err
 		}
 		if !r.Filter.Kind(uint8(r.ev.Kind)) {
@@ -153,7 +153,7 @@ func (r *reader) add(b *codec.Batch, ev *sc2replay.Event) {
 
 var _ codec.Presenter = (*reader)(nil)
 
-// Present implements codec.Presenter: it appends an event of each player, and then of each unit that is alive.
+// Present implements codec.Presenter. It appends an event of each player, and then of each living unit.
 func (r *reader) Present(b *codec.Batch) error {
 	var ev sc2replay.Event // r.ev may be held
 	for ; r.present < r.state.Len(); r.present++ {
@@ -171,7 +171,7 @@ func (r *reader) Present(b *codec.Batch) error {
 	return io.EOF
 }
 
-// Close reports whether the replay was read to its end.
+// Close returns an error if the replay was not read to its end.
 func (r *reader) Close() error {
 	if r.d == nil {
 		return nil
@@ -201,7 +201,7 @@ func (r *reader) Position() decoders.Position {
 	return r.d.Position()
 }
 
-// Sum returns 0: a replay's identity covers all of it.
+// Sum returns 0, because a replay's identity covers all of it.
 func (r *reader) Sum() decoders.Sum { return 0 }
 
 func (r *reader) Tick() int32 {
@@ -216,7 +216,7 @@ func (r *reader) Tick() int32 {
 
 func (r *reader) Filtered() uint64 { return r.skipped }
 
-// Summarize adds how well the replay could be decoded.
+// Summarize adds the summary of how well the replay could be decoded.
 func (r *reader) Summarize(end *replaydv1.StreamEnd) {
 	if r.d == nil {
 		return

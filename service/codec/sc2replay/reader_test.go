@@ -34,7 +34,7 @@ func sample(tb testing.TB, name string) []byte {
 	return data
 }
 
-// replays are what the tests read: our own, and some of the corpus where it is there.
+// replays returns the replays for the tests: our own, and some of the corpus if it is present.
 func replays(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	for _, name := range []string{"1.0", "2.0", "5.0", "beta", "future"} {
@@ -59,7 +59,7 @@ func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
 	return codectest.Open(tb, encoder.Codec, data, o)
 }
 
-// readAll reads all; see codectest.Read.
+// readAll reads all events; see codectest.Read.
 func readAll(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
 	tb.Helper()
 	events, marks, err := codectest.Read(tb, r, batch)
@@ -69,7 +69,7 @@ func readAll(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []c
 	return events, marks
 }
 
-// TestSameAsProtobuf decodes a replay beside the reader, and expects of every event the bytes that protobuf writes.
+// TestSameAsProtobuf also decodes a replay without the reader, and expects for every event the bytes that protobuf writes.
 func TestSameAsProtobuf(t *testing.T) {
 	replays(t, func(t *testing.T, data []byte) {
 		all, marks := readAll(t, open(t, data, codec.Options{}), 512)
@@ -147,7 +147,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestFilter expects what a filter would let through of all events.
+// TestFilter expects the events that match a filter.
 func TestFilter(t *testing.T) {
 	filters := map[string][2][]*replaydv1.EventFilter{
 		"kinds":       {{{Kinds: []string{"cmd", "unit_born", "chat"}}}},
@@ -222,8 +222,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDamage: of a replay that was cut, the header comes before the error; of a damaged one, everything that can be read
-// is delivered, and the end says what is missing.
+// TestDamage checks that a truncated replay yields its header before the error. A damaged one yields everything that can be
+// read, and its end lists the missing parts.
 func TestDamage(t *testing.T) {
 	r := new(replaydv1.Replay)
 	err := encoder.Codec.Describe(context.Background(), codectest.Input(sample(t, "cut")), r)
@@ -271,7 +271,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNoAllocations: the events of streams take none, whoever reads them.
+// TestNoAllocations checks that the events of streams need no allocations.
 func TestNoAllocations(t *testing.T) {
 	s := sc2test.Sample(80949)
 	var game []sc2test.Event

@@ -7,10 +7,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// checkEvery is how far apart it is asked whether a checkpoint is wanted, in bytes of the replay.
+// checkEvery is the distance, in bytes of the replay, between two checks for whether a checkpoint is wanted.
 const checkEvery = 128 << 10
 
-// checkpoint leaves a checkpoint for others where one is wanted.
+// checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
 	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
@@ -22,9 +22,9 @@ func (r *reader) checkpoint() {
 	}
 }
 
-// restore goes to the last checkpoint before where delivery starts. Without one, or where the input cannot be read from
-// there, it stays at the beginning. It returns codec.ErrYield while it looks whether the file is still the one that the
-// checkpoint was made from.
+// restore moves to the last checkpoint before the start of delivery. Without one, or if the input cannot be read from there,
+// it stays at the beginning. It returns codec.ErrYield while it checks that the file is still the one that the checkpoint was
+// made from.
 func (r *reader) restore() error {
 	if r.checkpoints == nil || r.in.At == nil {
 		return nil
@@ -59,11 +59,11 @@ func (r *reader) restore() error {
 		return nil //nolint:nilerr // the beginning will do
 	}
 	r.d, r.nextCheck = d, c.Position.Offset+checkEvery
-	r.carry() // whoever left the checkpoint may not have known the roster
+	r.carry() // the reader that added the checkpoint may not have had the roster
 	return nil
 }
 
-// before reports whether delivery starts at or behind a checkpoint.
+// before reports whether delivery starts at or after a checkpoint.
 func (r *reader) before(c *codec.Checkpoint) bool {
 	switch to := r.Start.Position; {
 	case r.Start.Now:
@@ -75,8 +75,8 @@ func (r *reader) before(c *codec.Checkpoint) bool {
 	}
 }
 
-// proof is the search for whether the bytes before a checkpoint are still those that it was made from. Reading them is
-// many times as fast as decoding them.
+// proof checks whether the bytes before a checkpoint are still those that it was made from. Reading them is many times as fast
+// as decoding them.
 type proof struct {
 	checkpoint codec.Checkpoint
 	sum        decoders.Sum
@@ -84,10 +84,11 @@ type proof struct {
 	buf        []byte
 }
 
-// proofStep is how many bytes one call of look reads: a millisecond's work.
+// proofStep is the number of bytes that one call of look reads. That takes about a millisecond.
 const proofStep = 4 << 20
 
-// look reads on. It returns codec.ErrYield while there is more to read, and whether the bytes are the same at the end.
+// look reads further. It returns codec.ErrYield while there is more to read. At the end it reports whether the bytes are the
+// same.
 func (p *proof) look(in source.Input) (same bool, err error) {
 	if p.buf == nil {
 		p.buf = make([]byte, 256<<10)
@@ -95,7 +96,7 @@ func (p *proof) look(in source.Input) (same bool, err error) {
 	for end := min(p.offset+proofStep, p.checkpoint.Position.Offset); p.offset < end; {
 		n, err := in.At.ReadAt(p.buf[:min(int64(len(p.buf)), end-p.offset)], p.offset)
 		if n == 0 && err != nil {
-			return false, nil //nolint:nilerr // it is shorter, or cannot be read: whoever reads it from the beginning will say
+			return false, nil //nolint:nilerr // it is shorter or unreadable; reading it from the beginning returns the error
 		}
 		p.sum = p.sum.Add(p.buf[:n])
 		p.offset += int64(n)

@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// countingAt counts what is read.
+// countingAt counts the bytes read.
 type countingAt struct {
 	io.ReaderAt
 	n int64
@@ -58,7 +58,7 @@ func rest(t *testing.T, data []byte, o codec.Options) (events []byte, count int,
 	}
 }
 
-// TestCheckpoints: a start in the middle gives the same events with checkpoints as without, and reads less.
+// TestCheckpoints checks that a start in the middle yields the same events with checkpoints as without, and reads less.
 func TestCheckpoints(t *testing.T) {
 	path := decodertest.Shared(t, "corpus", "teehistorian", "ddnet-16.4")
 	data, err := os.ReadFile(filepath.Join(path, "1ef1b84f-e194-4af4-944e-9573abe74f92.teehistorian"))

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Codec is the format for the daemon.
+// Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:          decoders.Teehistorian,
 	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
@@ -31,7 +31,7 @@ var Codec = codec.Codec{
 	Describe:        describe,
 }
 
-// cost is what a reader takes: what is read at once, the header, and what is known of clients.
+// cost returns the memory that a reader needs: the input buffer, the header, and the state of the clients.
 func cost(int64) int64 { return 192 << 10 }
 
 func kinds() []string {
@@ -42,7 +42,7 @@ func kinds() []string {
 	return names
 }
 
-// describe reads the header, which is all that is known without decoding the rest.
+// describe reads the header. All other facts need the rest to be decoded.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err

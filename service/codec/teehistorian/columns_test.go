@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// TestColumns reads files both ways and puts what came as columns together again.
+// TestColumns reads files with and without columns, and compares the events.
 func TestColumns(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte) {
 		if len(data) > 1<<20 {
@@ -52,7 +52,7 @@ func fill(r codec.Reader, b *codec.Batch) error {
 	}
 }
 
-// unpack makes events of columns and puts them in their places among the others.
+// unpack converts columns to events and inserts them in their places among the others.
 func unpack(list *teehistorianv1.EventList, count int) *teehistorianv1.EventList {
 	events := make([]*teehistorianv1.Event, count)
 	c := list.GetTickColumns()
@@ -98,7 +98,7 @@ func unpack(list *teehistorianv1.EventList, count int) *teehistorianv1.EventList
 	return &teehistorianv1.EventList{Events: append(events, others...)}
 }
 
-// TestColumnsFillBatch: columns count when a batch is closed by its size.
+// TestColumnsFillBatch checks that columns count towards the size of a batch.
 func TestColumnsFillBatch(t *testing.T) {
 	const events, maxBytes = 40_000, 128 << 10
 	for what, value := range map[string]int32{"short": 0, "long": 1 << 30} {

@@ -18,10 +18,10 @@ const ticksPerSecond = 50
 
 var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// scheme begins the identities of this format.
+// scheme is the prefix of the identities of this format.
 const scheme = "teehistorian:"
 
-// addHeader adds what a header says to the description of a replay.
+// addHeader adds the facts of a header to the description of a replay.
 func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	m := headerMessage(h)
 	r.Header = &replaydv1.Replay_Teehistorian{Teehistorian: m}
@@ -32,17 +32,17 @@ func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	r.TicksPerSecond = new(float64(ticksPerSecond))
 	r.StartTime = m.StartTime
 	r.Identity = scheme + identity(h, m)
-	m.UnknownExtensions = h.UnknownExtensions() // no part of the identity: it is up to this program, not to the file
+	m.UnknownExtensions = h.UnknownExtensions() // not part of the identity, because it depends on this program and not on the file
 }
 
-// identity identifies a replay: by the game's UUID, or by the whole header in the file of a server that gives none.
+// identity returns a replay's identity: the game's UUID, or a hash of the whole header if the server wrote no UUID.
 func identity(h *teehistorian.Header, m *teehistorianv1.Header) string {
 	if uuidText.MatchString(h.GameUUID) {
 		return h.GameUUID
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return "" // all texts are valid, so that there is nothing to go wrong
+		return "" // cannot happen, because all texts are valid
 	}
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])

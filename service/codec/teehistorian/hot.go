@@ -11,7 +11,7 @@ import (
 // for all of them.
 const moveBytes = 64
 
-// The tags of what a player_diff is made of: those of Event, then those of PlayerDiff.
+// The tags of the messages in a player_diff: those of Event, then those of PlayerDiff.
 const (
 	tagAtTick     = 1<<3 | 0
 	tagPlayerDiff = 2<<3 | 2
@@ -23,8 +23,8 @@ const (
 	tagY        = 5<<3 | 0
 )
 
-// appendMove appends a player_diff without warnings as an entry of the list of events. It writes what AppendEvent does,
-// in a third of the time, which counts: two events of three are moves. Tick and client id must not be negative.
+// appendMove appends a player_diff without warnings as an entry of the list of events. It writes the same bytes as AppendEvent
+// in a third of the time. That matters because two events of three are moves. Tick and client id must not be negative.
 func appendMove(b []byte, ev *teehistorian.Event) []byte {
 	n := len(b)
 	b = slices.Grow(b, moveBytes)
@@ -47,7 +47,8 @@ func appendMove(b []byte, ev *teehistorian.Event) []byte {
 
 func zigzag(v int32) uint32 { return uint32(v<<1) ^ uint32(v>>31) }
 
-// putField puts a field of a varint at p, unless it is zero, and returns where it ends. The masks spare bounds checks.
+// putField writes a varint field at p, unless the value is zero, and returns the index of its end. The masks avoid bounds
+// checks.
 func putField(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	if v == 0 {
 		return p

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// The hand-written appender writes what the generated one does.
+// The hand-written appender must write the same bytes as the generated one.
 func TestAppendMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := teehistorian.Event{

@@ -7,8 +7,8 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// lineage is what a header says of the games before. Since DDNet 17.3 a file names the one before it in the same server
-// process; see docs/following.md.
+// lineage returns the game's lineage from its header. Since DDNet 17.3 a file names the file before it of the same server
+// process. See docs/following.md.
 func lineage(r *replaydv1.Replay) codec.Lineage {
 	h := r.GetTeehistorian()
 	l := codec.Lineage{Server: h.GetServerName() + ":" + strconv.Itoa(int(h.GetServerPort()))}

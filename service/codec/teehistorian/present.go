@@ -9,7 +9,7 @@ import (
 
 var _ codec.Presenter = (*reader)(nil)
 
-// Present implements codec.Presenter: it appends an event of each client who is connected or has a character.
+// Present implements codec.Presenter. It appends an event of each client that is connected or has a character.
 func (r *reader) Present(b *codec.Batch) error {
 	state := r.d.State()
 	for id, c := range state.Clients() {

@@ -37,7 +37,7 @@ func TestAppendPresent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := simple(t)
-			data = data[:len(data)-1] // a game that goes on
+			data = data[:len(data)-1] // an unfinished game
 			r := open(t, data, codec.Options{State: true, StateFilter: test.filter, Start: codec.Start{Now: true}})
 			if err := codectest.Seek(r); err != nil {
 				t.Fatal(err)

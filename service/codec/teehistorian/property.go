@@ -7,7 +7,8 @@ import (
 
 type event = teehistorian.Event
 
-// properties are what filters can ask of events: the client, the other one of a swap, and the team.
+// properties holds the properties of each kind of event that filters match: the client, the other client of a swap, and the
+// team.
 var properties = filter.Table[event]{
 	teehistorian.KindPlayerDiff:     {Player: func(e *event) int32 { return e.PlayerDiff.ClientId }},
 	teehistorian.KindInputDiff:      {Player: func(e *event) int32 { return e.InputDiff.ClientId }},

@@ -12,10 +12,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// work is how many events one call decodes at most: some milliseconds.
+// work is the largest number of events that one call decodes. That takes some milliseconds.
 const work = 64 << 10
 
-// measure is after how many events it is looked how long the columns have become: one takes 250 bytes at most.
+// measure is the number of events after which the length of the columns is measured again. An event takes 250 bytes at most.
 const measure = 128
 
 // reader reads one replay. See codec.Reader.
@@ -26,19 +26,19 @@ type reader struct {
 	header  *teehistorian.Header
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
-	columns Columns // with Options.Columns, of the present batch
-	roster  []byte  // of the game before; nil when it is not known, or does not matter
+	columns Columns // with Options.Columns, the columns of the present batch
+	roster  []byte  // the roster of the game before; nil when it is not known or not needed
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
 	checkpoints codec.Checkpoints // nil keeps none
-	restored    bool              // a checkpoint was looked for
-	proof       *proof            // of the checkpoint that was found
+	restored    bool              // the search for a checkpoint is done
+	proof       *proof            // the check of the checkpoint that was found
 	nextCheck   int64             // the offset from which on a checkpoint may be wanted
 
-	present int32 // the client that Present goes on at
+	present int32 // the client at which Present continues
 
-	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
+	// held reports whether ev is decoded but not delivered yet. It starts at heldAt, where the clock is heldTick.
 	held     bool
 	heldAt   decoders.Position
 	heldSum  decoders.Sum
@@ -75,8 +75,8 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	return nil
 }
 
-// Seek decodes up to where delivery starts, from the last checkpoint before that: positions and inputs are changes of
-// earlier ones.
+// Seek decodes up to the start of delivery, from the last checkpoint before it. It has to decode because positions and inputs
+// are encoded as changes of earlier ones.
 func (r *reader) Seek() error {
 	if !r.restored {
 		if err := r.restore(); err != nil {
@@ -107,7 +107,7 @@ func (r *reader) Seek() error {
 func (r *reader) arrived() bool {
 	switch {
 	case r.Start.Now:
-		return false // only the end of what is there is now
+		return false // "now" is reached only at the end of the bytes present
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= r.d.Tick()
 	}
@@ -226,5 +226,5 @@ func (r *reader) Tick() int32 {
 
 func (r *reader) Filtered() uint64 { return r.skipped }
 
-// Summarize adds nothing: the format has no closing words.
+// Summarize adds nothing, because the format has no summary.
 func (r *reader) Summarize(*replaydv1.StreamEnd) {}

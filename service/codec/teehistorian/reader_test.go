@@ -124,13 +124,13 @@ func TestSeekTellsWhereItStops(t *testing.T) {
 	if !bytes.Equal(rest, all[want.End:]) {
 		t.Error("the position leads elsewhere")
 	}
-	// A position inside a record is not where reading stops.
+	// Seek does not stop at a position inside a record.
 	inside := decoders.Position{Offset: want.Next.Offset + 1}
 	r = open(t, data, codec.Options{Start: codec.Start{Position: inside}})
 	if err := codectest.Seek(r); err != nil || r.Position() == inside {
 		t.Errorf("stands at %+v, %v", r.Position(), err)
 	}
-	// One beyond the end is not reached.
+	// A position beyond the end is not reached.
 	r = open(t, data, codec.Options{Start: codec.Start{Position: decoders.Position{Offset: 1 << 40}}})
 	if err := codectest.Seek(r); !errors.Is(err, io.EOF) {
 		t.Errorf("beyond the end: %v", err)
@@ -242,7 +242,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 				}
 				return nil
 			}
-			// The first part grows what is kept: the batch, clients, names, an event's lists.
+			// During the first part the reused memory grows: the batch, clients, names, an event's lists.
 			header := r.Position().Offset
 			if err := fill(header + (int64(len(data))-header)/2); err != nil {
 				continue // the file is empty but for its end

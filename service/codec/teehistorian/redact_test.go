@@ -92,7 +92,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// The largest event that a file can hold stays below what the daemon allows one to have.
+// The largest event that a file can contain is smaller than the daemon's limit for one event.
 func TestLargestEvent(t *testing.T) {
 	worst := bytes.Repeat([]byte("a\xff"), teehistorian.MaxRecord/2)
 	ev := teehistorian.Event{AtTick: -1, Kind: teehistorian.KindMessage, Message: teehistorian.Message{

@@ -8,21 +8,21 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// carry gives the decoder who was there when the game before ended. What that has of them is what the file leaves out, so
-// that a roster which cannot be used is as good as none.
+// carry passes to the decoder the players present at the end of the game before, which the file leaves out. An unusable roster
+// is treated like none.
 func (r *reader) carry() {
 	if r.roster != nil {
 		_ = r.d.Carry(r.roster)
 	}
 }
 
-// resolve puts beside the client ids of the event who the clients are.
+// resolve adds the players to the client ids of the event.
 func (r *reader) resolve(ev *teehistorian.Event, of *filter.Event) {
 	ev.Player, ev.HasPlayer = r.player(of.Players[0])
 	ev.OtherPlayer, ev.HasOtherPlayer = r.player(of.Players[1])
 }
 
-// player returns who a client is, and false for a number that is none's.
+// player returns the player of a client id, and false if no client has it.
 func (r *reader) player(id int32) (teehistorian.Player, bool) {
 	if id < 0 || id >= teehistorian.MaxClients {
 		return teehistorian.Player{}, false
@@ -31,7 +31,7 @@ func (r *reader) player(id int32) (teehistorian.Player, bool) {
 	return teehistorian.Player{Name: c.Name, Clan: c.Clan, Team: c.Team, HasTeam: true, Role: c.Role}, true
 }
 
-// carryRoster is codec.Codec's CarryRoster.
+// carryRoster implements CarryRoster of codec.Codec.
 func carryRoster(roster, earlier []byte) ([]byte, bool) {
 	if earlier != nil {
 		if carried, err := teehistorian.CarryRoster(roster, earlier); err == nil {
@@ -41,7 +41,7 @@ func carryRoster(roster, earlier []byte) ([]byte, bool) {
 	return roster, !teehistorian.RosterIncomplete(roster)
 }
 
-// players is codec.Codec's Players.
+// players implements Players of codec.Codec.
 func players(roster []byte) []*replaydv1.Player {
 	var list []*replaydv1.Player
 	clients, err := teehistorian.ReadRoster(roster)

@@ -18,8 +18,8 @@ import (
 	"github.com/replayd/replayd/service/codec/codectest"
 )
 
-// TestResolve reads every file with and without players: but for them the events are the same, and each says of its client
-// what the decoder's state is after it.
+// TestResolve reads every file with and without players. The events must be the same except for the players, and each player
+// must be the one in the decoder's state after the event.
 func TestResolve(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte) {
 		if len(data) > 300_000 {
@@ -69,7 +69,7 @@ func skipTicks(events []*teehistorianv1.Event) []*teehistorianv1.Event {
 
 func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
-// messages returns a file's events; of those in columns the rows only.
+// messages returns a file's events. Of kinds with columns it returns only the rows.
 func messages(t *testing.T, data []byte, o codec.Options) []*teehistorianv1.Event {
 	t.Helper()
 	r := open(t, data, o)
@@ -92,7 +92,7 @@ func messages(t *testing.T, data []byte, o codec.Options) []*teehistorianv1.Even
 	}
 }
 
-// clientOf is the client that an event names, by its field, or -1.
+// clientOf returns the client id in an event's field, or -1.
 func clientOf(ev *teehistorianv1.Event) int32 {
 	m := ev.ProtoReflect()
 	kind := m.WhichOneof(m.Descriptor().Oneofs().ByName("kind"))
@@ -136,8 +136,8 @@ func (k *keeper) Proven(*codec.Checkpoint) bool { return true }
 func (k *keeper) Prove(*codec.Checkpoint)       {}
 func (k *keeper) Drop()                         { k.all = nil }
 
-// TestRoster asks at the end of a game who is there, by a roster of the game before: also from a checkpoint of somebody who
-// did not know the roster.
+// TestRoster checks the players at the end of a game with a roster of the game before. It also starts from a checkpoint of a
+// reader without the roster.
 func TestRoster(t *testing.T) {
 	before := teehistorian.New(bytes.NewReader(game("\x47\x00",
 		ex("teehistorian-player-name@ddnet.org", "\x00effective\x00"),

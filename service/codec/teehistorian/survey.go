@@ -13,10 +13,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// surveyWork is how many events are decoded between two pauses: about a millisecond's work.
+// surveyWork is the number of events that are decoded between two pauses. That takes about a millisecond.
 const surveyWork = 16 << 10
 
-// survey decodes a game for what its header does not have: who played, how long, and whether it has its end.
+// survey decodes a game for the facts that its header does not have: the players, the length, and whether it has its end.
 func survey(
 	in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {
@@ -56,7 +56,7 @@ func survey(
 	return s, err
 }
 
-// surveyor returns a decoder that goes on where an earlier survey ended.
+// surveyor returns a decoder that continues where an earlier survey ended.
 func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte) (*teehistorian.Decoder, error) {
 	src, err := in.From(0)
 	if err != nil {
@@ -79,7 +79,7 @@ func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Repl
 	r := new(replaydv1.Replay)
 	if addHeader(r, h); roster != nil {
 		if before := roster(r); before != nil {
-			_ = d.Carry(before) // one that cannot be used is as good as none
+			_ = d.Carry(before) // an unusable roster is treated like none
 		}
 	}
 	return d, nil

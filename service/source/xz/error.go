@@ -6,18 +6,18 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Error is why what is there of a file cannot be unpacked.
+// Error describes why the bytes of a file cannot be unpacked.
 type Error struct {
-	// Kind is decoders.ErrCorrupt; ErrUnsupported for a filter other than LZMA2 and for flags that are not defined; or
-	// ErrLimit for a dictionary that is larger than allowed, or that would cost much more than the file is long.
+	// Kind is decoders.ErrCorrupt, ErrUnsupported or ErrLimit. ErrUnsupported means a filter other than LZMA2, or undefined
+	// flags. ErrLimit means a dictionary that is larger than allowed, or much larger than the file.
 	Kind error
-	// Detail says it to people, in a few words about "it", the file.
+	// Detail is a short message for people. "It" in the message is the file.
 	Detail string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("xz: %v: %s", e.Kind, e.Detail) }
 
-// Unwrap returns the kind.
+// Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 func corrupt(detail string) error { return &Error{decoders.ErrCorrupt, detail} }

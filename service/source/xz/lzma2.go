@@ -13,19 +13,19 @@ import (
 type lzma2 struct {
 	src *input
 
-	// The dictionary. What is unpacked is written there, and read from there by Read. It is as long as it ever was
-	// needed; only when it has its full size is it written from its beginning again.
+	// The dictionary. Unpacked bytes are written to it, and Read reads them from it. It grows as needed. Once it has its full
+	// size, it is overwritten from its beginning.
 	dict    []byte
-	size    int   // that it may have
+	size    int   // the full size of the dictionary
 	stated  int64 // the size that the block states
-	pos     int   // where the next byte goes
-	read    int   // up to where Read took it
-	written int64 // since the dictionary was last reset
+	pos     int   // the index of the next byte to write
+	read    int   // the index of the next byte for Read
+	written int64 // bytes written since the dictionary was last reset
 
 	chunk     []byte // the compressed bytes of a chunk
-	left      int    // how many bytes of the chunk are still to be unpacked
+	left      int    // the number of bytes of the chunk that are not unpacked yet
 	raw       bool   // the chunk is not compressed
-	cut       error  // why the chunk is not all there, or nil
+	cut       error  // the error that truncated the chunk, or nil
 	needDict  bool   // no chunk has reset the dictionary yet
 	needProps bool   // no chunk has set the properties since
 
@@ -35,18 +35,18 @@ type lzma2 struct {
 	pbMask  uint32
 	state   uint32
 	reps    [4]uint32
-	pending int // how much of a match does not fit yet
+	pending int // the bytes of a match that did not fit yet
 	probs   *lzmaProbs
 	err     error
-	take    func(n int64) error // before memory is allocated; may be nil
+	take    func(n int64) error // called before memory is allocated; may be nil
 }
 
 const (
-	// firstDict is what the dictionary starts with, leastDict what no dictionary is smaller than.
+	// firstDict is the initial size of the dictionary. leastDict is the smallest full size.
 	firstDict = 64 << 10
 	leastDict = 4 << 10
-	// A dictionary grows beyond freeDict only to dictRatio times the compressed bytes that were read: what is better
-	// compressed than that may not refer to what is further back.
+	// A dictionary grows beyond freeDict only up to dictRatio times the number of compressed bytes read. Data with a better
+	// compression ratio cannot refer further back.
 	freeDict  = 8 << 20
 	dictRatio = 64
 )
@@ -69,7 +69,7 @@ func (l *lzma2) reset(src *input, size int64) error {
 	return nil
 }
 
-// ask asks for memory.
+// ask reports n more bytes of memory to take.
 func (l *lzma2) ask(n int) error {
 	if l.take == nil {
 		return nil
@@ -77,7 +77,8 @@ func (l *lzma2) ask(n int) error {
 	return l.take(int64(n))
 }
 
-// Read returns what the block unpacks to, io.EOF at its end, io.ErrUnexpectedEOF where it is cut, or an *Error.
+// Read returns the unpacked bytes of the block. Its error is io.EOF at the end, io.ErrUnexpectedEOF where the block is
+// truncated, or an *Error.
 func (l *lzma2) Read(p []byte) (int, error) {
 	for {
 		if l.read < l.pos {
@@ -94,7 +95,7 @@ func (l *lzma2) Read(p []byte) (int, error) {
 
 var errLZMA = corrupt("its LZMA2 data is damaged")
 
-// step unpacks some more. All of the dictionary has been read.
+// step unpacks more bytes. All bytes of the dictionary must have been read.
 func (l *lzma2) step() error {
 	if l.pos == len(l.dict) {
 		if err := l.room(); err != nil {
@@ -121,14 +122,14 @@ func (l *lzma2) step() error {
 	return nil
 }
 
-// put takes note of n bytes that were written to the dictionary.
+// put records that n bytes were written to the dictionary.
 func (l *lzma2) put(n int) {
 	l.pos += n
 	l.left -= n
 	l.written += int64(n)
 }
 
-// room makes room in a dictionary that is full to its end.
+// room makes room in a full dictionary. It grows the dictionary, or starts again at its beginning.
 func (l *lzma2) room() error {
 	if next := min(2*len(l.dict), l.size); next > len(l.dict) && int64(next) > freeDict+dictRatio*l.src.n {
 		l.size = len(l.dict)
@@ -140,7 +141,7 @@ func (l *lzma2) room() error {
 		}
 		bigger := make([]byte, size)
 		copy(bigger, l.dict)
-		err := l.ask(-cap(l.dict)) // only now: for a moment there are both
+		err := l.ask(-cap(l.dict)) // only now, because for a moment both exist
 		l.dict = bigger
 		return err
 	}
@@ -148,7 +149,7 @@ func (l *lzma2) room() error {
 	return nil
 }
 
-// start reads the header of a chunk, and the chunk when it is compressed.
+// start reads the header of a chunk. If the chunk is compressed, start also reads its bytes.
 func (l *lzma2) start() error {
 	var h [6]byte
 	if err := l.src.full(h[:1]); err != nil {
@@ -196,7 +197,7 @@ func (l *lzma2) start() error {
 	return l.load(int(binary.BigEndian.Uint16(h[3:])) + 1)
 }
 
-// load reads the compressed bytes of a chunk, as many as there are.
+// load reads the compressed bytes of a chunk, as many as are present.
 func (l *lzma2) load(size int) error {
 	if cap(l.chunk) < size {
 		l.chunk = make([]byte, size)
@@ -239,12 +240,12 @@ func (l *lzma2) at(dist uint32) byte {
 	return l.dict[i]
 }
 
-// reaches reports whether so far back there is something.
+// reaches reports whether the dictionary reaches back to a distance.
 func (l *lzma2) reaches(dist uint32) bool {
 	return int64(dist) < l.written && int64(dist) < int64(l.size)
 }
 
-// unreachable is why something so far back cannot be had.
+// unreachable returns the error for a distance that the dictionary does not reach.
 func (l *lzma2) unreachable(dist uint32) error {
 	if d := int64(dist); d < l.written && d < l.stated {
 		return &Error{decoders.ErrLimit, fmt.Sprintf("%d bytes unpack to so many that a dictionary of %d is not enough", l.src.n, l.size)}
@@ -280,7 +281,7 @@ func (l *lzma2) decode(end int) error {
 	return nil
 }
 
-// exhausted is why a chunk's bytes are not what it needs.
+// exhausted returns the error for a chunk that has too few or too many bytes.
 func (l *lzma2) exhausted() error {
 	if l.cut != nil {
 		return l.cut
@@ -317,7 +318,7 @@ func (l *lzma2) literal() byte {
 	probs := &l.probs.literal[(uint32(l.written)&l.lpMask)<<l.lc+uint32(before)>>(8-l.lc)]
 	symbol := uint32(1)
 	if l.state >= 7 {
-		// After a match the byte that would have continued it is a hint.
+		// After a match, the byte that would have continued it selects the probabilities.
 		hint := uint32(l.at(l.reps[0])) << 1
 		for symbol < 0x100 {
 			h := hint & 0x100
@@ -343,7 +344,7 @@ func (l *lzma2) literal() byte {
 	return byte(symbol)
 }
 
-// match reads a match after its first bit. It puts the distance into reps[0] and returns the length.
+// match reads a match after its first bit. It stores the distance in reps[0] and returns the length.
 func (l *lzma2) match(posState uint32) int {
 	p, rc := l.probs, &l.rc
 	after := func(afterLiteral, otherwise uint32) {
@@ -387,12 +388,12 @@ const (
 	states    = 12
 )
 
-// lzmaProbs is what adapts while LZMA is unpacked.
+// lzmaProbs holds the adaptive probabilities of LZMA.
 type lzmaProbs struct {
 	isMatch, isRep0Long           [states][posStates]prob
 	isRep, isRep0, isRep1, isRep2 [states]prob
 	slot                          [4][64]prob
-	special                       [115]prob // of distances from 4 to 127
+	special                       [115]prob // for distances from 4 to 127
 	align                         [16]prob
 	matchLen, repLen              lzmaLen
 	literal                       [16][0x300]prob
@@ -424,7 +425,7 @@ func even(table []prob) {
 	}
 }
 
-// distance reads a match's distance; n is its length less 2.
+// distance reads a match's distance. n is the match's length minus 2.
 func (p *lzmaProbs) distance(rc *rangeDecoder, n uint32) uint32 {
 	slot := rc.tree(p.slot[min(n, 3)][:])
 	if slot < 4 {
@@ -438,7 +439,7 @@ func (p *lzmaProbs) distance(rc *rangeDecoder, n uint32) uint32 {
 	return dist + rc.direct(bits-4)<<4 + rc.reverse(p.align[:], 4)
 }
 
-// lzmaLen reads the lengths of matches, less 2.
+// lzmaLen reads the lengths of matches minus 2.
 type lzmaLen struct {
 	choice [2]prob
 	low    [posStates][8]prob
@@ -471,10 +472,10 @@ type rangeDecoder struct {
 	pos  int
 	rng  uint32
 	code uint32
-	over bool // more was read than there is; what was decoded since is nothing
+	over bool // reading went past the end; bits decoded after that are invalid
 }
 
-// start begins with a chunk; it reports whether that can be one.
+// start starts to decode a chunk. It reports whether the chunk's first bytes are valid.
 func (rc *rangeDecoder) start(in []byte) bool {
 	if len(in) < 5 || in[0] != 0 {
 		return false
@@ -497,7 +498,7 @@ func (rc *rangeDecoder) normalize() {
 	}
 }
 
-// finished reports whether all of the chunk was used, as it must be.
+// finished reports whether all bytes of the chunk were used. A valid chunk has no others.
 func (rc *rangeDecoder) finished() bool {
 	rc.normalize()
 	return rc.pos == len(rc.in) && rc.code == 0 && !rc.over
@@ -518,7 +519,7 @@ func (rc *rangeDecoder) bit(p *prob) uint32 {
 	return 1
 }
 
-// tree reads a number whose bits' probabilities are a tree; the table has two to the power of their number entries.
+// tree reads a number whose bits' probabilities form a tree. For n bits the table has 2^n entries.
 func (rc *rangeDecoder) tree(table []prob) uint32 {
 	m := 1
 	for m < len(table) {
@@ -538,7 +539,7 @@ func (rc *rangeDecoder) reverse(table []prob, bits uint32) uint32 {
 	return v
 }
 
-// direct reads bits of even odds.
+// direct reads bits of equal probability.
 func (rc *rangeDecoder) direct(bits uint32) uint32 {
 	var v uint32
 	for range bits {

@@ -19,8 +19,8 @@ func unpackLZMA2(b []byte, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(&l, limit))
 }
 
-// FuzzLZMA2 compares with another decoder: what one accepts the other does, to the same bytes; and what is cut gives the
-// beginning of what is whole.
+// FuzzLZMA2 compares with another decoder. Both must accept the same data and return the same bytes. Truncated data must yield
+// the beginning of the whole.
 func FuzzLZMA2(f *testing.F) {
 	text := bytes.Repeat([]byte("what is said three times is true; what is said twice "), 20)
 	for _, props := range []lzma.Properties{{LC: 3, LP: 0, PB: 2}, {LC: 0, LP: 4, PB: 0}, {LC: 1, LP: 1, PB: 4}} {

@@ -15,29 +15,29 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Reader unpacks an .xz file (sections in comments are those of The .xz File Format, version 1.2.1). It belongs to one
-// goroutine, starts none and need not be closed.
+// Reader unpacks an .xz file. It belongs to one goroutine, starts none and need not be closed. The sections in comments are
+// those of The .xz File Format, version 1.2.1.
 type Reader struct {
-	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary, and called with negative numbers for what
-	// was given up. Its error is Read's.
+	// Take is called before n more bytes are allocated for the dictionary, and with a negative n after bytes were freed. Read
+	// returns its error. Take may be nil.
 	Take func(n int64) error
 
 	src   input
-	limit int64 // of a dictionary
+	limit int64 // the largest dictionary, in bytes
 
 	state   state
-	flags   [2]byte // of the stream
+	flags   [2]byte // the flags of the stream
 	check   hash.Hash
-	size    int        // of the check
-	block   block      // the one that is being read
-	data    lzma2      // of the block
-	sizes   blockSizes // of the blocks of the stream
+	size    int        // the size of the check
+	block   block      // the present block
+	data    lzma2      // the data of the block
+	sizes   blockSizes // the sizes of the stream's blocks
 	streams int
 	err     error
 }
 
-// NewReader returns a Reader of what is packed in r. A block may ask for a dictionary of at most so many bytes. Nothing is
-// read and little is allocated before the first Read.
+// NewReader returns a Reader that unpacks r. The argument dictionary is the largest dictionary, in bytes, that a block may
+// declare. NewReader reads nothing, and allocates little before the first Read.
 func NewReader(r *bufio.Reader, dictionary int64) *Reader {
 	return &Reader{src: input{r: r}, limit: dictionary}
 }
@@ -50,16 +50,16 @@ const (
 	inBlock
 )
 
-// block is a block that is being read.
+// block is the block being read.
 type block struct {
-	start        int64 // where its header starts in the file
+	start        int64 // the offset of its header in the file
 	dataStart    int64
 	compressed   int64 // declared, or -1
 	uncompressed int64 // declared, or -1
-	got          int64 // how much was unpacked
+	got          int64 // the number of bytes unpacked
 }
 
-// magic begins a stream.
+// magic is the beginning of a stream.
 var magic = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
 
 // input counts the bytes read.
@@ -99,9 +99,9 @@ func (s *blockSizes) add(unpadded, uncompressed uint64) {
 	s.count++
 }
 
-// Read returns what the file unpacks to. It returns io.EOF at the end of the last stream, io.ErrUnexpectedEOF where the file
-// is cut, an *Error for what cannot be unpacked, or what the underlying reader returns; before all of them it returns what
-// was unpacked until then. What a block unpacks to is delivered before its checksum is looked at.
+// Read returns the unpacked bytes of the file. Its error is io.EOF at the end of the last stream, io.ErrUnexpectedEOF where the
+// file is truncated, an *Error for bytes that cannot be unpacked, or an error of the underlying reader. It returns all bytes
+// unpacked before an error. The bytes of a block are returned before its checksum is verified.
 func (x *Reader) Read(p []byte) (int, error) {
 	for x.err == nil {
 		switch x.state {
@@ -158,7 +158,8 @@ func (x *Reader) startStream() error {
 	return nil
 }
 
-// newCheck returns what verifies the blocks and how long it is (section 2.1.1.2). What is not known is not verified.
+// newCheck returns the hash that verifies the blocks, and its size (section 2.1.1.2). For an unknown check the hash is nil, and
+// the blocks are not verified.
 func newCheck(id byte) (hash.Hash, int) {
 	sizes := [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 	switch id {
@@ -172,7 +173,7 @@ func newCheck(id byte) (hash.Hash, int) {
 	return nil, sizes[id&15]
 }
 
-// startBlock reads a block's header (section 3.1), or the index, which stands where the next block would.
+// startBlock reads a block's header (section 3.1), or the index, which takes the place of the next block.
 func (x *Reader) startBlock() error {
 	start := x.src.n
 	var buf [1024]byte
@@ -265,7 +266,7 @@ func (b *block) header(h []byte) (int64, error) {
 	return int64(2|bits&1) << (bits/2 + 11), nil
 }
 
-// readBlock reads what a block unpacks to, and at its end compares what it promised (sections 3.2 to 3.4).
+// readBlock reads the unpacked bytes of a block. At its end it checks declared sizes and checksum (sections 3.2 to 3.4).
 func (x *Reader) readBlock(p []byte) (int, error) {
 	b := &x.block
 	n, err := x.data.Read(p)
@@ -300,7 +301,7 @@ func (x *Reader) readBlock(p []byte) (int, error) {
 	return n, nil
 }
 
-// checksum is a check as it is written: CRCs are little-endian there.
+// checksum returns a check in the form of the file, where CRCs are little-endian.
 func checksum(h hash.Hash) []byte {
 	switch h := h.(type) {
 	case hash.Hash32:
@@ -311,7 +312,7 @@ func checksum(h hash.Hash) []byte {
 	return h.Sum(nil)
 }
 
-// padding reads the zero bytes that round something of n bytes up to a multiple of four.
+// padding reads the zero bytes that pad n bytes to a multiple of four.
 func (x *Reader) padding(n int64) error {
 	var pad [4]byte
 	p := pad[:-n&3]
@@ -374,7 +375,7 @@ func (x *Reader) index(start int64) error {
 	return nil
 }
 
-// summer reads and computes the CRC-32 of what it read.
+// summer reads bytes and computes their CRC-32.
 type summer struct {
 	src *input
 	sum uint32

@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/source/xz"
 )
 
-// dictionary is the largest that the tests allow, unless they say otherwise.
+// dictionary is the largest dictionary of the tests, unless a test sets another.
 const dictionary = 64 << 20
 
 // unpack unpacks a whole file.
@@ -26,7 +26,7 @@ func unpack(b []byte) ([]byte, error) {
 	return io.ReadAll(xz.NewReader(bufio.NewReader(bytes.NewReader(b)), dictionary))
 }
 
-// pack packs b by the xz command, and skips the test where there is none.
+// pack packs b with the xz command. It skips the test if there is no such command.
 func pack(t *testing.T, b []byte, args ...string) []byte {
 	t.Helper()
 	path, err := exec.LookPath("xz")
@@ -78,7 +78,7 @@ func TestTheCommandsFilesAreRead(t *testing.T) {
 	}
 }
 
-// stored is a file of one block whose header is given, and that holds "x" as it is. The block has no end.
+// stored returns a file of one block with the given header. The block contains "x" uncompressed, and has no end.
 func stored(header ...byte) []byte {
 	b := []byte{0xfd, '7', 'z', 'X', 'Z', 0, 0, 0}
 	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[6:8]))
