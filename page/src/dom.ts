@@ -22,6 +22,33 @@ export function fill(element: Element, ...children: Child[]): void {
   append(element, children);
 }
 
+/**
+ * Makes the children of an element equal to those given, and keeps the elements that are there where their tags and their
+ * data-client are the same: a button that changes while it is pressed is still clicked. Kept elements keep their listeners.
+ */
+export function update(element: Element, ...children: Child[]): void {
+  const wanted = children.filter((child) => child !== undefined && child !== false).map((child) =>
+    typeof child === "string" ? document.createTextNode(child) : child);
+  const there = [...element.childNodes];
+  wanted.forEach((node, i) => {
+    const old = there[i];
+    if (!old) element.append(node);
+    else if (!old.isEqualNode(node) && !merge(old, node)) old.replaceWith(node);
+  });
+  for (const old of there.slice(wanted.length)) old.remove();
+}
+
+/** Makes an element equal to another, unless it is of another kind. */
+function merge(old: Node, node: Node): boolean {
+  if (!(old instanceof HTMLElement) || !(node instanceof HTMLElement) || old.tagName !== node.tagName ||
+    old.dataset["client"] !== node.dataset["client"]) return false;
+  for (const { name } of [...old.attributes]) if (!node.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of node.attributes) if (name !== "style") old.setAttribute(name, value);
+  old.style.cssText = node.style.cssText; // the attribute is not allowed to be set
+  update(old, ...node.childNodes);
+  return true;
+}
+
 function append(element: Element, children: Child[]): void {
   for (const child of children) if (child) element.append(child);
 }

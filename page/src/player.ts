@@ -4,7 +4,7 @@ import { Format, type Replay } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { Charts } from "./chart.js";
 import { dem } from "./dem.js";
-import { baseOf, fill, h, icon, timeText } from "./dom.js";
+import { baseOf, fill, h, icon, timeText, update } from "./dom.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
@@ -235,15 +235,13 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const state = JSON.stringify([people, sides, scene.followed]);
     if (state !== told) {
       told = state;
-      const focused = (document.activeElement as HTMLElement | null)?.dataset["client"];
       heads.textContent = people.length === 1 ? "1 player" : `${people.length} players`;
-      fill(players, ...(sides.length > 0
+      update(players, ...(sides.length > 0
         ? sides.flatMap((side) => [
           h("li", { class: "side-head" }, dot(side.colour), h("strong", {}, side.name), side.score !== undefined && h("span", { class: "score" }, side.score)),
           ...people.filter(({ team }) => team === side.team).map(row),
         ])
         : people.map(row)));
-      if (focused !== undefined) players.querySelector<HTMLElement>(`[data-client="${focused}"]`)?.focus();
     }
     const all = game.newsUntil(tick);
     const past = all.filter(({ kind }) => kind !== "build").slice(-60);
