@@ -1,9 +1,9 @@
 // Package h2guard closes HTTP/2 connections that send abusive frames. Such frames cost the server much and the sender nothing.
 // gRPC has no hook for that. So the guard counts frame headers where the bytes are read, after TLS.
 //
-// It counts these frames (RFC 9113): RST_STREAM, SETTINGS, PRIORITY, WINDOW_UPDATE and CONTINUATION frames, and DATA frames that
-// are empty and do not end the stream. Each kind of frame has a leaky bucket, which allows a rate and a burst. Well-behaved
-// clients stay far below the limits: they send a WINDOW_UPDATE for some kilobytes that they read. PING frames are not counted.
+// It counts RST_STREAM, SETTINGS, PRIORITY, WINDOW_UPDATE and CONTINUATION frames (RFC 9113), and DATA frames that are empty
+// and do not end the stream. Each kind of frame has a leaky bucket, which allows a rate and a burst. Well-behaved clients
+// stay far below the limits: they send a WINDOW_UPDATE for some kilobytes that they read. PING frames are not counted.
 // gRPC's clients send one for each batch that they receive, to measure the connection. That can be thousands a second. gRPC
 // itself closes connections that send PING frames without need.
 //
@@ -240,7 +240,7 @@ func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 		one = &bucket{at: now}
 		b[sort] = one
 	}
-	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // setting the clock back does not fill the bucket
+	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // the clock may be set back
 	one.at = now
 	return one.full <= max(r.burst/share, leastBurst)
 }
