@@ -25,8 +25,8 @@ func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, err
 	return r, err
 }
 
-// reserveToDescribe takes the memory that is needed to describe a replay. If the replay is read from front to back, that is less
-// than decoding it needs.
+// reserveToDescribe takes the memory that is needed to describe a replay. If the replay is read from front to back, that is
+// less than decoding it needs.
 func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, error) {
 	info := file.Info()
 	c, err := codecOf(info.Format)

@@ -196,7 +196,7 @@ func (c jsonCodec) Unmarshal(data []byte, msg proto.Message) error {
 	return nil
 }
 
-// maxInflatedBytes bounds the decompressed size of a message. Compressed responses are decompressed too, to convert them to JSON.
+// maxInflatedBytes bounds the decompressed size of a message. Responses are decompressed too, to convert them to JSON.
 const maxInflatedBytes = 4 << 20
 
 // gunzip decompresses a message of at most maxInflatedBytes.

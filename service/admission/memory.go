@@ -69,8 +69,9 @@ func Tune(there int64) {
 }
 
 // Pace makes the control call set when the taken memory changes, one call at a time. percent is how much the heap may grow
-// between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less when much is taken. So live
-// memory and garbage together stay close to the limit. Call Pace before anything is taken. Without a memory limit it does nothing.
+// between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less when much is taken. So
+// live memory and garbage together stay close to the limit. Call Pace before anything is taken. Without a memory limit it does
+// nothing.
 func (c *Control) Pace(set func(percent int)) {
 	if c.limits.All[Memory] > 0 {
 		c.pacer = &pacer{set: set, percent: usualPercent}

@@ -45,8 +45,8 @@ type Handler struct {
 	maxUpload int64
 }
 
-// New returns a handler that calls the methods of a *grpc.Server. An upload may have at most maxUpload bytes, because gRPC keeps
-// data in memory that arrives faster than it is decoded.
+// New returns a handler that calls the methods of a *grpc.Server. An upload may have at most maxUpload bytes, because gRPC
+// keeps data in memory that arrives faster than it is decoded.
 func New(grpc http.Handler, maxUpload int64) *Handler { return &Handler{grpc, maxUpload} }
 
 // ServeHTTP implements http.Handler.
@@ -163,7 +163,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/2 always is
 	if r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close") // if the call ends before the body, the rest of the body must not be read as a request
+		w.Header().Set("Connection", "close") // if the call ends before the body, the rest is not a request
 	}
 	up := newUpload(req, r.Body, h.maxUpload, func() { _ = control.SetReadDeadline(time.Now()) })
 	p := newPrinter(w, false)

@@ -20,15 +20,15 @@ const (
 	sseType    = "text/event-stream"
 )
 
-// overID is the id of the last message of a stream of server-sent events. An EventSource reconnects when a stream ends, as if the
-// connection had broken. It then sends the id of the last message that it received.
+// overID is the id of the last message of a stream of server-sent events. An EventSource reconnects when a stream ends, as if
+// the connection had broken. It then sends the id of the last message that it received.
 const overID = "over"
 
 // retry sets after how many milliseconds an EventSource reconnects.
 const retry = "retry: 1000\n\n"
 
-// printer prints a stream as lines of JSON or as server-sent events. Among lines, a line with the cursor follows each batch. The
-// id of a server-sent event is its cursor.
+// printer prints a stream as lines of JSON or as server-sent events. Among lines, a line with the cursor follows each batch.
+// The id of a server-sent event is its cursor.
 type printer struct {
 	w       http.ResponseWriter
 	sse     bool

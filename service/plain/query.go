@@ -22,7 +22,7 @@ import (
 // `replayd cat`.
 type parameters map[string]parameter
 
-// parameter handles the value of a query parameter. A list may be repeated, and may have several values with commas between them.
+// parameter handles the value of a query parameter. A list may be repeated, and may have several values separated by commas.
 type parameter struct {
 	set  func(value string) error
 	list bool
