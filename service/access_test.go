@@ -197,8 +197,8 @@ func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, toke
 	return text
 }
 
-// TestEveryWayIn calls every method by every protocol, without a token, with a wrong one and with an expired one. All are refused
-// with the same message. A valid token is accepted by all methods.
+// TestEveryWayIn calls every method by every protocol, without a token, with a wrong one and with an expired one. All are
+// refused with the same message. A valid token is accepted by all methods.
 func TestEveryWayIn(t *testing.T) {
 	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "good\nold expires=2020-01-01\n")
 	want := access.ErrUnauthenticated.Error()
@@ -298,8 +298,8 @@ func TestOutsideOfScope(t *testing.T) {
 	}
 }
 
-// TestPowers calls every method by every protocol, with tokens that lack only the required power. All calls are refused with the
-// same message.
+// TestPowers calls every method by every protocol, with tokens that lack only the required power. All calls are refused with
+// the same message.
 func TestPowers(t *testing.T) {
 	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "reads allow=read\nuploads allow=upload\nmeasures allow=metrics\nmaps roots="+alias+" allow=metrics,debug\n")
 	powers := map[string]access.Power{"reads": access.Read, "uploads": access.Upload, "measures": access.Metrics, "maps": access.Metrics | access.Debug}

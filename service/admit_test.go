@@ -216,7 +216,7 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	}
 	began := time.Now()
 	d.stop()
-	if took := time.Since(began); took > deadline+30*time.Second { // a second, plus time for a loaded machine; the handlers never end by themselves
+	if took := time.Since(began); took > deadline+30*time.Second { // a second, more on a loaded machine; they never end alone
 		t.Errorf("it took %v to end", took)
 	}
 	for range 2 {
@@ -230,8 +230,8 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	}
 }
 
-// TestBudget: when the memory is used up, uploads that declare large windows are refused with RESOURCE_EXHAUSTED and the time of
-// a retry. Running uploads continue. Their memory is given back when they end.
+// TestBudget: when the memory is used up, uploads that declare large windows are refused with RESOURCE_EXHAUSTED and the time
+// of a retry. Running uploads continue. Their memory is given back when they end.
 func TestBudget(t *testing.T) {
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 64 << 20}})
 	d := start(t, t.TempDir(), func(c *service.Config) { c.Admission = control })

@@ -54,7 +54,7 @@ func demos(t *testing.T) []string {
 	return files
 }
 
-// TestFilterBomb: filters beyond the limits cost nothing, and the worst filters within them cost less than a second of CPU time.
+// TestFilterBomb: filters beyond the limits cost nothing. The worst filters within them cost less than a second of CPU time.
 // When a client leaves, its stream ends at once.
 func TestFilterBomb(t *testing.T) {
 	dir := t.TempDir()

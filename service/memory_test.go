@@ -16,8 +16,8 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// TestReadersDeclareTheirMemory decodes a replay of each format, several times at once, and holds what that takes against what
-// the format declares and the readers say.
+// TestReadersDeclareTheirMemory decodes a replay of each format, several times at once. It compares the used memory with what the
+// format declares and the readers report.
 func TestReadersDeclareTheirMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector's memory is no measure")
@@ -48,7 +48,7 @@ func TestReadersDeclareTheirMemory(t *testing.T) {
 				}
 			}
 			b := codec.Batch{MaxEvents: 1 << 20, MaxBytes: 64 << 10}
-			for fills := 0; (err == nil || errors.Is(err, codec.ErrYield)) && fills < 20; fills++ { // and then it is left alone
+			for fills := 0; (err == nil || errors.Is(err, codec.ErrYield)) && fills < 20; fills++ { // then the reader stays idle
 				err = r.Fill(&b)
 				b.Reset()
 			}
@@ -68,7 +68,7 @@ func TestReadersDeclareTheirMemory(t *testing.T) {
 	}
 }
 
-// heap is how much memory is in use.
+// heap returns how much heap memory is in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -88,12 +88,12 @@ func (g *growing) Held() int64 { return g.held }
 
 func (g *growing) Fill(b *codec.Batch) error {
 	g.held += g.step
-	b.MaxEvents = min(b.MaxEvents, 10) // so that there are several
+	b.MaxEvents = min(b.MaxEvents, 10) // so that there are several batches
 	return g.Reader.Fill(b)
 }
 
-// TestGrowingDecoder: a stream whose decoder comes to hold more than there is ends by RESOURCE_EXHAUSTED, with a cursor and when
-// to try again, and gives back what it took; within the limit it goes on.
+// TestGrowingDecoder: a stream whose decoder grows beyond the limit ends with RESOURCE_EXHAUSTED, a cursor and the time of a
+// retry, and gives back its memory. Within the limit it continues.
 func TestGrowingDecoder(t *testing.T) {
 	step := int64(0)
 	c := codecWith(nil)
@@ -133,7 +133,7 @@ func TestGrowingDecoder(t *testing.T) {
 	}
 }
 
-// TestUploadOfLargeMessages: messages of an upload that wait in memory are taken of the budget.
+// TestUploadOfLargeMessages: messages of an upload that wait in memory count towards the budget.
 func TestUploadOfLargeMessages(t *testing.T) {
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 2 << 20}})
 	d := start(t, t.TempDir(), func(c *service.Config) { c.Admission = control })
