@@ -132,7 +132,7 @@ func startWith(
 
 // timeout returns a context that bounds the waiting of a test.
 func timeout(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // long, because a slow machine must not fail the test
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // enough for a slow machine
 	tb.Cleanup(cancel)
 	return ctx
 }
@@ -199,7 +199,8 @@ func recordings(tb testing.TB) []string {
 	return slices.DeleteFunc(files, func(path string) bool { return len(read(tb, path)) > largest })
 }
 
-// wholeCorpus reports whether CORPUS=all requests all files of the corpus. Otherwise tests use some files that do not take long.
+// wholeCorpus reports whether CORPUS=all requests all files of the corpus. Otherwise tests use some files that do not take
+// long.
 func wholeCorpus() bool { return os.Getenv("CORPUS") == "all" }
 
 func exists(path string) bool {

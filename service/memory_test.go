@@ -16,8 +16,8 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// TestReadersDeclareTheirMemory decodes a replay of each format, several times at once. It compares the used memory with what the
-// format declares and the readers report.
+// TestReadersDeclareTheirMemory decodes a replay of each format, several times at once. It compares the used memory with what
+// the format declares and the readers report.
 func TestReadersDeclareTheirMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector's memory is no measure")
