@@ -287,7 +287,8 @@ func longRecording(tb testing.TB, sample string, size int) []byte {
 	tb.Helper()
 	data := read(tb, sample)
 	header := bytes.IndexByte(data[16:], 0) + 17
-	// The records up to the finish record, which is the last byte. Players join again who are already in the game, which is odd but valid.
+	// The records up to the finish record, which is the last byte. Players join again
+	// who are already in the game, which is odd but valid.
 	body := data[header : len(data)-1]
 	long := slices.Clone(data[:header])
 	for len(long) < size {
@@ -335,7 +336,7 @@ func TestCorrupt(t *testing.T) {
 	check(t, append(h, again), []streamtest.Replay{want}, streamtest.Options{})
 }
 
-// TestEmptyFilter tests edge cases of filters.
+// TestNothingToSend tests edge cases of requests.
 func TestNothingToSend(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)

@@ -143,8 +143,8 @@ func TestRestart(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, a.data(t), nil), offlineBytes(t, next.data(t), nil)}, streamtest.Options{})
 }
 
-// TestNextInDirectory continues with the next file because the request vouches for it: after a crash, and under another name and
-// port. Late bytes of the file that was left are counted and logged, and a cursor leads to them.
+// TestNextInDirectory continues with the next file because the request vouches for it: after a crash, and under another name
+// and port. Late bytes of the file that was left are counted and logged, and a cursor leads to them.
 func TestNextInDirectory(t *testing.T) {
 	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
 		dir := t.TempDir()
