@@ -30,7 +30,7 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 )
 
-// guarded is a daemon with tokens that serves two roots, and the ways in to it.
+// guarded is a daemon with tokens that serves two roots, and the addresses and clients to reach it.
 type guarded struct {
 	*daemon
 
@@ -70,7 +70,7 @@ func startGuarded(t *testing.T, dir, other, tokens string) *guarded {
 	return g
 }
 
-// as returns a context of calls with a token; without one when it is empty.
+// as returns a context for calls with a token, or without one if token is empty.
 func as(ctx context.Context, token string) context.Context {
 	if token == "" {
 		return ctx
@@ -78,14 +78,14 @@ func as(ctx context.Context, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 }
 
-// method is one that a daemon has.
+// method is a method of a daemon.
 type method struct {
 	full   string // with a slash before it
 	desc   protoreflect.MethodDescriptor
 	stream bool
 }
 
-// methodsOf returns all methods of all services that a daemon has, as gRPC itself knows them.
+// methodsOf returns all methods of all services that are registered with a daemon's gRPC server.
 func methodsOf(t *testing.T, d *daemon) (list []method) {
 	t.Helper()
 	for name, info := range d.services() {
@@ -106,7 +106,7 @@ func methodsOf(t *testing.T, d *daemon) (list []method) {
 	return list
 }
 
-// request is a request for a method that names a replay, or a directory, wherever one can be named.
+// request returns a request for a method, with the name in each field that can name a replay or a directory.
 func (m method) request(name string) proto.Message {
 	msg := dynamicpb.NewMessage(m.desc.Input())
 	fill(msg, name)
@@ -145,7 +145,7 @@ func (m method) byGRPC(ctx context.Context, conn *grpc.ClientConn, name string) 
 	return resp.String(), err
 }
 
-// ways are the protocols of the web by which the method can be called, and their content types.
+// ways returns the web protocols by which the method can be called, and their content types.
 func (m method) ways() map[string]string {
 	ways := map[string]string{
 		"gRPC-Web": "application/grpc-web+proto", "gRPC-Web with JSON": "application/grpc-web+json",
@@ -157,7 +157,7 @@ func (m method) ways() map[string]string {
 	return ways
 }
 
-// byHTTP calls a method by one of the protocols of the web, and returns all that comes, the status included.
+// byHTTP calls a method by one of the web protocols. It returns the whole answer with its status.
 func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, token, name string) string {
 	t.Helper()
 	encode := proto.Marshal
@@ -180,7 +180,7 @@ func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, toke
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true) // without which there are no streams in both directions
+	protocols.SetUnencryptedHTTP2(true) // bidirectional streams need it
 	transport := &http.Transport{Protocols: protocols}
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
@@ -189,7 +189,7 @@ func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, toke
 	}
 	defer resp.Body.Close()
 	part := make([]byte, 4096)
-	n, _ := io.ReadFull(resp.Body, part) // streams that are let in go on
+	n, _ := io.ReadFull(resp.Body, part) // admitted streams do not end
 	text := resp.Header.Get("Grpc-Message") + "\n" + string(part[:n])
 	if plain, err := url.PathUnescape(text); err == nil {
 		text = plain
@@ -197,8 +197,8 @@ func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, toke
 	return text
 }
 
-// TestEveryWayIn calls every method there is by every protocol, with no token, a wrong one and one that has expired. All are
-// refused with the same words, and a token is good for all methods alike.
+// TestEveryWayIn calls every method by every protocol, without a token, with a wrong one and with an expired one. All are
+// refused with the same message. A valid token is accepted by all methods.
 func TestEveryWayIn(t *testing.T) {
 	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "good\nold expires=2020-01-01\n")
 	want := access.ErrUnauthenticated.Error()
@@ -227,8 +227,8 @@ func TestEveryWayIn(t *testing.T) {
 	}
 }
 
-// TestOutsideOfScope asks by every method for what lies below a root that a token does not cover, by its name and by names
-// that lead there in other ways. The answer is that of a missing file, and never has anything of that root.
+// TestOutsideOfScope requests replays below a root that the token does not cover. It tries every method, with the plain names
+// and with other names that lead there. The answer is the same as for a missing file, and reveals nothing of that root.
 func TestOutsideOfScope(t *testing.T) {
 	dir := t.TempDir()
 	copyIn(t, dir, finishedSample)
@@ -298,7 +298,8 @@ func TestOutsideOfScope(t *testing.T) {
 	}
 }
 
-// TestPowers calls every method by every protocol with tokens that allow all but what it takes: all are refused with the same words.
+// TestPowers calls every method by every protocol, with tokens that lack only the required power. All calls are refused with
+// the same message.
 func TestPowers(t *testing.T) {
 	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "reads allow=read\nuploads allow=upload\nmeasures allow=metrics\nmaps roots="+alias+" allow=metrics,debug\n")
 	powers := map[string]access.Power{"reads": access.Read, "uploads": access.Upload, "measures": access.Metrics, "maps": access.Metrics | access.Debug}
@@ -328,8 +329,8 @@ func TestPowers(t *testing.T) {
 	}
 }
 
-// TestScopeOfWhatIsFound: neither a cursor of a file that was moved, nor a successor, nor the map of a game, nor who watches,
-// finds what lies in a root that the token does not cover.
+// TestScopeOfWhatIsFound: files in a root that the token does not cover are not found by the cursor of a moved file, as a
+// successor, as the map of a game, or by a watch.
 func TestScopeOfWhatIsFound(t *testing.T) {
 	dir, secret := t.TempDir(), t.TempDir()
 	first := gameOf{number: 1, server: "s", start: time.Now().Add(-time.Hour), killed: true}
@@ -377,7 +378,7 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for { // what is there
+	for { // the existing files
 		resp, err := watch.Recv()
 		if err != nil {
 			t.Fatal(err)
@@ -394,7 +395,7 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(secret, "new.teehistorian"), gameOf{number: 3, server: "s", start: time.Now()}.data(t))
-	for { // first: the daemon knows of it, then
+	for { // first wait until the daemon knows the file
 		resp, err := every.Recv()
 		if err != nil {
 			t.Fatal(err)
@@ -418,8 +419,8 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 	}
 }
 
-// TestTokensChange: a call ends when its token is taken away or its scope changes; others go on; a file that makes no sense
-// changes nothing.
+// TestTokensChange: a call ends when its token is removed or the token's scope changes. Other calls continue. An invalid token
+// file changes nothing.
 func TestTokensChange(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, samples("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
@@ -478,7 +479,7 @@ func TestTokensChange(t *testing.T) {
 	}
 }
 
-// TestAudit: the log says of each call who made it, from where, of what, how much it was and how it ended.
+// TestAudit: the log line of each call has the caller, the address, the replay, the number of bytes and the result.
 func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
@@ -506,7 +507,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestWebHost: a page that gives its own name an address of this machine is not answered.
+// TestWebHost: requests of a page whose host name resolves to an address of this machine are refused.
 func TestWebHost(t *testing.T) {
 	web := startWeb(t)
 	for host, want := range map[string]int{"": http.StatusOK, "localhost:80": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {

@@ -11,16 +11,16 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What things cost in memory, in bytes, from above. Decompressors and decoders have costs of their own; see package source and
+// Upper estimates of memory costs, in bytes. The costs of decompressors and decoders are separate; see package source and
 // codec.Codec.
 const (
-	streamCost = 192 << 10 // a batch, what waits to be sent, goroutines
-	uploadCost = 512 << 10 // what was received, and what was read ahead
-	feedCost   = 5 << 20   // what is kept of a live replay; its decoder has a cost of its own
+	streamCost = 192 << 10 // a batch, data that waits to be sent, goroutines
+	uploadCost = 512 << 10 // received data and read-ahead
+	feedCost   = 5 << 20   // what a feed keeps of a live replay; the cost of its decoder is separate
 	watchCost  = 64 << 10
 )
 
-// whoOf is for whom a call takes something.
+// whoOf returns the caller on whose account the call of ctx takes resources.
 func (s *Server) whoOf(ctx context.Context) admission.Who {
 	g, use := access.Of(ctx), access.UseOf(ctx)
 	w := admission.Who{Address: AddressKey(use.Address)}
@@ -32,8 +32,8 @@ func (s *Server) whoOf(ctx context.Context) admission.Who {
 	return w
 }
 
-// AddressKey returns the key of an address for limits that each caller has: of IPv6 addresses the first 64 bits, for whoever has one of
-// them has them all. It is empty for addresses of this machine, which are its own users' or a proxy's.
+// AddressKey returns the key of an address for per-caller limits. For an IPv6 address it is the network of the first 64 bits,
+// because a client usually has that whole network. It is empty for loopback addresses, which local users and proxies have.
 func AddressKey(address string) string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || addr.IsLoopback() {
@@ -47,13 +47,13 @@ func AddressKey(address string) string {
 	return addr.String()
 }
 
-// callerKey is the key of callers that take turns.
+// callerKey returns the key of the caller for admission.Turns.
 func (s *Server) callerKey(ctx context.Context) string {
 	w := s.whoOf(ctx)
 	return w.Token + " " + w.Address
 }
 
-// enter begins a stream, or returns why it may not. The ticket in the context must be returned.
+// enter begins a stream, or returns why it is refused. Return must be called on the ticket, which is also in the context.
 func (s *Server) enter(ctx context.Context, cost int64) (context.Context, *admission.Ticket, error) {
 	select {
 	case <-s.drain:
@@ -71,7 +71,7 @@ func (s *Server) enter(ctx context.Context, cost int64) (context.Context, *admis
 	return admission.With(ctx, t), t, nil
 }
 
-// limitCalls is the interceptor that counts calls which are no streams, and takes a place for each.
+// limitCalls is the interceptor that takes a place among the running calls for each unary call.
 func (s *Server) limitCalls(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	t, err := s.Admission.Enter(s.whoOf(ctx), admission.Calls)
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// TestStalledUpload: an upload that sends nothing, at its beginning or in the middle, ends, and holds nothing any more; one that
-// says by empty messages that more will come does not.
+// TestStalledUpload: an upload that stops sending, at its beginning or in the middle, ends and gives back its resources. An
+// upload that sends empty messages to keep alive does not end.
 func TestStalledUpload(t *testing.T) {
 	control := admission.New(admission.Limits{})
 	d := start(t, t.TempDir(), func(c *service.Config) { c.UploadTimeout, c.Admission = 300*time.Millisecond, control })
-	// Who is alive gets more time than a loaded machine takes between two messages.
+	// A live upload gets more time than a loaded machine needs between two messages.
 	patient := start(t, t.TempDir(), func(c *service.Config) { c.UploadTimeout, c.Admission = 3*time.Second, control })
 	data := read(t, finishedSample)
 	t.Run("uploads", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestStalledUpload(t *testing.T) {
 	}
 }
 
-// TestSilentCall: a call that asks for nothing ends, by gRPC and by the web.
+// TestSilentCall: a call that never sends its request ends, by gRPC and by the web.
 func TestSilentCall(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -134,8 +134,8 @@ func codecWith(fill func(codec.Reader, *codec.Batch) error) *codec.Codec {
 	return &c
 }
 
-// TestNeverReads: a stream whose client does not read ends, says why, and gives back what it held, while another one of the same
-// connection goes on.
+// TestNeverReads: a stream whose client does not read ends with an error that says why, and gives back its resources. Another
+// stream of the same connection continues.
 func TestNeverReads(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -156,7 +156,7 @@ func TestNeverReads(t *testing.T) {
 	for control.Taken(admission.Streams) == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	for control.Taken(admission.Streams) != 0 || control.Taken(admission.Memory) != 0 { // until the daemon has had enough
+	for control.Taken(admission.Streams) != 0 || control.Taken(admission.Memory) != 0 { // until the daemon has ended the stream
 		if t.Context().Err() != nil {
 			t.Fatal("it goes on for ever")
 		}
@@ -174,15 +174,15 @@ func TestNeverReads(t *testing.T) {
 	}
 }
 
-// TestDrainsWhateverHandlersDo: handlers that do not end, by gRPC and by the web, keep the daemon from ending no longer than a
-// second after its deadline, and their clients hear that it is shutting down.
+// TestDrainsWhateverHandlersDo: handlers that do not end, by gRPC and by the web, delay the daemon's end at most until a second
+// after its deadline. Their clients are told that the daemon is shutting down.
 func TestDrainsWhateverHandlersDo(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	entered := make(chan struct{}, 8)
 	t.Cleanup(service.SetCodecs(codecWith(func(codec.Reader, *codec.Batch) error {
 		entered <- struct{}{}
-		<-release // as a file system that does not answer, or an endless loop
+		<-release // like a file system that does not respond, or an endless loop
 		return codec.ErrYield
 	})))
 	dir := t.TempDir()
@@ -216,11 +216,11 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	}
 	began := time.Now()
 	d.stop()
-	if took := time.Since(began); took > deadline+30*time.Second { // a second, but for a loaded machine; they end never by themselves
+	if took := time.Since(began); took > deadline+30*time.Second { // a second, more on a loaded machine; they never end alone
 		t.Errorf("it took %v to end", took)
 	}
 	for range 2 {
-		// By the daemon's own status, not by a connection that is gone.
+		// The error is the daemon's own status, not a lost connection.
 		if f := explainFailure(t, <-ended); f.code != codes.Unavailable || f.reason != "DRAINING" || !f.retry {
 			t.Errorf("a client gets: %v", f)
 		}
@@ -230,8 +230,8 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	}
 }
 
-// TestBudget: uploads that declare large windows are refused as soon as the memory is used up, by RESOURCE_EXHAUSTED and when
-// to try again, while those that run go on; what they took is given back.
+// TestBudget: when the memory is used up, uploads that declare large windows are refused with RESOURCE_EXHAUSTED and the time
+// of a retry. Running uploads continue. Their memory is given back when they end.
 func TestBudget(t *testing.T) {
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 64 << 20}})
 	d := start(t, t.TempDir(), func(c *service.Config) { c.Admission = control })
@@ -272,7 +272,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// zstdWindow compresses with a window of that many bytes.
+// zstdWindow compresses data with a window of that many bytes.
 func zstdWindow(tb testing.TB, data []byte, window int) []byte {
 	tb.Helper()
 	var b bytes.Buffer

@@ -36,7 +36,7 @@ func TestAllFormats(t *testing.T) {
 				if !slices.EqualFunc(s.Responses, again.Responses, bytes.Equal) || fmt.Sprint(s.Err) != fmt.Sprint(again.Err) {
 					t.Errorf("batches of %d: other bytes the second time, or another end: %v, %v", size, s.Err, again.Err)
 				}
-				if s.Err != nil { // of a sample that is broken on purpose
+				if s.Err != nil { // this sample is broken on purpose
 					explainFailure(t, s.Err)
 				}
 				events, err := streamtest.History{s}.Events()
@@ -79,7 +79,7 @@ func TestAllFormats(t *testing.T) {
 	}
 }
 
-// TestCorpus streams files of the corpus, of the formats that recordings are not of, in batches of two sizes, and resumes
+// TestCorpus streams files of the corpus, of the formats that recordings does not include, in batches of two sizes. It resumes
 // them at some places.
 func TestCorpus(t *testing.T) {
 	every, largest := 7, int64(2<<20)

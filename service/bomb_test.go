@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// spent is how much time of processors the process has had.
+// spent returns the CPU time that the process has used.
 func spent(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -27,8 +27,8 @@ func spent(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// worst is a request with filters that cost as much as any that are accepted: as many patterns as there may be, of the sort that
-// is compared longest, in as many clauses, and names besides.
+// worst returns a request with the most expensive filters that are accepted. They have the maximum number of patterns, of the
+// kind that takes longest to compare, in the maximum number of clauses, and names too.
 func worst(replay string, clauses, globs, names, stars int) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{Replay: replay}
 	for i := range clauses {
@@ -45,7 +45,7 @@ func worst(replay string, clauses, globs, names, stars int) *replaydv1.StreamEve
 	return req
 }
 
-// demos are files whose events have fields: samples, and those of the corpus that are there.
+// demos returns files whose events have fields: samples, and files of the corpus if it exists.
 func demos(t *testing.T) []string {
 	files := find(t, samples("dem"), ".dem")
 	if corpus := filepath.Join("..", "..", "shared", "corpus", "dem", "haste"); exists(corpus) && !testing.Short() {
@@ -54,8 +54,8 @@ func demos(t *testing.T) []string {
 	return files
 }
 
-// TestFilterBomb: filters beyond the limits cost nothing, and the worst within them less than a second of a processor; a client
-// that leaves ends what it asked for at once.
+// TestFilterBomb: filters beyond the limits cost nothing. The worst filters within them cost less than a second of CPU time.
+// When a client leaves, its stream ends at once.
 func TestFilterBomb(t *testing.T) {
 	dir := t.TempDir()
 	control := admission.New(admission.Limits{})
@@ -85,7 +85,7 @@ func TestFilterBomb(t *testing.T) {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(time.Second); control.Taken(admission.Streams) == 0 && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) // until it runs, if it does that long
+			time.Sleep(time.Millisecond) // until the stream runs, if it takes that long
 		}
 		before = spent(t)
 		cancel()

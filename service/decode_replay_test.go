@@ -25,7 +25,7 @@ type upload struct {
 	call replaydv1.ReplayService_DecodeReplayClient
 }
 
-// newUpload begins an upload: it sends what is wanted.
+// newUpload begins an upload by sending the options.
 func newUpload(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest) *upload {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(timeout(tb))
@@ -44,7 +44,7 @@ func newUpload(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest) *up
 	return &upload{call}
 }
 
-// send sends the next bytes. That the call is over is for whoever receives to see.
+// send sends the next bytes. It ignores the end of the call, which the receiver reports.
 func (u *upload) send(data []byte) {
 	for len(data) > 0 {
 		n := min(len(data), 10_000)
@@ -56,7 +56,7 @@ func (u *upload) send(data []byte) {
 	}
 }
 
-// session receives responses until the call is over or enough is true of one.
+// session receives responses until the call ends or enough returns true for one.
 func (u *upload) session(tb testing.TB, enough func(*replaydv1.StreamEventsResponse) bool) (s streamtest.Session) {
 	tb.Helper()
 	for {
@@ -80,7 +80,7 @@ func (u *upload) session(tb testing.TB, enough func(*replaydv1.StreamEventsRespo
 	}
 }
 
-// uploaded is the whole of an upload's session.
+// uploaded returns the session of a whole upload.
 func uploaded(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest, data []byte) streamtest.Session {
 	tb.Helper()
 	u := newUpload(tb, d, req)
@@ -117,7 +117,7 @@ func TestUploadGoesOn(t *testing.T) {
 	}
 }
 
-// TestUploadCursorRange refuses a cursor beyond the end of what is uploaded.
+// TestUploadCursorRange: a cursor beyond the end of the uploaded data is refused.
 func TestUploadStarts(t *testing.T) {
 	d := start(t, t.TempDir())
 	for field, req := range map[string]*replaydv1.StreamEventsRequest{
@@ -148,8 +148,8 @@ func TestUploadCursorRange(t *testing.T) {
 	}
 }
 
-// TestUploadPauses sends the beginning of a replay, and then nothing: the events so far come, then heartbeats, and when the
-// server shuts down the end, with a cursor from which the next upload goes on.
+// TestUploadPauses sends the beginning of a replay and then pauses. The events so far arrive, then heartbeats. When the server
+// shuts down, the end arrives with a cursor from which the next upload continues.
 func TestUploadPauses(t *testing.T) {
 	data := read(t, finishedSample)
 	half := data[:len(data)/2]
@@ -190,12 +190,12 @@ func TestUploadPauses(t *testing.T) {
 	}
 }
 
-// joined is a session in two parts.
+// joined returns two sessions as one.
 func joined(a, b streamtest.Session) streamtest.Session {
 	return streamtest.Session{Responses: append(a.Responses, b.Responses...), Cut: b.Cut, Err: b.Err}
 }
 
-// TestUploadDrains shuts the server down while an upload is too short yet for anything to be sent.
+// TestUploadDrains shuts the server down while an upload is still too short for any response.
 func TestUploadDrains(t *testing.T) {
 	card := read(t, samples("datafile", "sample.map"))
 	for name, sent := range map[string][]byte{
@@ -206,7 +206,7 @@ func TestUploadDrains(t *testing.T) {
 			d := startWith(t, t.TempDir(), nil, time.Minute)
 			u := newUpload(t, d, nil)
 			u.send(sent)
-			time.Sleep(100 * time.Millisecond) // until the bytes were read, or not: it must make no difference
+			time.Sleep(100 * time.Millisecond) // the bytes may have been read by then, or not: it must make no difference
 			began := time.Now()
 			d.stop()
 			s := u.session(t, nil)
@@ -217,8 +217,8 @@ func TestUploadDrains(t *testing.T) {
 	}
 }
 
-// TestPackedDamage breaks a compressed replay, or cuts it off, in a file and while it is uploaded: what is before comes, and
-// then the error, also when the replay is over by its own account.
+// TestPackedDamage damages a compressed replay or cuts it off, as a file and as an upload. The events before the damage arrive,
+// then the error, even if the replay itself has already ended.
 func TestPackedDamage(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -253,7 +253,7 @@ func TestPackedDamage(t *testing.T) {
 	}
 }
 
-// TestUploadLimit refuses what is beyond the limit, after what is before.
+// TestUploadLimit: an upload beyond the limit fails after the events before the limit were sent.
 func TestUploadLimit(t *testing.T) {
 	d := start(t, t.TempDir(), func(c *service.Config) { c.MaxUpload = 8000 })
 	data := read(t, finishedSample)

@@ -19,8 +19,8 @@ import (
 
 var edits = flag.Int("edits", 200, "how many edits of files of each format TestEdits makes")
 
-// TestEdits edits files under the daemon. A cursor that was made before is refused, or leads to exactly what the edited file
-// has at its place and behind it.
+// TestEdits edits files that the daemon serves. A cursor from before the edit is refused, or leads to exactly the events that
+// the edited file has from that place on.
 func TestEdits(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 12))
 	for format, files := range replayFiles(t) {
@@ -72,7 +72,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// edited changes some bytes, cuts some out, or puts some in.
+// edited changes, removes or inserts some bytes.
 func edited(random *rand.Rand, data []byte) []byte {
 	data = slices.Clone(data)
 	at := random.IntN(len(data))
@@ -87,8 +87,8 @@ func edited(random *rand.Rand, data []byte) []byte {
 	return data
 }
 
-// TestEditedBeforeCheckpoint: what the daemon has kept of a file before it was edited is not used for what it is now, even if
-// the edit changed neither its size nor its time.
+// TestEditedBeforeCheckpoint: checkpoints from before an edit are not used for the edited file, even if the edit changed
+// neither its size nor its time.
 func TestEditedBeforeCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// TestCompressions: a file is said to be compressed as it is.
+// TestCompressions: the description of a file has its actual compression.
 func TestCompressions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for want, pack := range map[replaydv1.Compression]func(io.Writer) (io.WriteCloser, error){
@@ -59,8 +59,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// checkTie fails the test unless the values of an enum of the API and of an enum of the packages below correspond one to
-// one. The API's first value has none where it stands for what is not known or not asked.
+// checkTie fails the test unless the values of an enum of the API and of an enum of the packages below correspond one to one.
+// The API's first value has no counterpart if it means unknown or unspecified.
 func checkTie[A interface {
 	comparable
 	String() string
@@ -85,7 +85,7 @@ func checkTie[A interface {
 	}
 }
 
-// TestEnums: every value of the API's enums stands for one of the packages below, and back.
+// TestEnums: the values of the API's enums and of the enums in the packages below correspond in both directions.
 func TestEnums(t *testing.T) {
 	checkTie(t, formats, decoders.Formats(), "FORMAT_", replaydv1.Format_name, false)
 	checkTie(t, compressions, source.Compressions(), "COMPRESSION_", replaydv1.Compression_name, false)
@@ -102,7 +102,7 @@ func TestEnums(t *testing.T) {
 	}
 }
 
-// noCause are errors of the packages below that never reach a client as they are, with where they end.
+// noCause lists errors of the packages below that never reach a client unchanged, with the place where they are handled.
 var noCause = map[string]string{
 	"catalog.ErrOutside":      "reported as catalog.ErrNotFound",
 	"source.ErrIrregular":     "reported as catalog.ErrNotFound",
@@ -119,7 +119,7 @@ var noCause = map[string]string{
 	"decoders.ErrWindow":      "wrapped by decoders in a decoders.ErrLimit",
 }
 
-// TestCauses: each error that a package below exports for others to recognize has a status, or a reason why it needs none.
+// TestCauses: each exported error of the packages below has a status, or a reason why it needs none.
 func TestCauses(t *testing.T) {
 	text, err := os.ReadFile("status.go")
 	if err != nil {

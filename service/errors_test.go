@@ -22,7 +22,7 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// failure is what a status says to programs.
+// failure holds the machine-readable parts of a status.
 type failure struct {
 	code   codes.Code
 	reason string
@@ -31,7 +31,7 @@ type failure struct {
 	retry  bool     // there is a RetryInfo
 }
 
-// explainFailure reads a status, and fails the test where it is not what all of this service's are.
+// explainFailure parses a status. It fails the test if the status lacks what every status of this service has.
 func explainFailure(t *testing.T, err error) failure {
 	t.Helper()
 	s := status.Convert(err)
@@ -76,7 +76,7 @@ func (f failure) equal(g failure) bool {
 	return f.code == g.code && f.reason == g.reason && f.field == g.field && f.retry == g.retry && slices.Equal(f.meta, g.meta)
 }
 
-// messUp makes a directory with every sort of file that something is wrong with, and one that is right.
+// messUp makes a directory with every kind of faulty file, and one good file.
 func messUp(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	good := read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
@@ -107,12 +107,12 @@ func messUp(t *testing.T) (dir string) {
 	return dir
 }
 
-// corrupt puts bytes into a replay that no record begins with, in place of its end.
+// corrupt replaces the end of a replay by bytes with which no record begins.
 func corrupt(good []byte) []byte {
 	return append(slices.Clone(good[:len(good)-1]), slices.Repeat([]byte{0xff}, 64)...)
 }
 
-// cursorOf is a cursor of a replay, somewhere.
+// cursorOf returns a cursor from some place in a replay.
 func cursorOf(identity string, at decoders.Position) []byte {
 	return cursor.Cursor{
 		Format: decoders.Teehistorian, Replay: cursor.HashOf(identity), Position: at, Sequence: 3,
@@ -210,7 +210,7 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// TestOutsideLooksTheSame: nobody learns by asking what exists outside of the roots.
+// TestOutsideLooksTheSame: the answer does not reveal whether a file outside the roots exists.
 func TestOutsideLooksTheSame(t *testing.T) {
 	d := start(t, messUp(t))
 	text := func(replay string) string {
@@ -283,7 +283,7 @@ func TestUnaryErrors(t *testing.T) {
 	}
 }
 
-// TestTooManyStreams: one stream more than allowed is refused, and room is made by a stream's end.
+// TestTooManyStreams: one stream more than allowed is refused. When a stream ends, a new one is accepted.
 func TestTooManyStreams(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, samples("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))

@@ -13,5 +13,5 @@ func SetCodecs(c ...*codec.Codec) (restore func()) {
 	return func() { codecs = before }
 }
 
-// Services are those that the daemon serves.
+// Services returns the gRPC services that the daemon serves.
 func (d *Daemon) Services() map[string]grpc.ServiceInfo { return d.grpc.GetServiceInfo() }

@@ -13,8 +13,8 @@ import (
 
 var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
 
-// TestFinishes asks the daemon who finished when in the games of a server whose log says so, over changes of the map: with the
-// names beside the events, following from game to game and each game for itself.
+// TestFinishes compares the finishes in the games of one server with the server's log, over changes of the map. It resolves the
+// players' names. It streams the games by following from game to game, and each game alone.
 func TestFinishes(t *testing.T) {
 	corpus := filepath.Join("..", "..", "shared", "corpus", "teehistorian", "ddnet-20.1.1")
 	if !exists(corpus) {
@@ -60,7 +60,7 @@ func TestFinishes(t *testing.T) {
 	}
 }
 
-// TestPlayers checks who is on a game that is being played, and who was on one that is over, without a stream.
+// TestPlayers checks the players of a running game and of a finished one, without a stream.
 func TestPlayers(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)

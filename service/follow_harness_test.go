@@ -49,7 +49,7 @@ func (w *writer) chunks(b []byte, seed uint64, size int, pause time.Duration) {
 	}
 }
 
-// following is a session that runs.
+// following is a running session.
 type following struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -86,7 +86,7 @@ func follow(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) *follow
 	return f
 }
 
-// await waits until a response is what the test waits for.
+// await waits for a response that satisfies the condition.
 func (f *following) await(t *testing.T, what string, is func(*replaydv1.StreamEventsResponse) bool) {
 	t.Helper()
 	f.mu.Lock()
@@ -111,7 +111,7 @@ func (f *following) caughtUp(t *testing.T) {
 	})
 }
 
-// gets waits until all events of replays have come.
+// gets waits until all events of the replays have arrived.
 func (f *following) gets(t *testing.T, replays ...streamtest.Replay) {
 	t.Helper()
 	total := total(replays)
@@ -120,7 +120,7 @@ func (f *following) gets(t *testing.T, replays ...streamtest.Replay) {
 	})
 }
 
-// total is how many events replays have.
+// total returns how many events the replays have.
 func total(replays []streamtest.Replay) (n uint64) {
 	for _, r := range replays {
 		n += uint64(len(r.Events))

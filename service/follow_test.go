@@ -50,7 +50,7 @@ func TestFollow(t *testing.T) {
 				var reqs []*replaydv1.StreamEventsRequest
 				for filtering, filters := range filterings {
 					if filtering == "nothing" {
-						continue // it does not wait for what can be nothing
+						continue // a filter that lets nothing through gives nothing to wait for
 					}
 					req := proto.CloneOf(filters)
 					req.Replay, req.Follow = name("live.teehistorian"), true
@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 				}
 				w.chunks(data[len(data)/2:], uint64(i), len(data)/20, 2*time.Millisecond)
 				if finished := data[len(data)-1] == 0x00; !finished || offlineBytes(t, data, nil).End == replaydv1.EndReason_END_REASON_TRUNCATED {
-					for _, f := range all { // who has not opened the file yet will not find it
+					for _, f := range all { // a stream that has not opened the file yet would not find it
 						f.await(t, "start", func(r *replaydv1.StreamEventsResponse) bool { return r.GetStart() != nil })
 					}
 					if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
@@ -83,7 +83,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNow starts at the present end: the state, then what comes.
+// TestFollowNow starts at the current end. The stream has the state, then new events.
 func TestFollowNow(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -107,7 +107,7 @@ func TestFollowNow(t *testing.T) {
 	}
 }
 
-// TestFollowLastEvents starts with the last events and goes on live.
+// TestFollowLastEvents starts with the last events and continues live.
 func TestFollowLastEvents(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -124,7 +124,7 @@ func TestFollowLastEvents(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{From: before - 10})
 }
 
-// TestBatchDelay: who lets events wait gets them in few batches, and all of them.
+// TestBatchDelay: a stream with a batch delay gets all events in few batches.
 func TestBatchDelay(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	dir := t.TempDir()
@@ -150,13 +150,13 @@ func TestBatchDelay(t *testing.T) {
 			batches++
 		}
 	}
-	// One for what was there, one a period, and those that were full earlier.
+	// One batch for the existing events, one for each period, and the batches that were full earlier.
 	if most := 1 + periods + len(offlineBytes(t, data, nil).Events)/512; batches > most {
 		t.Errorf("%d batches in %d periods, %d at most", batches, periods, most)
 	}
 }
 
-// TestFollowLoss: a file that shrinks, is replaced or is removed ends the stream and says so.
+// TestFollowLoss: the stream ends with the right reason when its file shrinks, is replaced or is removed.
 func TestFollowLoss(t *testing.T) {
 	data := read(t, killedSample)
 	for what, test := range map[string]struct {
@@ -221,7 +221,7 @@ func TestFollowLoss(t *testing.T) {
 	}
 }
 
-// chainOf are the recordings of one server over its map changes, in order.
+// chainOf returns the recordings of one server over its map changes, in order.
 func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
 	t.Helper()
 	type link struct {
@@ -246,8 +246,8 @@ func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
 	return paths, replays
 }
 
-// TestFollowSuccessors goes through map changes: with all files there, with files that appear, named by a file and by
-// the directory, resumed after every response.
+// TestFollowSuccessors follows a server through map changes. It does so with existing files and with files that appear, started
+// by a file's name and by the directory, and resumed after every response.
 func TestFollowSuccessors(t *testing.T) {
 	paths, replays := chainOf(t)
 	write1 := func(w *writer, data []byte, seed uint64) { w.chunks(data, seed, 500, time.Millisecond) }
@@ -293,7 +293,7 @@ func TestFollowSuccessors(t *testing.T) {
 			}
 			sent := uint64(0)
 			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-				// Each session is left after its second response that says something, or when nothing does for a while.
+				// Each session is cancelled after its second response with content, or after a while without one.
 				n := 0
 				ctx, cancel := context.WithTimeout(timeout(t), 400*time.Millisecond)
 				s := d.Session(ctx, streamtest.Resumed(req, h), func(r *replaydv1.StreamEventsResponse) bool {
@@ -314,7 +314,7 @@ func TestFollowSuccessors(t *testing.T) {
 	})
 }
 
-// TestHeartbeat: a client whose filter lets nothing through learns how far the file has been read.
+// TestHeartbeat: heartbeats report how far the file has been read to a client whose filter lets nothing through.
 func TestHeartbeat(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, killedSample)
@@ -338,8 +338,8 @@ func TestHeartbeat(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
 }
 
-// TestDrain: a server that shuts down ends its streams with a cursor, from which another server goes on; health says so,
-// and new streams are refused with a time to try again.
+// TestDrain: a server that shuts down ends its streams with a cursor, from which another server continues. The health service
+// reports the shutdown. New streams are refused with the time of a retry.
 func TestDrain(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, killedSample)
@@ -368,7 +368,7 @@ func TestDrain(t *testing.T) {
 	check(t, append(h, g.history()...), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
 }
 
-// TestStalled: clients that stop to read hold nobody back, whether gRPC writes what they get, or compresses it first.
+// TestStalled: clients that stop reading do not delay other clients, with and without compression by gRPC.
 func TestStalled(t *testing.T) {
 	d := start(t, t.TempDir())
 	besideStalled(t, d, func(ctx context.Context, req *replaydv1.StreamEventsRequest) {
@@ -382,7 +382,7 @@ func TestStalled(t *testing.T) {
 	})
 }
 
-// besideStalled follows a game to its end beside clients that stall has catch up, and who then read no more.
+// besideStalled follows a game to its end. Other clients, started by stall, catch up and then stop reading.
 func besideStalled(t *testing.T, d *daemon, stall func(ctx context.Context, req *replaydv1.StreamEventsRequest)) {
 	t.Helper()
 	data := longRecording(t, finishedSample, 400_000)
@@ -398,7 +398,7 @@ func besideStalled(t *testing.T, d *daemon, stall func(ctx context.Context, req 
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
 }
 
-// untilCaughtUp receives responses until one says that everything there is was sent.
+// untilCaughtUp receives responses until one reports that all existing events were sent.
 func untilCaughtUp(t *testing.T, receive func(*replaydv1.StreamEventsResponse) error) {
 	t.Helper()
 	for r := new(replaydv1.StreamEventsResponse); r.GetFollowStatus().GetState() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP; {
@@ -413,14 +413,14 @@ type panicking struct{ codec.Reader }
 
 func (panicking) Fill(*codec.Batch) error { panic("a defect of the decoder") }
 
-// TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
+// TestPanic: a panic in a decoder ends only its stream, with an incident that is also in the log.
 func TestPanic(t *testing.T) {
 	defective := teehistorian.Codec
 	defective.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
 		r, err := teehistorian.Codec.Open(in, o)
 		return panicking{r}, err
 	}
-	t.Cleanup(service.SetCodecs(&defective)) // behind the end of the daemon, which asks for them in the background
+	t.Cleanup(service.SetCodecs(&defective)) // after the daemon's end, because it uses the codecs in the background
 	dir := t.TempDir()
 	replay := copyIn(t, dir, killedSample)
 	d := start(t, dir, func(c *service.Config) { c.MaxStreams = 1 })
@@ -446,7 +446,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestDescriptors: streams give back what they open.
+// TestDescriptors: streams close the files that they open.
 func TestDescriptorsAreClosed(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, killedSample)
@@ -484,7 +484,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	}
 }
 
-// TestComeAndGo: clients that leave at any moment, some while they stall, and go on at their cursors get everything once.
+// TestComeAndGo: clients that leave at any moment, some while they stall, and resume at their cursors get each event once.
 func TestComeAndGo(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -502,7 +502,7 @@ func TestComeAndGo(t *testing.T) {
 				ctx, leave := context.WithCancel(timeout(t))
 				patience := time.Duration(random.Int64N(int64(200 * time.Millisecond)))
 				s := d.Raw(ctx, streamtest.Resumed(req, h), func([]byte) bool {
-					if patience >= 0 { // from the first response on: a machine that is slower must not keep all from coming on
+					if patience >= 0 { // counted from the first response, so that clients make progress on a slow machine
 						time.AfterFunc(patience, leave)
 						patience = -1
 					}

@@ -34,8 +34,8 @@ func xzipped(tb testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestViewBudget: what it takes to read a file for a view is taken of the call's budget: memory for its decoder and for
-// unpacking it, and room on disk; and is given back before the next file is read.
+// TestViewBudget: reading a file for a view takes from the call's budget. It takes memory for the decoder and the decompressor,
+// and bytes on disk. They are given back before the next file is read.
 func TestViewBudget(t *testing.T) {
 	dir := t.TempDir()
 	packed := xzipped(t, read(t, samples("sc2replay", "5.0.SC2Replay")))
@@ -86,8 +86,8 @@ func TestViewBudget(t *testing.T) {
 	}
 }
 
-// TestListViews: ListReplays describes each replay as far as its view says, lists what is damaged, and refuses views that
-// there are not, however few replays there are.
+// TestListViews: ListReplays describes each replay to the extent of the view, and lists damaged files. It refuses an unknown
+// view, even if there are few replays.
 func TestListViews(t *testing.T) {
 	dir := t.TempDir()
 	whole := copyIn(t, dir, finishedSample)
@@ -140,7 +140,7 @@ func TestListViews(t *testing.T) {
 	}
 }
 
-// TestNotThere: calls of the API that this server does not have say so.
+// TestNotThere: calls that this server does not implement return an error that says so.
 func TestNotThere(t *testing.T) {
 	d := start(t, t.TempDir())
 	s, err := d.client.CreateReplay(timeout(t))
@@ -156,8 +156,8 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// TestDamagedViewBudget: what it takes to look for the parts of a damaged archive is taken of the call's budget, however little
-// its format declares, for descriptions and for streams.
+// TestDamagedViewBudget: searching for the parts of a damaged archive takes from the call's budget, for descriptions and for
+// streams, even if its format declares little.
 func TestDamagedViewBudget(t *testing.T) {
 	dir := t.TempDir()
 	whole := read(t, samples("sc2replay", "5.0.SC2Replay"))

@@ -130,14 +130,14 @@ func startWith(
 	return d
 }
 
-// timeout bounds what a test waits for.
+// timeout returns a context that bounds the waiting of a test.
 func timeout(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a loaded machine is no failure
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // enough for a slow machine
 	tb.Cleanup(cancel)
 	return ctx
 }
 
-// name is how the daemon calls a file below its directory.
+// name returns the daemon's name of a file below its directory.
 func name(elem ...string) string { return strings.Join(append([]string{alias}, elem...), "/") }
 
 // offline decodes a file for comparison.
@@ -182,7 +182,7 @@ func samples(elem ...string) string {
 	return filepath.Join(append([]string{"..", "testdata"}, elem...)...)
 }
 
-// recordings are the teehistorian files of the repository, and those of the corpus where it is there.
+// recordings returns the teehistorian files of the repository, and those of the corpus if it exists.
 func recordings(tb testing.TB) []string {
 	tb.Helper()
 	files := find(tb, samples("teehistorian"), ".teehistorian")
@@ -191,7 +191,7 @@ func recordings(tb testing.TB) []string {
 	}
 	largest := 1 << 20
 	switch {
-	case streamtest.Race: // which finds nothing more in large ones
+	case streamtest.Race: // the race detector finds nothing more in large files
 		largest = 10_000
 	case wholeCorpus():
 		largest = math.MaxInt
@@ -199,8 +199,8 @@ func recordings(tb testing.TB) []string {
 	return slices.DeleteFunc(files, func(path string) bool { return len(read(tb, path)) > largest })
 }
 
-// wholeCorpus reports whether all files of the corpus are asked for, by CORPUS=all: some, and none that take long, are
-// enough for every day.
+// wholeCorpus reports whether CORPUS=all requests all files of the corpus. Otherwise tests use some files that do not take
+// long.
 func wholeCorpus() bool { return os.Getenv("CORPUS") == "all" }
 
 func exists(path string) bool {
@@ -242,7 +242,7 @@ func write(tb testing.TB, path string, data []byte) {
 	}
 }
 
-// zipped compresses a file as those do who archive old games.
+// zipped compresses a file as it is done to archive old games.
 func zipped(tb testing.TB, data []byte) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -263,7 +263,7 @@ func copyIn(tb testing.TB, dir, path string) string {
 	return name(filepath.Base(path))
 }
 
-// check fails the test when a history breaks a promise.
+// check fails the test if a history breaks a promise of the API.
 func check(tb testing.TB, h streamtest.History, replays []streamtest.Replay, o streamtest.Options) {
 	tb.Helper()
 	if err := streamtest.Check(h, replays, o); err != nil {

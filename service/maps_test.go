@@ -14,7 +14,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestMapReplay: the description of a game names its map, wherever in the roots that lies, and never another one.
+// TestMapReplay: the description of a game names its map, wherever in the roots the map is, and never another map.
 func TestMapReplay(t *testing.T) {
 	sample, err := os.ReadFile(filepath.Join("..", "testdata", "datafile", "sample.map"))
 	if err != nil {

@@ -11,27 +11,28 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// reservation is the memory of a call's ticket that was taken for a replay's decoder. It is used by one goroutine at a time.
+// reservation is the memory that a call's ticket has taken for a replay's decoder. It is used by one goroutine at a time.
 type reservation struct {
 	ticket *admission.Ticket
 	taken  int64
 }
 
-// reserve takes what a decoder takes of a replay of that many bytes, -1 for not known, or returns an
-// *admission.RefusedError. What is taken is given back with the ticket, or before that by free.
+// reserve takes the memory that a decoder needs for a replay of size bytes, -1 if the size is unknown. It returns an
+// *admission.RefusedError if a limit is reached. The memory is given back with the ticket, or earlier by free.
 func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, error) {
 	r := &reservation{ticket: admission.Of(ctx)}
 	err := r.take(c.Cost(size))
 	return r, err
 }
 
-// reserveToDescribe takes what it takes to describe a replay: less than to decode it, where it is read from front to back.
+// reserveToDescribe takes the memory that is needed to describe a replay. If the replay is read from front to back, that is
+// less than decoding it needs.
 func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, error) {
 	info := file.Info()
 	c, err := codecOf(info.Format)
 	switch {
 	case err != nil:
-		return &reservation{}, nil //nolint:nilerr // whoever describes it says what is wrong with the format
+		return &reservation{}, nil //nolint:nilerr // describing the replay reports the format's error
 	case c.DescribeCost != nil:
 		r := &reservation{ticket: admission.Of(ctx)}
 		err := r.take(c.DescribeCost(info.Size))
@@ -50,16 +51,16 @@ func (r *reservation) take(n int64) error {
 	return nil
 }
 
-// free gives everything back.
+// free gives back all the memory of the reservation.
 func (r *reservation) free() {
 	_ = r.ticket.Memory(-r.taken)
 	r.taken = 0
 }
 
-// heldStep is by how much a reservation grows at least: who grows little by little asks now and then.
+// heldStep is the least number of bytes by which a reservation grows, so that a slowly growing decoder seldom takes memory.
 const heldStep = 1 << 20
 
-// hold sees to it that so much is taken. It gives nothing back: what has grown will again.
+// hold grows the reservation to n bytes. It never shrinks the reservation, because a decoder that has grown will grow again.
 func (r *reservation) hold(n int64) error {
 	if n <= r.taken {
 		return nil
@@ -67,7 +68,8 @@ func (r *reservation) hold(n int64) error {
 	return r.take(max(n-r.taken, heldStep))
 }
 
-// weigh has a Reader fail with an *admission.RefusedError as soon as it holds more than was taken, and more cannot be.
+// weigh returns a Reader that takes more memory when reader holds more than was taken. It fails with an
+// *admission.RefusedError when that is refused.
 func (r *reservation) weigh(reader codec.Reader) codec.Reader {
 	holder, ok := reader.(codec.Holder)
 	if !ok || r.ticket == nil {
@@ -80,7 +82,7 @@ func (r *reservation) weigh(reader codec.Reader) codec.Reader {
 	return w
 }
 
-// weighed is a Reader that is looked at after everything it does.
+// weighed is a Reader whose memory is checked after each call.
 type weighed struct {
 	codec.Reader
 
@@ -88,7 +90,7 @@ type weighed struct {
 	taken  *reservation
 }
 
-// weighedPresenter is one of a format that has a state.
+// weighedPresenter is a weighed Reader of a format that has a state.
 type weighedPresenter struct {
 	*weighed
 	codec.Presenter
@@ -103,10 +105,10 @@ func (w *weighed) Seek() error { return w.look(w.Reader.Seek()) }
 // Fill implements codec.Reader.
 func (w *weighed) Fill(b *codec.Batch) error { return w.look(w.Reader.Fill(b)) }
 
-// look returns what the Reader has, or why it may not go on.
+// look returns err, or the *admission.RefusedError if the Reader needs memory that is refused.
 func (w *weighed) look(err error) error {
 	if err != nil && !errors.Is(err, codec.ErrYield) && !errors.Is(err, decoders.ErrMore) {
-		return err // it does not go on anyway
+		return err // the Reader does not continue after err
 	}
 	if refused := w.taken.hold(w.holder.Held()); refused != nil {
 		return refused

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/admission"
 )
 
-// register makes the server's figures known to Prometheus. None of them names a replay: names are many.
+// register registers the server's metrics with Prometheus. None has a replay's name as a label: there are too many names.
 func (s *Server) register(reg prometheus.Registerer) {
 	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "replayd", Name: name, Help: help},
@@ -50,8 +50,8 @@ func newUnknown() prometheus.Counter {
 	})
 }
 
-// noteUnknown counts and logs the kinds of records that a replay's header announces and this version does not know, each name
-// once.
+// noteUnknown counts a replay whose header announces kinds of records that this version does not know. It logs each of their
+// names once.
 func (s *Server) noteUnknown(r *replaydv1.Replay) {
 	names := r.GetTeehistorian().GetUnknownExtensions()
 	if len(names) == 0 {
@@ -69,13 +69,13 @@ func (s *Server) noteUnknown(r *replaydv1.Replay) {
 	}
 }
 
-// maxUnknown is how many names of one replay the log may get, and maxWarnings of all.
+// maxUnknown is how many names of one replay are logged, and maxWarnings limits the names of all replays.
 const (
 	maxUnknown  = 16
 	maxWarnings = 1000
 )
 
-// failureMetrics count what goes wrong.
+// failureMetrics counts failed calls and replays that cannot be decoded, and measures uploads.
 type failureMetrics struct {
 	errors   *prometheus.CounterVec
 	decoders *prometheus.CounterVec
@@ -100,7 +100,7 @@ func newFailureMetrics() *failureMetrics {
 	}
 }
 
-// count counts a call's error by the status that was made of it.
+// count counts a call's error. sent is the status that the client got for it.
 func (f *failureMetrics) count(err, sent error) {
 	if sent == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// meter is the sum of a metric, of one method where that is not empty.
+// meter returns the sum of a metric, only for method unless that is empty.
 func (d *daemon) meter(t *testing.T, name, method string) (sum float64) {
 	t.Helper()
 	families, err := d.meters.Gather()
@@ -48,7 +48,7 @@ func (d *daemon) sample(t *testing.T) []string {
 	return strings.Split(w.Body.String(), "\n")
 }
 
-// TestMetrics: what docs/operations.md says is counted.
+// TestMetrics: the metrics that docs/operations.md describes are counted.
 func TestMetrics(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// age sets when a file was written to.
+// age sets the modification time of a file.
 func age(tb testing.TB, path string, ago time.Duration) {
 	tb.Helper()
 	at := time.Now().Add(-ago)
@@ -22,8 +22,7 @@ func age(tb testing.TB, path string, ago time.Duration) {
 	}
 }
 
-// TestOtherContents puts another game where one was whose checkpoints are known: under its name, and often under its
-// inode.
+// TestOtherContents replaces a game with known checkpoints by another one with the same name, and often the same inode.
 func TestOtherContents(t *testing.T) {
 	other := longRecording(t, samples("teehistorian", "mapchange", "64942c8c-5d04-42ab-bdbd-49a0f50a2550.teehistorian"), beyondCheckpoint())
 	want := offlineBytes(t, other, nil)
@@ -50,7 +49,7 @@ func TestOtherContents(t *testing.T) {
 	}
 }
 
-// TestTwoNames removes one of two names of a file that is followed by both: it lies under the other one still.
+// TestTwoNames removes one of two names of a file that is followed by both names. The other name remains.
 func TestTwoNames(t *testing.T) {
 	for how, link := range map[string]func(of, link string) error{
 		"hard":     os.Link,
@@ -82,7 +81,7 @@ func TestTwoNames(t *testing.T) {
 	}
 }
 
-// TestComesBack has a file go and come back while somebody who does not read still holds what was known of it.
+// TestComesBack moves a file away and back, while a stream whose client does not read still holds the old state of the file.
 func TestComesBack(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -123,13 +122,13 @@ func TestComesBack(t *testing.T) {
 	check(t, again.history(), []streamtest.Replay{want}, streamtest.Options{From: len(want.Events) - 2})
 }
 
-// TestLateFirstBytes waits for files that say what they are only long after they were created.
+// TestLateFirstBytes waits for files whose format is known only long after they were created.
 func TestLateFirstBytes(t *testing.T) {
 	t.Parallel()
 	paths, replays := chainOf(t)
 	second := read(t, paths[1])
 	for what, test := range map[string]struct {
-		early int // bytes that are there at once
+		early int // bytes that are written at once
 		begin bool
 	}{"nothing at first": {0, false}, "a successor's header in two parts": {1000, true}} {
 		t.Run(what, func(t *testing.T) {
@@ -149,12 +148,12 @@ func TestLateFirstBytes(t *testing.T) {
 			}
 			w := create(t, dir, "b.teehistorian")
 			w.write(second[:test.early])
-			time.Sleep(7 * time.Second) // nobody looks at a new entry that long
+			time.Sleep(7 * time.Second) // new entries are not checked for that long
 			w.write(second[test.early:])
 			f.await(t, "of the late file", func(r *replaydv1.StreamEventsResponse) bool {
 				return r.GetFollowStatus().GetSuccessor() != nil || !test.begin && r.GetStart() != nil
 			})
-			if test.begin { // it waits for the one after
+			if test.begin { // it waits for the next file
 				f.await(t, "heartbeat at its end", func(r *replaydv1.StreamEventsResponse) bool {
 					return r.GetHeartbeat().GetBytesRead() == int64(len(second))
 				})
@@ -165,7 +164,7 @@ func TestLateFirstBytes(t *testing.T) {
 	}
 }
 
-// TestCompressedNeighbours follows a server whose older games somebody compresses.
+// TestCompressedNeighbours follows a server whose older games are compressed meanwhile.
 func TestCompressedNeighbours(t *testing.T) {
 	paths, replays := chainOf(t)
 	data := [][]byte{read(t, paths[0]), read(t, paths[1]), read(t, paths[2])}
@@ -200,7 +199,7 @@ func TestCompressedNeighbours(t *testing.T) {
 	}
 }
 
-// TestCopiedChain goes through games whose files' times are not those of the games.
+// TestCopiedChain follows games whose files have other times than the games.
 func TestCopiedChain(t *testing.T) {
 	paths, replays := chainOf(t)
 	dir := t.TempDir()
@@ -219,7 +218,7 @@ func TestCopiedChain(t *testing.T) {
 	check(t, f.history(), replays, streamtest.Options{})
 }
 
-// TestNothingToCome: a stream into which nothing can come ends, whether or not others follow the same file.
+// TestNothingToCome: a stream that can get no more events ends, whether or not others follow the same file.
 func TestNothingToCome(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -240,7 +239,7 @@ func TestNothingToCome(t *testing.T) {
 	}
 }
 
-// TestDirectoryGone removes a followed file with all that is around it.
+// TestDirectoryGone removes a followed file with its whole directory.
 func TestDirectoryGone(t *testing.T) {
 	for _, successors := range []bool{false, true} {
 		dir := t.TempDir()

@@ -23,7 +23,7 @@ import (
 	"github.com/replayd/replayd/service"
 )
 
-// plainDaemon is a daemon that is asked by plain HTTP.
+// plainDaemon is a daemon that tests call by plain HTTP.
 type plainDaemon struct {
 	*daemon
 
@@ -39,7 +39,7 @@ func startPlain(tb testing.TB, dir string, change ...func(*service.Config)) plai
 	return plainDaemon{startWith(tb, dir, listener, 5*time.Second, change...), "http://" + listener.Addr().String()}
 }
 
-// answered is an answer.
+// answered is the answer to a request.
 type answered struct{ *http.Response }
 
 // do sends a request and returns the answer, whose body is closed at the end of the test.
@@ -72,13 +72,13 @@ func (d plainDaemon) get(tb testing.TB, path string, header map[string]string) (
 	return resp.StatusCode, string(body)
 }
 
-// eventsPath is where the events of a replay are.
+// eventsPath returns the path of the events of a replay.
 func eventsPath(replay, query string) string { return "/v1/replays/" + replay + "/events?" + query }
 
-// line is a line of an answer: an event, or what follows on a response.
+// line is a line of an answer: an event, or the line that ends a response.
 type line struct {
 	text   string
-	cursor string // empty of an event
+	cursor string // empty for an event
 	what   map[string]json.RawMessage
 }
 
@@ -99,7 +99,7 @@ func linesOf(tb testing.TB, body string) (lines []line) {
 	return lines
 }
 
-// eventLines are the lines that are events.
+// eventLines returns the lines that are events.
 func eventLines(lines []line) (events []string) {
 	for _, l := range lines {
 		if l.cursor == "" && l.what["error"] == nil {
@@ -109,7 +109,7 @@ func eventLines(lines []line) (events []string) {
 	return events
 }
 
-// printed is what a stream by gRPC comes to as lines.
+// printed returns the lines that correspond to a stream by gRPC.
 func (d plainDaemon) printed(tb testing.TB, req *replaydv1.StreamEventsRequest) (events []string) {
 	tb.Helper()
 	s := d.Session(timeout(tb), req, nil)
@@ -155,7 +155,7 @@ func (d plainDaemon) printed(tb testing.TB, req *replaydv1.StreamEventsRequest) 
 // message is a server-sent event.
 type message struct{ id, event, data string }
 
-// messages takes apart what an EventSource would.
+// messages parses server-sent events as an EventSource does.
 func messages(body string) (list []message) {
 	for part := range strings.SplitSeq(body, "\n\n") {
 		m := message{}
@@ -177,7 +177,7 @@ func messages(body string) (list []message) {
 	return list
 }
 
-// TestPlainSameEvents: lines and server-sent events have of every sample what gRPC brings, and the state where asked.
+// TestPlainSameEvents: lines and server-sent events of every sample have the same events as gRPC, and the state if requested.
 func TestPlainSameEvents(t *testing.T) {
 	d := startPlain(t, samples())
 	some := 0
@@ -234,7 +234,7 @@ func TestPlainSameEvents(t *testing.T) {
 	}
 }
 
-// TestPlainResume: at each cursor a stream goes on exactly behind what came before it.
+// TestPlainResume: a stream resumed at any cursor continues exactly after the events before that cursor.
 func TestPlainResume(t *testing.T) {
 	d := startPlain(t, samples("teehistorian", "finished"))
 	replay := name(filepath.Base(finishedSample))
@@ -269,7 +269,7 @@ func TestPlainResume(t *testing.T) {
 	}
 }
 
-// withoutNumber is an event's line without its number, which depends on where the stream was begun.
+// withoutNumber returns an event's line without its number, which depends on where the stream began.
 func withoutNumber(text string) string {
 	_, rest, _ := strings.Cut(text, ",")
 	return rest
@@ -278,7 +278,7 @@ func withoutNumber(text string) string {
 // TestPlainDescriptions asks for lists and for single replays.
 func TestPlainDescriptions(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "events"), read(t, finishedSample)) // a file that is called as the path's end
+	write(t, filepath.Join(dir, "events"), read(t, finishedSample)) // a file named like the end of the path
 	write(t, filepath.Join(dir, "a dir", "b+c?.map"), read(t, find(t, samples("datafile"), ".map")[0]))
 	d := startPlain(t, dir)
 	for _, test := range []struct {
@@ -319,7 +319,7 @@ func TestPlainDescriptions(t *testing.T) {
 	}
 }
 
-// TestPlainParameters: each parameter reaches the request, and what makes no sense is refused by its name.
+// TestPlainParameters: each parameter reaches the request. Invalid parameters are refused by name.
 func TestPlainParameters(t *testing.T) {
 	d := startPlain(t, samples("teehistorian", "finished"))
 	replay := name(filepath.Base(finishedSample))
@@ -380,7 +380,7 @@ func TestPlainParameters(t *testing.T) {
 	}
 }
 
-// TestPlainDecode uploads samples, compressed and not, damaged, and too long.
+// TestPlainDecode uploads samples: compressed, uncompressed, damaged and too long.
 func TestPlainDecode(t *testing.T) {
 	d := startPlain(t, samples())
 	data := read(t, finishedSample)
@@ -419,7 +419,7 @@ func TestPlainDecode(t *testing.T) {
 	}
 }
 
-// TestPlainGuarded: a token counts in its header alone, and gives what it gives by gRPC.
+// TestPlainGuarded: a token is accepted only in its header, and allows the same as by gRPC.
 func TestPlainGuarded(t *testing.T) {
 	dir, secret := t.TempDir(), t.TempDir()
 	copyIn(t, dir, finishedSample)
@@ -457,7 +457,7 @@ func TestPlainGuarded(t *testing.T) {
 	}
 }
 
-// TestPlainLimits: a stream takes a place of those there are, and gives it back.
+// TestPlainLimits: a stream counts towards the limit of streams until it ends.
 func TestPlainLimits(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "live.teehistorian")
@@ -485,8 +485,8 @@ func TestPlainLimits(t *testing.T) {
 	}
 }
 
-// TestPlainLive: events and heartbeats of a growing file come at once; a drain ends lines with an end, and server-sent events
-// without one, so that an EventSource comes again.
+// TestPlainLive: events and heartbeats of a growing file arrive at once. A drain ends lines with an end, and server-sent events
+// without one, so that an EventSource reconnects.
 func TestPlainLive(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -535,7 +535,7 @@ func TestPlainLive(t *testing.T) {
 	}
 }
 
-// TestPlainStalled: clients that stop to read hold nobody back, and give back their place.
+// TestPlainStalled: clients that stop reading do not delay other clients, and their streams give back their places.
 func TestPlainStalled(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "live.teehistorian")
@@ -545,7 +545,7 @@ func TestPlainStalled(t *testing.T) {
 	if _, err := bufio.NewReaderSize(resp.Body, 16).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// It is noticed: the call ends, and is counted with its reason.
+	// The daemon ends the call and counts it with its reason.
 	for !strings.Contains(d.log.String(), "ResourceExhausted") {
 		select {
 		case <-time.After(10 * time.Millisecond):

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-// TestPlainUnfinishedUpload: an upload without a token is answered although the rest of it never comes.
+// TestPlainUnfinishedUpload: an upload without a token is answered although the rest of it never arrives.
 func TestPlainUnfinishedUpload(t *testing.T) {
 	dir := t.TempDir()
 	g := startGuarded(t, dir, t.TempDir(), "good roots="+alias+"\n")
@@ -31,7 +31,7 @@ func TestPlainUnfinishedUpload(t *testing.T) {
 	}
 }
 
-// TestPlainSmallPieces: an upload that comes in pieces of a few bytes comes whole.
+// TestPlainSmallPieces: an upload in pieces of a few bytes is decoded completely.
 func TestPlainSmallPieces(t *testing.T) {
 	d := startPlain(t, t.TempDir())
 	data := read(t, finishedSample)
@@ -57,7 +57,7 @@ func TestPlainOtherOrigins(t *testing.T) {
 		{"Origin", "https://other.example"}: http.StatusForbidden,
 		{"Origin", "http://" + host}:        http.StatusOK,
 		{"Sec-Fetch-Site", "same-origin"}:   http.StatusOK,
-		{}:                                  http.StatusOK, // no browser
+		{}:                                  http.StatusOK, // not a browser
 	} {
 		headers := map[string]string{}
 		if header[0] != "" {
@@ -71,7 +71,7 @@ func TestPlainOtherOrigins(t *testing.T) {
 	}
 }
 
-// TestPlainNotUTF8: what is not UTF-8 is the fault of who sends it.
+// TestPlainNotUTF8: text that is not UTF-8 is reported as the client's error.
 func TestPlainNotUTF8(t *testing.T) {
 	d := startPlain(t, t.TempDir())
 	for _, path := range []string{"/v1/replays/%ff", "/v1/replays/x%ff/events", "/v1/replays?map=%ff", "/v1/replays/x/events?kind=%ff"} {

@@ -36,7 +36,7 @@ var (
 	only     = flag.String("only", "", "TestRandomRequests takes only files whose path contains this")
 )
 
-// TestRandomRequests makes random requests of all kinds by all ways, and holds what comes to an oracle that knows the
+// TestRandomRequests makes random requests of all kinds by all ways. It compares the responses with an oracle that knows the
 // whole stream and the documentation.
 func TestRandomRequests(t *testing.T) {
 	for format, files := range replayFiles(t) {
@@ -52,7 +52,7 @@ func TestRandomRequests(t *testing.T) {
 	}
 }
 
-// replayFiles are the files to make requests for, by format.
+// replayFiles returns the files to make requests for, by format.
 func replayFiles(tb testing.TB) map[string][]string {
 	tb.Helper()
 	dir := samples()
@@ -77,7 +77,7 @@ func replayFiles(tb testing.TB) map[string][]string {
 	return files
 }
 
-// share says how many of n requests are for which file: fewer for large ones, which take longer.
+// share returns how many of n requests each file gets. Large files get fewer, because they take longer.
 func share(tb testing.TB, files []string, n int) []int {
 	tb.Helper()
 	weights, sum := make([]float64, len(files)), 0.0
@@ -107,7 +107,7 @@ func randomRequests(t *testing.T, path string, n int) int {
 	w := newWays(t, dir, path)
 	whole := w.grpc(timeout(t), &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384})
 	if len(whole.Responses) == 0 {
-		return 0 // it cannot be read at all
+		return 0 // the file cannot be read at all
 	}
 	oracle, err := streamtest.NewOracle(&whole)
 	if err != nil {
@@ -137,7 +137,7 @@ func randomRequests(t *testing.T, path string, n int) int {
 	return n
 }
 
-// resume goes on at one of the cursors of a session, as if the client had been cut off there.
+// resume resumes at one of the cursors of a session, as if the connection had broken there.
 func resume(
 	t *testing.T, w *ways, oracle *streamtest.Oracle, maker *streamtest.Maker, random *rand.Rand,
 	req *replaydv1.StreamEventsRequest, s *streamtest.Session,
@@ -181,7 +181,7 @@ type way struct {
 
 func newWays(t *testing.T, dir, path string) *ways {
 	t.Helper()
-	// Not one in memory: its deadlines end HTTP's waiting for the next request at times that they are not meant for.
+	// The listener is not in memory, because the deadlines of such a listener can end HTTP's waiting for the next request.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func newWays(t *testing.T, dir, path string) *ways {
 	return w
 }
 
-// choose chooses one of the ways that will do for a request.
+// choose returns one of the ways that are possible for a request.
 func (w *ways) choose(random *rand.Rand, o *streamtest.Oracle, req *replaydv1.StreamEventsRequest) way {
 	all := []way{{"gRPC", w.grpc}, {"gRPC", w.grpc}, {"gRPC", w.grpc}}
 	for name, client := range w.web {
@@ -241,8 +241,8 @@ func (w *ways) follow(ctx context.Context, req *replaydv1.StreamEventsRequest) s
 	return w.d.Session(ctx, req, nil)
 }
 
-// stateAt asks for the state now of a file that ends at a place: what the whole file must give there. Inside of a record
-// it cannot be had so.
+// stateAt requests the current state of a file that is cut at a place. The whole file must have the same state there. This is
+// not possible inside a record.
 func (w *ways) stateAt(at decoders.Position) *streamtest.Session {
 	if at.Index != 0 || strings.HasSuffix(w.path, ".gz") || filepath.Ext(w.path) == ".map" {
 		return nil
@@ -305,7 +305,7 @@ func (w *ways) grow(ctx context.Context, req *replaydv1.StreamEventsRequest) str
 	file := fmt.Sprintf("growing-%d%s", w.grown, filepath.Ext(w.path))
 	path := filepath.Join(w.dir, file)
 	there := w.random.IntN(len(w.data) + 1)
-	if at, err := cursor.Parse(req.GetStart().GetCursor()); err == nil { // beyond what is there it would be refused
+	if at, err := cursor.Parse(req.GetStart().GetCursor()); err == nil { // beyond the written bytes it would be refused
 		there = max(there, int(at.Position.Offset))
 	}
 	if err := os.WriteFile(path, w.data[:there], 0o600); err != nil {
@@ -342,7 +342,7 @@ func (w *ways) append(path string, rest []byte) error {
 	return f.Close()
 }
 
-// viaWeb makes a request by one of the protocols of the web.
+// viaWeb makes a request by one of the web protocols.
 func viaWeb(
 	ctx context.Context, client *connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse],
 	req *replaydv1.StreamEventsRequest,

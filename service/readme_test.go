@@ -10,7 +10,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestReadme: what README.md shows of a stream is what the daemon sends.
+// TestReadme: the daemon sends the stream that README.md shows.
 func TestReadme(t *testing.T) {
 	_, shown, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "$ grpcurl ")
 	shown, _, _ = strings.Cut(shown, "```")

@@ -50,9 +50,9 @@ func casesOf(t *testing.T, file, function string) (list []string) {
 	return list
 }
 
-// TestEveryRoute: every route of the web is known here, and by each but the page, which holds nothing of replays, whoever has no
-// token, a wrong one or one that has expired is refused with the same words, and one that allows something else, too. A
-// route that is added must be added here; methods by Connect, gRPC-Web and gRPC are those of TestEveryWayIn.
+// TestEveryRoute: every web route is listed here. Each refuses a missing, wrong or expired token with the same message, and
+// also refuses a token that allows something else. The page is an exception: it holds nothing of replays. A new route must be
+// added here. TestEveryWayIn tests the methods by Connect, gRPC-Web and gRPC.
 func TestEveryRoute(t *testing.T) {
 	routes := map[string][]string{ // by file and condition: requests that take it
 		"routes.go: strings.HasPrefix(r.URL.Path, plainhttp.Prefix)": {},

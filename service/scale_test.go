@@ -17,15 +17,15 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// cpu is how much of processors this process has used.
+// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestManyFiles measures lists and searches of as many files as REPLAYD_FILES says, of 500 servers. docs/performance.md has
-// the figures; nothing here depends on time.
+// TestManyFiles measures lists and searches of REPLAYD_FILES files of 500 servers. docs/performance.md has the figures. The
+// test does not fail because of time.
 func TestManyFiles(t *testing.T) {
 	files, err := strconv.Atoi(os.Getenv("REPLAYD_FILES"))
 	if err != nil {
@@ -77,7 +77,7 @@ func TestManyFiles(t *testing.T) {
 			if c := r.GetCoverage(); c.GetSearchedFiles() == int64(files) {
 				break
 			}
-			time.Sleep(2 * time.Second) // asking costs, too
+			time.Sleep(2 * time.Second) // polling costs CPU time too
 		}
 		cancel()
 		runtime.GC()

@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service"
 )
 
-// names are those of the replays that a search finds, page by page.
+// names returns the names of the replays that a search finds, page by page.
 func (d *daemon) names(t *testing.T, f *replaydv1.ReplayFilter, size int32) (found []string) {
 	t.Helper()
 	for token := ""; ; {
@@ -34,7 +34,7 @@ func (d *daemon) names(t *testing.T, f *replaydv1.ReplayFilter, size int32) (fou
 	}
 }
 
-// searched waits until everything was looked at.
+// searched waits until the index has examined all files.
 func (d *daemon) searched(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -51,7 +51,7 @@ func (d *daemon) searched(t *testing.T) {
 	}
 }
 
-// TestSearch asks for replays by each condition, and by an index that another process left, in one page and in many.
+// TestSearch searches replays by each condition, and with an index that another process stored, in one page and in many.
 func TestSearch(t *testing.T) {
 	dir, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
 	at := time.Unix(1_700_000_000, 0)
@@ -91,7 +91,7 @@ func TestSearch(t *testing.T) {
 				}
 			}
 		}
-		// What has just come is found, wherever; what is gone is not.
+		// New files are found everywhere, and removed files are not.
 		late := gameOf{number: 9, server: "late", start: at}
 		write(t, filepath.Join(dir, "new", "deep", late.file()), late.data(t))
 		if got := d.names(t, nil, 100); !slices.Contains(got, late.file()) {
@@ -114,7 +114,7 @@ func TestSearch(t *testing.T) {
 		}
 		d.stop()
 	}
-	// Another game was written over one while nobody looked: in the same file, as to the file system.
+	// Another game was written over a game while no daemon ran. For the file system it is the same file.
 	write(t, filepath.Join(dir, "s0", gameOf{number: 1}.file()), gameOf{number: 77, server: "other", start: at}.data(t))
 	d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
 	d.searched(t)
@@ -123,8 +123,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestKilledIndex kills a process again and again while it stores its index: whoever comes after it starts, and knows the
-// same.
+// TestKilledIndex kills a process again and again while it stores its index. The next process starts and has the same index.
 func TestKilledIndex(t *testing.T) {
 	index := os.Getenv("REPLAYD_TEST_INDEX")
 	dir := os.Getenv("REPLAYD_TEST_DIR")

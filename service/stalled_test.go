@@ -14,8 +14,8 @@ import (
 	"github.com/replayd/replayd/service/admission"
 )
 
-// TestStalledByEveryWay: whoever stops to read gives back his place and his memory, by each way of the web and by both versions of HTTP,
-// and a connection that has other calls still serves them.
+// TestStalledByEveryWay: the stream of a client that stops reading gives back its place and its memory, by each web protocol
+// and both versions of HTTP. The connection still serves its other calls.
 func TestStalledByEveryWay(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/long.teehistorian", longRecording(t, finishedSample, 3<<20))

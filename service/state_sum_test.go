@@ -17,8 +17,8 @@ import (
 
 var states = flag.Int("states", 12, "at how many ticks of each demo TestStateSummed compares the state; with -corpus, of the corpus")
 
-// TestStateSummed: the state at a tick of a demo is what its events from the front add up to, so that who starts there holds
-// what another one holds who has read everything. The sum is made by the client, which knows nothing of the decoder.
+// TestStateSummed: the state at a tick of a demo equals the sum of its events from the front. So a client that starts there
+// holds the same as a client that has read everything. The client library makes the sum, independently of the decoder.
 func TestStateSummed(t *testing.T) {
 	for _, path := range replayFiles(t)["dem"] {
 		t.Run(filepath.Base(path), func(t *testing.T) { stateSummed(t, path) })
@@ -77,7 +77,7 @@ func stateSummed(t *testing.T, path string) {
 	}
 }
 
-// stateAtTick returns the state that a stream tells which starts at a tick.
+// stateAtTick returns the state from a stream that starts at a tick.
 func stateAtTick(t *testing.T, d *daemon, file string, tick int32) *dem.EntityState {
 	t.Helper()
 	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{

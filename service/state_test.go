@@ -36,8 +36,8 @@ func stateOf(t *testing.T, s *streamtest.Session) (events string, count int, at 
 	return events, count, at
 }
 
-// TestStateAnywhere: the state at a place is that at the end of a file which was cut there, wherever a stream that begins
-// there comes from, and whatever is wanted to happen.
+// TestStateAnywhere: the state at a place equals the state at the end of a file that is cut there, for each kind of start at
+// that place and for any filter of events.
 func TestStateAnywhere(t *testing.T) {
 	chats := []*replaydv1.EventFilter{{Kinds: []string{"message", "console_command"}, Ticks: ticks(1<<20, 1<<21).GetTicks()}}
 	for file, test := range map[string]struct {
@@ -88,8 +88,8 @@ func TestStateAnywhere(t *testing.T) {
 	}
 }
 
-// TestStateAgain: a cursor from inside the state leads to all of it, also for who does not ask for it, and one from behind it
-// does not.
+// TestStateAgain: a cursor from inside the state leads to the whole state, even if the request does not ask for it. A cursor
+// from behind the state does not.
 func TestStateAgain(t *testing.T) {
 	for _, file := range []string{finishedSample, samples("sc2replay", "battle.SC2Replay")} {
 		t.Run(filepath.Base(file), func(t *testing.T) { stateAgain(t, file) })

@@ -32,8 +32,8 @@ func (s *Server) StreamEvents(
 	return s.Stream(ctx, req, s.counted(out))
 }
 
-// Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the packages
-// below and of invalid requests unchanged; the gRPC handler converts them to statuses.
+// Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the
+// packages below and of invalid requests unchanged; the gRPC handler converts them to statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return err

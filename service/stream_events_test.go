@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestColumns streams every recording as columns, whole and resumed as often as there are batches.
+// TestColumns streams every recording as columns, whole and resumed after every batch.
 func TestColumns(t *testing.T) {
 	for _, path := range recordings(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestResumeAnywhere: a stream that is resumed by any cursor gets exactly the rest.
+// TestResumeAnywhere: a stream that is resumed at any cursor gets exactly the rest.
 func TestResumeAnywhere(t *testing.T) {
 	for _, path := range recordings(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -118,7 +118,7 @@ func ticks(low, high int32) *replaydv1.EventFilter {
 	return &replaydv1.EventFilter{Ticks: &replaydv1.TickRange{Min: &low, Max: &high}}
 }
 
-// filterings are requests with filters of several sorts.
+// filterings are requests with several kinds of filters.
 var filterings = map[string]*replaydv1.StreamEventsRequest{
 	"all":          {},
 	"one kind":     {Include: []*replaydv1.EventFilter{kinds("player_diff")}},
@@ -138,7 +138,7 @@ var filterings = map[string]*replaydv1.StreamEventsRequest{
 // TestFilters streams through filters, in one session, and in as many as there are batches.
 func TestFilters(t *testing.T) {
 	for _, path := range recordings(t) {
-		if len(read(t, path)) > 40_000 { // it is read from its beginning for each batch
+		if len(read(t, path)) > 40_000 { // it would be read from its beginning for each batch
 			continue
 		}
 		dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// resumeAlways leaves after every batch and comes again.
+// resumeAlways cancels the stream after every batch and resumes it.
 func resumeAlways(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) streamtest.History {
 	t.Helper()
 	var h streamtest.History
@@ -205,7 +205,7 @@ func TestStartAtTick(t *testing.T) {
 	}
 }
 
-// TestLastEvents asks for the last events: few, many, more than there are, and through filters.
+// TestLastEvents requests the last events: few, many, more than there are, and through filters.
 func TestLastEvents(t *testing.T) {
 	for _, path := range recordings(t) {
 		dir := t.TempDir()
@@ -236,7 +236,7 @@ func TestLastEvents(t *testing.T) {
 	}
 }
 
-// TestStartFromCheckpoints does on a larger file what makes use of checkpoints, and does it again when they are there.
+// TestStartFromCheckpoints makes requests that use checkpoints on a larger file, first without checkpoints and then with them.
 func TestStartFromCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "long.teehistorian")
@@ -281,13 +281,14 @@ func beyondCheckpoint() int {
 	return 5 * checkpoint.Spacing / 2
 }
 
-// longRecording repeats the records of a sample to a file of about that many bytes: the moves and inputs of its players
-// go on and on.
+// longRecording returns a file of about that many bytes that repeats the records of a sample. So the moves and inputs of its
+// players repeat.
 func longRecording(tb testing.TB, sample string, size int) []byte {
 	tb.Helper()
 	data := read(tb, sample)
 	header := bytes.IndexByte(data[16:], 0) + 17
-	// The records up to the finish record, which is the last byte. Joining again who is there is odd, but readable.
+	// The records up to the finish record, which is the last byte. Players join again
+	// who are already in the game, which is odd but valid.
 	body := data[header : len(data)-1]
 	long := slices.Clone(data[:header])
 	for len(long) < size {
@@ -296,7 +297,7 @@ func longRecording(tb testing.TB, sample string, size int) []byte {
 	return append(long, data[len(data)-1])
 }
 
-// TestTruncated: a file that simply stops ends the stream and says so.
+// TestTruncated: a stream of a truncated file ends with that reason.
 func TestTruncated(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -313,7 +314,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestCorrupt: what comes before the damage is delivered, and the error's cursor goes on there.
+// TestCorrupt: the events before the damage are delivered, and the error's cursor continues there.
 func TestCorrupt(t *testing.T) {
 	dir := t.TempDir()
 	good := read(t, finishedSample)
@@ -335,7 +336,7 @@ func TestCorrupt(t *testing.T) {
 	check(t, append(h, again), []streamtest.Replay{want}, streamtest.Options{})
 }
 
-// TestEmptyFilter and the like: edges of what may be asked for.
+// TestNothingToSend tests edge cases of requests.
 func TestNothingToSend(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
@@ -397,8 +398,8 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestCursorsOfOthers: hostile cursors, with a right checksum, are refused or lead to some place in the file, and never
-// to events that are not there.
+// TestCursorsOfOthers: forged cursors with a correct checksum are refused or lead to some place in the file. They never lead to
+// events that do not exist.
 func TestCursorsOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
@@ -407,7 +408,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := int64(13) // no multiple of a record's length, so that offsets lie everywhere in records
+	step := int64(13) // not a multiple of a record's length, so that offsets are anywhere in records
 	if streamtest.Race {
 		step = 131
 	}
@@ -429,7 +430,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSequenceOverflow: a cursor's sequence number counts on from wherever it stands.
+// TestSequenceOverflow: numbering continues from a cursor's sequence number, whatever it is.
 func TestSequenceGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
@@ -465,7 +466,7 @@ func identity(t *testing.T, d *daemon, replay string) string {
 	return r.GetStart().GetReplay().GetIdentity()
 }
 
-// TestSmallDelay only shows that a batch that waits is sent all the same at the end.
+// TestSmallDelay shows only that a delayed batch is still sent at the end.
 func TestBatchDelayOfWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, killedSample)

@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// gameOf is a game of some server: the records of a sample with another header.
+// gameOf describes a game of a server: the records of a sample with another header.
 type gameOf struct {
 	number, prev int // of the game's UUID; prev 0 is none
 	server       string
@@ -77,8 +77,8 @@ func (f *following) succeeds(t *testing.T, g gameOf) {
 	})
 }
 
-// TestTwoServers plays on two servers of the same name and port in one directory: no follower of one gets an end
-// before there is one, nor gets anything of the other's.
+// TestTwoServers runs two servers of the same name and port in one directory. No follower of one server gets an end too early,
+// or an event of the other server.
 func TestTwoServers(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -102,11 +102,11 @@ func TestTwoServers(t *testing.T) {
 	for _, f := range []*following{alone, strictly, on, columns} {
 		f.waits(t, replaydv1.WaitingFor_WAITING_FOR_MORE, name(b.file()))
 	}
-	// The other one changes its map: that it has gone on says nothing of this one.
+	// The other server changes its map, which means nothing for this one.
 	b2 := gameOf{number: 3, prev: 2, server: "ctf", start: now.Add(20 * time.Second)}
 	wb.write(bData[len(bData)/2:])
 	create(t, dir, b2.file()).write(b2.data(t))
-	// And is started again, which may be the first one as well.
+	// A server is started again. Its file could as well be from this server.
 	b3 := gameOf{number: 4, server: "ctf", start: time.Now()}
 	create(t, dir, b3.file()).write(b3.data(t))
 	wa.chunks(aData[len(aData)/2:], 1, 300, time.Millisecond)
@@ -124,7 +124,7 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
-// TestRestart starts a server again that was shut down: its name and port say so where no other server has them.
+// TestRestart restarts a server. Its name and port identify it if no other server has them.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
@@ -143,8 +143,8 @@ func TestRestart(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, a.data(t), nil), offlineBytes(t, next.data(t), nil)}, streamtest.Options{})
 }
 
-// TestNextInDirectory goes on because whoever asks vouches for it: after a crash, and under another name and port. What comes
-// late to what was left is counted, logged, and reached by a cursor.
+// TestNextInDirectory continues with the next file because the request vouches for it: after a crash, and under another name
+// and port. Late bytes of the file that was left are counted and logged, and a cursor leads to them.
 func TestNextInDirectory(t *testing.T) {
 	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
 		dir := t.TempDir()
@@ -339,7 +339,7 @@ func TestMovedCursor(t *testing.T) {
 	}
 }
 
-// TestMissingRoot follows and watches a root that is not there yet.
+// TestMissingRoot follows and watches a root that does not exist yet.
 func TestMissingRoot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "server", "teehistorian")
 	d := start(t, dir)
@@ -369,7 +369,8 @@ func TestMissingRoot(t *testing.T) {
 	}
 }
 
-// TestAnnounced: what a server can write and nobody here knows is said by the start, the log and a metric.
+// TestAnnounced: the start, the log and a metric report kinds of records that a header announces and this version does not
+// know.
 func TestAnnounced(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)

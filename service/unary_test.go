@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/service"
 )
 
-// TestUnary calls what is no stream.
+// TestUnary calls the unary methods.
 func TestUnary(t *testing.T) {
 	d := start(t, samples())
 	ctx := context.Background()

@@ -26,23 +26,23 @@ import (
 	"github.com/replayd/replayd/service/h2guard"
 )
 
-// corsMaxAge is how long browsers may remember what they are allowed.
+// corsMaxAge is how long browsers may cache the answer to a CORS preflight.
 const corsMaxAge = 2 * time.Hour
 
 // Web serves the same API by Connect and gRPC-Web, for browsers, which cannot speak gRPC.
 type Web struct {
 	server       *http.Server
 	gate         *access.Gate
-	writeTimeout time.Duration // longer than it takes the call to end as too slow, which says why
+	writeTimeout time.Duration // longer than SendTimeout, so that the call ends first, with an error that says why
 }
 
-// NewWeb returns what serves the daemon's API to browsers. Pages of the listed origins, such as
-// "https://example.org", may use it; "*" allows all, and none only pages that are served from its own address.
+// NewWeb returns a Web that serves the daemon's API to browsers. Pages of the listed origins, such as "https://example.org",
+// may use it. "*" allows all origins. An empty list allows only pages that are served from the Web's own address.
 func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	transcoder, err := vanguardgrpc.NewTranscoder(d.grpc,
 		vanguard.WithCodec(func(types vanguard.TypeResolver) vanguard.Codec {
 			codec := vanguard.NewJSONCodec(types)
-			codec.UnmarshalOptions.DiscardUnknown = false // a misspelt field would be ignored without a word
+			codec.UnmarshalOptions.DiscardUnknown = false // otherwise a misspelt field would be ignored silently
 			return jsonCodec{codec}
 		}),
 		vanguard.WithCompression(vanguard.CompressionGzip,
@@ -80,14 +80,14 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	}}, nil
 }
 
-// webIdle is how long a connection is kept without a call, and webBody how long a body without an answer may take to come.
+// webIdle is how long a connection is kept without a call. webBody is how long the body of a unary call may take to arrive.
 const (
 	webIdle = 2 * time.Minute
 	webBody = 30 * time.Second
 )
 
-// maxWebBytes bounds what a call sends in all. Behind net/http, gRPC reads what comes before anybody asks for it, and keeps
-// it in memory: nothing holds back a client that sends more than is decoded.
+// maxWebBytes bounds all the bytes that a call sends. Behind net/http, gRPC reads a body ahead of the handler and keeps it in
+// memory. There is no flow control for a client that sends faster than its data is decoded.
 const maxWebBytes = 4 << 20
 
 var (
@@ -96,8 +96,8 @@ var (
 	errNoJSON         = errors.New("no bytes are no JSON; {} is the empty message")
 )
 
-// requests sees to what the transcoder leaves open about requests: how long they may be (the transcoder has one limit for
-// them and for responses, and a response is longer as JSON than what it is made of), and what is no message at all.
+// requests makes the checks of requests that the transcoder does not make. It limits their length, because the transcoder has
+// only one limit for requests and responses, and a response is longer as JSON than as protobuf. It also refuses empty JSON.
 type requests struct {
 	next   http.Handler
 	errors *connect.ErrorWriter
@@ -105,7 +105,7 @@ type requests struct {
 
 // ServeHTTP implements http.Handler.
 func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = r.WithContext(r.Context()) // a copy: the server looks at the body of its own to know what is left of it
+	r = r.WithContext(r.Context()) // a copy: the server uses the body of its own request to know what was not read
 	switch contentType := r.Header.Get("Content-Type"); {
 	case strings.HasPrefix(contentType, "application/connect+"), strings.HasPrefix(contentType, "application/grpc"):
 		r.Body = &envelopes{ReadCloser: r.Body}
@@ -120,7 +120,7 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // unary prepares a call whose body is one message.
 func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(webBody)) // where that is possible
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(webBody)) // not every ResponseWriter can do it
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	var long *http.MaxBytesError
@@ -133,7 +133,7 @@ func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
 		return connect.NewError(connect.CodeInvalidArgument, errNoJSON)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	// Connect leaves it to servers whether they insist on its version. The transcoder does, for it could serve REST, too.
+	// Connect lets servers decide whether the version is required. The transcoder requires it, because it can also serve REST.
 	const version = "Connect-Protocol-Version"
 	if r.Header.Get(version) == "" {
 		r.Header.Set(version, "1")
@@ -141,15 +141,14 @@ func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// envelopes reads a body that is made of messages with their lengths before them. It refuses a message that is too long
-// before anybody makes room for it.
+// envelopes reads a body of length-prefixed messages. It refuses a message that is too long before memory is allocated for it.
 type envelopes struct {
 	io.ReadCloser
 
 	total  int
 	prefix [5]byte // flags and a length
 	have   int     // bytes of prefix that were read
-	left   int     // bytes of the message that were not
+	left   int     // bytes of the message that were not read
 }
 
 // Read implements io.Reader.
@@ -180,13 +179,13 @@ func (e *envelopes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusal is an error of reading a body that gRPC takes for what it is: resources exhausted. All others are lost connections
-// to it, and clients try those again.
+// refusal returns an error for reading a body that gRPC reports as RESOURCE_EXHAUSTED. gRPC treats every other read error as a
+// lost connection, and clients retry after that.
 func refusal(cause error) error {
 	return http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm, Cause: cause}
 }
 
-// jsonCodec says whose fault it is when JSON cannot be read.
+// jsonCodec reports invalid JSON as INVALID_ARGUMENT.
 type jsonCodec struct{ *vanguard.JSONCodec }
 
 // Unmarshal implements vanguard.Codec.
@@ -197,10 +196,10 @@ func (c jsonCodec) Unmarshal(data []byte, msg proto.Message) error {
 	return nil
 }
 
-// maxInflatedBytes bounds what a compressed message inflates to. Responses are inflated, too, to make JSON of them.
+// maxInflatedBytes bounds the decompressed size of a message. Responses are decompressed too, to convert them to JSON.
 const maxInflatedBytes = 4 << 20
 
-// gunzip inflates a message that has no more than maxInflatedBytes.
+// gunzip decompresses a message of at most maxInflatedBytes.
 type gunzip struct {
 	gzip.Reader
 
@@ -235,15 +234,15 @@ func (w *Web) Serve(l net.Listener) error {
 	return nil
 }
 
-// hurried is an answer whose writes fail when a client does not read for too long. Nothing else ends the handler then: gRPC's
-// own deadline ends a call, but its transport behind net/http waits for the write.
+// hurried is a ResponseWriter whose writes fail when the client does not read for too long. Nothing else ends the handler then:
+// gRPC's own deadline ends the call, but its transport behind net/http waits for the write.
 type hurried struct {
 	http.ResponseWriter
 
 	limit time.Duration
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (h hurried) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // Write implements io.Writer.
@@ -258,15 +257,16 @@ func (h hurried) Flush() {
 	_ = http.NewResponseController(h.ResponseWriter).Flush()
 }
 
-// hurry sets the deadline of a write, and returns what lifts it: it would end a stream that has nothing to send, too.
+// hurry sets the deadline of a write, and returns a function that removes it. The deadline must not stay, because it would also
+// end a stream that has nothing to send.
 func (h hurried) hurry() (lift func()) {
 	c := http.NewResponseController(h.ResponseWriter)
 	_ = c.SetWriteDeadline(time.Now().Add(h.limit))
 	return func() { _ = c.SetWriteDeadline(time.Time{}) }
 }
 
-// Shutdown refuses new calls and waits for those that run, as long as ctx allows.
+// Shutdown refuses new calls and waits for running calls until ctx ends.
 func (w *Web) Shutdown(ctx context.Context) error { return w.server.Shutdown(ctx) }
 
-// Close cuts off whatever runs.
+// Close closes all connections, also those with running calls.
 func (w *Web) Close() { _ = w.server.Close() }

@@ -41,7 +41,7 @@ func envelope(message string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))) + message
 }
 
-// announced is an envelope of which nothing but the length comes.
+// announced is an envelope without its message: it has only the length.
 func announced(length uint32) string { return string(binary.BigEndian.AppendUint32([]byte{0}, length)) }
 
 func gzipped(tb testing.TB, data string) string {
@@ -64,7 +64,7 @@ func TestWebRequests(t *testing.T) {
 		name, method, contentType, body string
 		header                          http.Header
 		status                          int
-		want                            string // what the answer holds
+		want                            string // a part of the answer
 	}{
 		{
 			name: "JSON without the header of Connect", method: "GetServerInfo", contentType: "application/json", body: "{}",
@@ -222,7 +222,7 @@ func TestWebUpload(t *testing.T) {
 	}
 }
 
-// uploadPieces uploads a replay in messages of a size, and returns how that ended.
+// uploadPieces uploads a replay in messages of a size, and returns the error with which the call ended.
 func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, data []byte, piece int) error {
 	stream, err := client.DecodeReplay(ctx)
 	if err != nil {
@@ -252,7 +252,7 @@ func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, dat
 	}
 }
 
-// webRequest starts a stream by one of the protocols of the web, and returns what comes.
+// webRequest starts a stream by one of the web protocols, and returns the response.
 func webRequest(ctx context.Context, t *testing.T, by http.RoundTripper, contentType string, header http.Header, req proto.Message) io.Reader {
 	t.Helper()
 	encode := proto.Marshal
@@ -302,7 +302,7 @@ func webMessage(t *testing.T, r io.Reader) []byte {
 	return message
 }
 
-// TestWebStalled: clients that stop to read hold nobody back, whatever stands between them and gRPC.
+// TestWebStalled: clients that stop reading do not delay other clients, by any web protocol.
 func TestWebStalled(t *testing.T) {
 	listener := bufconn.Listen(1 << 10)
 	d := startWith(t, t.TempDir(), listener, 5*time.Second)
@@ -341,7 +341,7 @@ func dialing(t *testing.T, listener *bufconn.Listener) *http.Transport {
 	return by
 }
 
-// TestWebCutOff: what does not end until the deadline is cut off, and the log says so.
+// TestWebCutOff: a call that does not end before the deadline is cut off, and the log reports it.
 func TestWebCutOff(t *testing.T) {
 	dir := t.TempDir()
 	listener := bufconn.Listen(1 << 10)

@@ -130,7 +130,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A call that runs ends at that moment.
+	// A running call ends at that moment.
 	ctx, leave := g.enter(context.Background(), grant)
 	defer leave()
 	if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(grant.Expires) {
@@ -139,7 +139,7 @@ func TestExpiry(t *testing.T) {
 	if len(g.calls) != 1 {
 		t.Errorf("%d calls", len(g.calls))
 	}
-	// The machine's clock is set back, and then beyond that moment.
+	// The machine's clock is set back, and then forward beyond that moment.
 	g.Expire(time.Now().Add(-24 * time.Hour))
 	if ctx.Err() != nil {
 		t.Errorf("when the clock is set back the call ends: %v", context.Cause(ctx))
@@ -226,7 +226,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestHandler: metrics and debugging take their powers, by the same tokens, and a host that is answered.
+// TestHandler: metrics and debugging require their powers, with the same tokens, and an allowed host name.
 func TestHandler(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	put(t, file, "all\nmetrics allow=metrics\nlimited roots=a\ndemos formats=dem\nold expires=2020-01-01\n")
@@ -262,7 +262,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// certify writes a certificate that signs itself, and its key.
+// certify writes a self-signed certificate and its key.
 func certify(t *testing.T, name, cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -307,7 +307,7 @@ func TestCertificates(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			conn := tls.Server(far, config)
-			_, _ = conn.Write([]byte("x")) // and tickets of the session
+			_, _ = conn.Write([]byte("x")) // this also sends the session tickets
 		})
 		mine, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
@@ -365,8 +365,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// TestAttend: files are read again when they change, however that is done, and when that is asked for; what goes wrong is said
-// once.
+// TestAttend: files are read again on a signal, and when they change, in whatever way. An error is logged once.
 func TestAttend(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -382,7 +381,7 @@ func TestAttend(t *testing.T) {
 			{What: "this", Files: []string{file}, Reload: func() error { return <-read }, Look: func() { looks++ }},
 		})
 	})
-	again <- os.Interrupt // it knows the file as it was, then
+	again <- os.Interrupt // after this reload the old file is known
 	read <- nil
 	put(t, filepath.Join(dir, "new"), "2") // of the same size
 	if err := os.Rename(filepath.Join(dir, "new"), file); err != nil {
@@ -405,7 +404,7 @@ func TestAttend(t *testing.T) {
 	}
 }
 
-// TestSampled: of a flood some lines are written, and how many were not; of other sorts all are.
+// TestSampled: of many equal lines some are logged, and the number of the dropped ones. Lines of other kinds are all logged.
 func TestSampled(t *testing.T) {
 	log := &buffer{}
 	l := slog.New(Sampled(slog.NewTextHandler(log, nil))).With("with", "this")

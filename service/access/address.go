@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseProxy reads a network, such as 10.0.0.0/8, or an address, or "unix", for calls through a socket of this
-// machine: the zero Prefix.
+// ParseProxy parses a network such as 10.0.0.0/8, an address, or "unix". "unix" stands for calls through a Unix socket of this
+// machine, and ParseProxy returns the zero Prefix for it.
 func ParseProxy(text string) (netip.Prefix, error) {
 	if text == "unix" {
 		return netip.Prefix{}, nil
@@ -19,8 +19,9 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// Address returns from where a call comes: the address of its connection, or, when that is a proxy's that is believed, the
-// last one of X-Forwarded-For that is not. Where there are no IP addresses it is the name of the network, such as "unix".
+// Address returns the address of the caller. That is the address of the connection. If it belongs to a trusted proxy, Address
+// returns the last address in X-Forwarded-For that does not. Without an IP address it returns the name of the network, such
+// as "unix".
 func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	if peer == nil {
 		return ""
@@ -40,14 +41,14 @@ func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	return addr.String()
 }
 
-// Believes reports whether an address, or with the zero Addr a socket of this machine, is a proxy's that is believed.
+// Believes reports whether an address belongs to a trusted proxy. The zero Addr stands for a Unix socket of this machine.
 func (g *Gate) Believes(addr netip.Addr) bool {
 	return slices.ContainsFunc(g.Proxies, func(p netip.Prefix) bool {
 		return p.Contains(addr) || !addr.IsValid() && !p.IsValid()
 	})
 }
 
-// addrOf reads an address, with or without a port.
+// addrOf parses an address, with or without a port.
 func addrOf(s string) (netip.Addr, bool) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
 		return ap.Addr().Unmap().WithZone(""), true

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Use is what a call takes: for the log, and for who limits it.
+// Use describes a call and what it uses, for the log and for the limits.
 type Use struct {
-	// Who calls, from where, and what.
+	// Who is the name of the caller, Address is the caller's address, and Method is the name of the called method.
 	Who, Address, Method string
 
 	grant          *Grant
 	began          time.Time
 	sent, received atomic.Int64 // bytes
-	name           atomic.Value // string: the replay or the directory that was asked for
+	name           atomic.Value // string: the requested replay or directory
 }
 
 type useKey struct{}
 
-// UseOf is the use of the call that a context is of. It is never nil.
+// UseOf returns the Use of the call to which ctx belongs. It is never nil.
 func UseOf(ctx context.Context) *Use {
 	if u, ok := ctx.Value(useKey{}).(*Use); ok {
 		return u
@@ -27,13 +27,13 @@ func UseOf(ctx context.Context) *Use {
 	return &Use{}
 }
 
-// Sent counts bytes that were sent. It may be called by any goroutine.
+// Sent adds n to the bytes that the call has sent. It is safe for concurrent use.
 func (u *Use) Sent(n int) { u.sent.Add(int64(n)) }
 
-// maxLogged is how many bytes of a name the log gets.
+// maxLogged is how many bytes of a name are logged.
 const maxLogged = 256
 
-// note takes from a request what the log is to say.
+// note records from a request what will be logged.
 func (u *Use) note(req any) {
 	if m, ok := req.(interface{ GetData() []byte }); ok {
 		u.received.Add(int64(len(m.GetData())))

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Certificates are those of a daemon, which are read again when they change. It is safe for concurrent use.
+// Certificates holds the TLS certificates of a daemon. Reload reads their files again. It is safe for concurrent use.
 type Certificates struct {
 	cert, key, clients string
 
@@ -17,21 +17,21 @@ type Certificates struct {
 	views []*view
 }
 
-// view is the settings of one listener.
+// view holds the TLS settings of one listener.
 type view struct {
 	protocols []string
 	config    atomic.Pointer[tls.Config]
 }
 
-// NewCertificates reads a certificate and its key, and, where clients is not empty, the certificates of who signs those that
-// clients must have then.
+// NewCertificates reads a certificate and its key. If clients is not empty, it names a file of CA certificates, and each client
+// must present a certificate that one of these CAs signed.
 func NewCertificates(cert, key, clients string) (*Certificates, error) {
 	c := &Certificates{cert: cert, key: key, clients: clients}
 	_, err := c.load()
 	return c, err
 }
 
-// load makes settings of the files as they are.
+// load returns settings made from the current files.
 func (c *Certificates) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Certificates) load() (*tls.Config, error) {
 	return config, nil
 }
 
-// ReadPool reads the certificates of a file.
+// ReadPool reads the PEM certificates of a file.
 func ReadPool(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -60,8 +60,8 @@ func ReadPool(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Config returns the settings of a listener for some protocols. Connections that are made after Reload use the new files.
-// Sessions of before are not resumed then: the settings that they would be resumed with are gone.
+// Config returns the TLS settings of a listener for the protocols. Connections accepted after Reload use the new files. Older
+// TLS sessions cannot be resumed then, because their ticket keys are gone.
 func (c *Certificates) Config(protocols ...string) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,14 +78,14 @@ func (c *Certificates) Config(protocols ...string) (*tls.Config, error) {
 	}, nil
 }
 
-// use has new connections use settings.
+// use makes new connections use config.
 func (v *view) use(config *tls.Config) {
-	config = config.Clone() // each listener has keys of its own for the tickets of sessions
+	config = config.Clone() // each listener has its own keys for session tickets
 	config.NextProtos = v.protocols
 	v.config.Store(config)
 }
 
-// Reload reads the files again. On an error all stays as it was.
+// Reload reads the files again. On an error it changes nothing.
 func (c *Certificates) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,16 +1,17 @@
-// Package access decides who may do what. Every way in passes one Gate: gRPC by its interceptors, the web because it calls
-// the same handlers, metrics and debugging by its HTTP handler.
+// Package access decides which callers are admitted and what each may do. Every request passes one Gate. gRPC calls pass its
+// interceptors. Web requests pass them too, because they call the same handlers. Requests for metrics and debugging pass its
+// HTTP handler.
 //
-//	rules.go  the file of tokens and names of certificates
-//	grant.go  what a caller may do
-//	gate.go   who is let in, and who is sent away when the rules change
-//	grpc.go   the gate as interceptors
-//	http.go   the gate before metrics and debugging; which names of hosts are answered
-//	certs.go  certificates, read again when they change
-//	files.go  noticing that files change
-//	audit.go  a line in the log for each call
-//	sample.go fewer lines in a flood
-//	address.go who calls, also through proxies
+//	rules.go   the file of tokens and certificate names
+//	grant.go   what a caller may do
+//	gate.go    admits callers, and ends calls when the rules change
+//	grpc.go    the gate as gRPC interceptors
+//	http.go    the gate as an HTTP handler; the check of host names
+//	certs.go   certificates that can be reloaded
+//	files.go   detects changes of files
+//	audit.go   the log line of each call
+//	sample.go  limits repeated log lines
+//	address.go the address of the caller, also through proxies
 //
-// Methods are denied unless they are known: one that is added to the service must be named in grpc.go, or a test fails.
+// A method that is not listed in grpc.go requires all powers. A test fails until a new method is listed there.
 package access

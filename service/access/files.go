@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// lookAfter is how often files are looked at. They are few, and looking is what works on every file system and with every
-// way to put a new file in the place of an old one.
+// lookAfter is how often the files are checked. They are few. Polling works on every file system and with every way to replace
+// a file.
 const lookAfter = 2 * time.Second
 
-// Reloadable is what comes from files and can be read again.
+// Reloadable is something that is read from files and can be read again.
 type Reloadable struct {
-	// What it is called in the log.
+	// What is its name in the log.
 	What string
-	// Files that it comes from.
+	// Files are the files from which it is read.
 	Files []string
-	// Reload reads them again. On an error it leaves everything as it was.
+	// Reload reads the files again. On an error it changes nothing.
 	Reload func() error
-	// Look, unless nil, is called whenever the files are looked at, each two seconds.
+	// Look, unless nil, is called at each check of the files, that is every two seconds.
 	Look func()
 }
 
-// Reload reads all again, and logs what became of it.
+// Reload reloads every element of list, and logs the result of each.
 func Reload(log *slog.Logger, list []Reloadable) {
 	for _, r := range list {
 		r.reload(log)
@@ -40,7 +40,8 @@ func (r *Reloadable) reload(log *slog.Logger) {
 	log.Info("read again", "what", r.What, "files", r.Files)
 }
 
-// ReloadOnChange reads again each file that changes, until ctx ends, and all of them whenever again receives.
+// ReloadOnChange reloads each element of list whose files change, until ctx ends. It reloads all of them on each value from
+// again.
 func ReloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []Reloadable) {
 	reloadOnChange(ctx, log, again, lookAfter, list)
 }
@@ -65,7 +66,7 @@ func reloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signa
 			if r.Look != nil {
 				r.Look()
 			}
-			now := r.look() // before it is read: what comes later is seen the next time
+			now := r.look() // before the reload: a later change is seen at the next check
 			if !all && slices.EqualFunc(now, known[i], same) {
 				continue
 			}
@@ -75,7 +76,7 @@ func reloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signa
 	}
 }
 
-// look returns what changes when a file does, nil for a file that is not there.
+// look returns the current FileInfo of each file, nil for a file that does not exist.
 func (r *Reloadable) look() []fs.FileInfo {
 	seen := make([]fs.FileInfo, len(r.Files))
 	for i, path := range r.Files {

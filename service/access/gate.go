@@ -15,48 +15,48 @@ import (
 )
 
 var (
-	// ErrUnauthenticated says that a caller showed nothing that lets him in. It does not say whether that was known once.
+	// ErrUnauthenticated means that a caller has no valid credential. It does not reveal whether the credential was ever valid.
 	ErrUnauthenticated = errors.New("no valid token: one is sent as \"authorization: Bearer TOKEN\"")
-	// ErrForbidden says that a caller is known and may not do that.
+	// ErrForbidden means that an admitted caller lacks the power that the call requires.
 	ErrForbidden = errors.New("this token does not allow that")
-	// ErrRevoked is the cause for which calls end whose caller is no longer let in.
+	// ErrRevoked means that a running call ended because its credential was removed or has expired.
 	ErrRevoked = errors.New("the token is no longer valid")
-	// ErrChanged is the cause for which calls end whose caller may do other things now.
+	// ErrChanged means that a running call ended because the grant of its credential changed.
 	ErrChanged = errors.New("what the token allows has changed; ask again")
 )
 
-// Options are a Gate's settings.
+// Options are the settings of a Gate.
 type Options struct {
-	// TokenFile holds what lets in; see ParseRules. Without one everybody is.
+	// TokenFile is the file of credentials; see ParseRules. If it is empty, every caller is admitted.
 	TokenFile string
-	// Proxies are believed when they say for whom they call. See ParseProxy.
+	// Proxies are the trusted proxies: their X-Forwarded-For headers are used. See ParseProxy.
 	Proxies []netip.Prefix
-	// Hosts are names by which the web may be asked for, besides its addresses on this machine. See HostAllowed.
+	// Hosts are the host names that the web answers for. See HostAllowed.
 	Hosts []string
-	// Log gets a line for each call. Required.
+	// Log gets a line for each call. It is required.
 	Log *slog.Logger
-	// Metrics, unless nil, get what the gate counts.
+	// Metrics, unless nil, is where the gate registers its counters.
 	Metrics prometheus.Registerer
 }
 
-// Gate lets callers in. It is safe for concurrent use.
+// Gate admits callers and checks what they may do. It is safe for concurrent use.
 type Gate struct {
 	Options
 
-	rules  atomic.Pointer[Rules] // nil while nothing is demanded
+	rules  atomic.Pointer[Rules] // nil if no credential is required
 	denied *prometheus.CounterVec
 
 	mu    sync.Mutex
 	calls map[*call]struct{}
 }
 
-// call is one that runs.
+// call is a running call.
 type call struct {
 	grant *Grant
 	end   context.CancelCauseFunc
 }
 
-// NewGate returns a gate. It returns the error of a file of tokens that cannot be read; see ParseRules.
+// NewGate returns a gate, or an error if the token file cannot be read or parsed; see ParseRules.
 func NewGate(o Options) (*Gate, error) {
 	g := &Gate{Options: o, calls: map[*call]struct{}{}, denied: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "denied_calls_total", Help: "Calls that were not let in, by why: token, power or host.",
@@ -79,11 +79,11 @@ const (
 	deniedHost  = "host"
 )
 
-// Demands reports whether callers must show something.
+// Demands reports whether callers must have a credential.
 func (g *Gate) Demands() bool { return g.rules.Load() != nil }
 
-// Reload reads the file of tokens again. Calls end whose callers are no longer let in, or may do other things now. On an
-// error all stays as it was.
+// Reload reads the token file again. It ends running calls whose credential was removed or whose grant changed. On an error it
+// changes nothing.
 func (g *Gate) Reload() error {
 	if g.TokenFile == "" {
 		return nil
@@ -110,8 +110,8 @@ func (g *Gate) Reload() error {
 	return nil
 }
 
-// Expire ends calls whose grants have expired by now. Their contexts do that too, but by the monotonic clock: when the
-// machine's clock is set forward, they are late.
+// Expire ends calls whose grants have expired by now. The contexts of the calls have deadlines, but these follow the monotonic
+// clock: they come too late when the machine's clock is set forward.
 func (g *Gate) Expire(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,16 +122,15 @@ func (g *Gate) Expire(now time.Time) {
 	}
 }
 
-// Shown is what a caller shows.
+// Shown holds the credentials that a caller presents.
 type Shown struct {
-	// Token is a bearer token; nil when he shows none.
+	// Token is the bearer token, nil if the caller sent none.
 	Token *string
-	// Certificate is his, and was verified; nil when he has none.
+	// Certificate is the verified client certificate, nil if there is none.
 	Certificate *x509.Certificate
 }
 
-// Admit returns who it is that shows something, or ErrUnauthenticated. A token that is not valid is not made good by a
-// certificate.
+// Admit returns the grant of a caller, or ErrUnauthenticated. An invalid token is refused even if the certificate is valid.
 func (g *Gate) Admit(s Shown) (*Grant, error) {
 	rules := g.rules.Load()
 	if rules == nil {
@@ -149,7 +148,7 @@ func (g *Gate) Admit(s Shown) (*Grant, error) {
 	return grant, nil
 }
 
-// find returns the grant of what is shown.
+// find returns the grant of the presented credentials, or nil.
 func (r *Rules) find(s Shown) *Grant {
 	if s.Token != nil {
 		return r.grants[idOf(*s.Token)]
@@ -165,7 +164,7 @@ func (r *Rules) find(s Shown) *Grant {
 	return nil
 }
 
-// namesOf returns all names of a certificate, what it is foremost first.
+// namesOf returns all names of a certificate, the common name first.
 func namesOf(c *x509.Certificate) []string {
 	names := append([]string{c.Subject.CommonName}, c.DNSNames...)
 	names = append(names, c.EmailAddresses...)
@@ -175,7 +174,7 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// Demand returns ErrForbidden when the caller does not have a power.
+// Demand returns ErrForbidden if the caller does not have the power p.
 func (g *Gate) Demand(grant *Grant, p Power) error {
 	if !grant.May(p) {
 		g.denied.WithLabelValues(deniedPower).Inc()
@@ -184,8 +183,8 @@ func (g *Gate) Demand(grant *Grant, p Power) error {
 	return nil
 }
 
-// enter notes that a call begins. Its context ends when the caller is no longer let in, with ErrRevoked or ErrChanged as
-// the cause. leave ends it.
+// enter registers a call. Its context ends, with ErrRevoked or ErrChanged as the cause, when the caller's grant is removed,
+// changes or expires. leave ends the call.
 func (g *Gate) enter(ctx context.Context, grant *Grant) (_ context.Context, leave func()) {
 	ctx, end := context.WithCancelCause(With(ctx, grant))
 	if grant.id == "" {
@@ -198,7 +197,7 @@ func (g *Gate) enter(ctx context.Context, grant *Grant) (_ context.Context, leav
 	c := &call{grant, end}
 	g.mu.Lock()
 	g.calls[c] = struct{}{}
-	if now := g.rules.Load().grants[grant.id]; now == nil || !now.same(grant) { // since it was admitted
+	if now := g.rules.Load().grants[grant.id]; now == nil || !now.same(grant) { // it changed after the call was admitted
 		end(ErrChanged)
 	}
 	g.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Power is what may be done: a set.
+// Power is a set of permissions.
 type Power uint8
 
 // The powers.
 const (
-	// Read is to list, describe, watch and stream what lies below the roots.
+	// Read allows the caller to list, describe, watch and stream the replays below the roots.
 	Read Power = 1 << iota
-	// Upload is to have an upload decoded.
+	// Upload allows the caller to upload replays for decoding.
 	Upload
-	// Metrics is to read the metrics.
+	// Metrics allows the caller to read the metrics.
 	Metrics
-	// Debug is to profile the process.
+	// Debug allows the caller to profile the process.
 	Debug
 
 	all = Read | Upload | Metrics | Debug
@@ -41,7 +41,7 @@ func (p Power) String() string {
 	return strings.Join(names, ",")
 }
 
-// Quota is what a caller may take at once. What is zero is not limited.
+// Quota limits what a caller may use at once. A zero field is no limit.
 type Quota struct {
 	Streams int
 	Memory  int64   // bytes
@@ -49,28 +49,29 @@ type Quota struct {
 	Rate    float64 // calls a second
 }
 
-// Grant is who calls, and what he may do. It is immutable. The nil *Grant may do everything: it is of calls that come from
-// inside the process.
+// Grant identifies a caller and holds what the caller may do. It is immutable. The nil *Grant allows everything: it is used for
+// calls from inside the process.
 type Grant struct {
-	// Name is the caller's name in the log; empty for a caller of whom nothing is known.
+	// Name is the caller's name in the log. It is empty for an anonymous caller.
 	Name string
-	// Expires is when he is no longer let in; the zero time for never.
+	// Expires is when the grant expires; the zero time means never.
 	Expires time.Time
-	Quota   Quota
+	// Quota limits what the caller may use at once.
+	Quota Quota
 
-	id      string // the credential; empty where none is demanded
+	id      string // the credential; empty if none is required
 	may     Power
 	roots   map[string]bool          // by alias; nil for all
 	formats map[decoders.Format]bool // nil for all
 }
 
-// Everybody returns the grant of callers without a token, where none is required.
+// Everybody returns the grant of callers when no credential is required.
 func Everybody(name string) *Grant { return &Grant{Name: name, may: all} }
 
-// May reports whether he has a power.
+// May reports whether the caller has the powers in p.
 func (g *Grant) May(p Power) bool { return g == nil || g.may&p == p }
 
-// Roots are the aliases of the roots that he may see; nil stands for all.
+// Roots returns the aliases of the roots that the caller may see, nil for all roots. It must not be modified.
 func (g *Grant) Roots() map[string]bool {
 	if g == nil {
 		return nil
@@ -78,7 +79,7 @@ func (g *Grant) Roots() map[string]bool {
 	return g.roots
 }
 
-// RootsKey is equal for those who may see the same roots, and empty for all roots.
+// RootsKey returns a key that is equal for grants of the same roots. It is empty for all roots.
 func (g *Grant) RootsKey() string {
 	if g == nil || g.roots == nil {
 		return ""
@@ -86,7 +87,7 @@ func (g *Grant) RootsKey() string {
 	return "/" + strings.Join(slices.Sorted(maps.Keys(g.roots)), "/")
 }
 
-// Formats are the formats that he may see; nil stands for all.
+// Formats returns the formats that the caller may see, nil for all formats.
 func (g *Grant) Formats() []decoders.Format {
 	if g == nil || g.formats == nil {
 		return nil
@@ -94,10 +95,10 @@ func (g *Grant) Formats() []decoders.Format {
 	return slices.Sorted(maps.Keys(g.formats))
 }
 
-// Sees reports whether he may see replays of a format.
+// Sees reports whether the caller may see replays of a format.
 func (g *Grant) Sees(f decoders.Format) bool { return g == nil || g.formats == nil || g.formats[f] }
 
-// Reaches reports whether he may see what has that name.
+// Reaches reports whether the caller may see the replay or directory of that name.
 func (g *Grant) Reaches(name string) bool {
 	if g == nil || g.roots == nil {
 		return true
@@ -106,7 +107,7 @@ func (g *Grant) Reaches(name string) bool {
 	return g.roots[alias]
 }
 
-// Key is the caller's key for limits that each caller has. It is empty for a caller of whom nothing is known.
+// Key identifies the caller for per-caller limits. It is empty for an anonymous caller.
 func (g *Grant) Key() string {
 	if g == nil {
 		return ""
@@ -114,20 +115,20 @@ func (g *Grant) Key() string {
 	return g.id
 }
 
-// expired reports whether his time is over.
+// expired reports whether the grant has expired.
 func (g *Grant) expired(now time.Time) bool { return !g.Expires.IsZero() && !now.Before(g.Expires) }
 
-// same reports whether two grants allow the same.
+// same reports whether two grants are equal.
 func (g *Grant) same(other *Grant) bool { return reflect.DeepEqual(g, other) }
 
 type grantKey struct{}
 
-// With returns the context of a call with a grant.
+// With returns a context that holds the grant of a call.
 func With(ctx context.Context, g *Grant) context.Context {
 	return context.WithValue(ctx, grantKey{}, g)
 }
 
-// Of returns who makes the call that a context is of; nil when that is the process itself.
+// Of returns the grant of the call to which ctx belongs. It is nil for calls from inside the process.
 func Of(ctx context.Context) *Grant {
 	g, _ := ctx.Value(grantKey{}).(*Grant)
 	return g

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// methods says which powers a call takes. All others take all that there are, so that one that is added and forgotten here is
-// closed to callers who are limited.
+// methods maps each method to the powers that it requires. All other methods require all powers. So a new method that is
+// missing here is closed to callers with limited powers.
 var methods = map[string]Power{
 	"/replayd.v1.ReplayService/ListReplays":   Read,
 	"/replayd.v1.ReplayService/GetReplay":     Read,
@@ -36,7 +36,7 @@ var methods = map[string]Power{
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": 0,
 }
 
-// PowerOf is what it takes to call a method, by its full name.
+// PowerOf returns the powers that a method requires. method is its full name.
 func PowerOf(method string) Power {
 	if p, ok := methods[method]; ok {
 		return p
@@ -44,13 +44,13 @@ func PowerOf(method string) Power {
 	return all
 }
 
-// Known reports whether it was decided what it takes to call a method.
+// Known reports whether the powers that a method requires are listed here.
 func Known(method string) bool {
 	_, ok := methods[method]
 	return ok
 }
 
-// UnaryInterceptor is the gate before calls with one response.
+// UnaryInterceptor is the gate for unary calls.
 func (g *Gate) UnaryInterceptor(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (resp any, err error) {
@@ -66,7 +66,7 @@ func (g *Gate) UnaryInterceptor(
 	return resp, ended(ctx, err)
 }
 
-// StreamInterceptor is the gate before all other calls.
+// StreamInterceptor is the gate for streaming calls.
 func (g *Gate) StreamInterceptor(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	use := g.visit(ss.Context(), info.FullMethod)
 	ctx, leave, err := g.admit(ss.Context(), use)
@@ -78,7 +78,7 @@ func (g *Gate) StreamInterceptor(srv any, ss grpc.ServerStream, info *grpc.Strea
 	return ended(ctx, handler(srv, &noted{middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx}, use}))
 }
 
-// noted is a stream whose requests are looked at.
+// noted is a stream that records its requests in a Use.
 type noted struct {
 	middleware.WrappedServerStream
 
@@ -94,7 +94,7 @@ func (n *noted) RecvMsg(m any) error {
 	return err
 }
 
-// visit notes a call.
+// visit returns the Use of a new call.
 func (g *Gate) visit(ctx context.Context, method string) *Use {
 	use := &Use{Method: strings.TrimPrefix(method, "/"), began: time.Now()}
 	md, _ := metadata.FromIncomingContext(ctx)
@@ -104,7 +104,7 @@ func (g *Gate) visit(ctx context.Context, method string) *Use {
 	return use
 }
 
-// admit lets a call in, or returns a status.
+// admit admits a call, or returns a status error.
 func (g *Gate) admit(ctx context.Context, use *Use) (context.Context, func(), error) {
 	grant, err := g.Admit(shownIn(ctx))
 	if err == nil {
@@ -118,7 +118,7 @@ func (g *Gate) admit(ctx context.Context, use *Use) (context.Context, func(), er
 	return ctx, leave, nil
 }
 
-// shownIn is what the caller of a gRPC method shows.
+// shownIn returns the credentials of a gRPC call.
 func shownIn(ctx context.Context) (s Shown) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	s.Token = bearer(md.Get("authorization"))
@@ -130,7 +130,7 @@ func shownIn(ctx context.Context) (s Shown) {
 	return s
 }
 
-// bearer returns the token of an authorization, nil for none. More than one header is as good as a wrong one.
+// bearer returns the token of the Authorization headers, nil for none. More than one header counts as a wrong token.
 func bearer(headers []string) *string {
 	if len(headers) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func bearer(headers []string) *string {
 	return &token
 }
 
-// Forbid is the status for who may not do what he asks for.
+// Forbid returns the status error for a caller who lacks a power.
 func Forbid() error { return statusOf(ErrForbidden) }
 
 func statusOf(err error) error {
@@ -155,7 +155,7 @@ func statusOf(err error) error {
 	return status.Error(codes.PermissionDenied, err.Error())
 }
 
-// ended is the error of a call: why it was ended, where that was the gate.
+// ended returns the error of a call. If the gate ended the call, it is the reason why.
 func ended(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -166,7 +166,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// audit writes the line of a call that is over.
+// audit logs a call that has ended.
 func (g *Gate) audit(use *Use, err error) {
 	s := status.Convert(err)
 	attrs := []slog.Attr{
@@ -183,7 +183,7 @@ func (g *Gate) audit(use *Use, err error) {
 	g.Log.LogAttrs(context.Background(), levelOf(s.Code()), "call", attrs...)
 }
 
-// levelOf says how loud the end of a call is: clients that leave and clients that err are no news for the operator.
+// levelOf returns the log level for the end of a call. Cancelled calls and mistakes of clients are no problem for the operator.
 func levelOf(code codes.Code) slog.Level {
 	switch code {
 	case codes.Internal, codes.Unknown, codes.DataLoss:

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Handler is the gate before what is no method: metrics and debugging. Who may not come in gets 401 or 403.
+// Handler returns the gate for HTTP paths that are no API methods: metrics and debugging. It answers 401 without a valid
+// credential, and 403 without the power p.
 func (g *Gate) Handler(p Power, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -40,7 +41,7 @@ func (g *Gate) Handler(p Power, next http.Handler) http.Handler {
 		if grant != nil {
 			who = grant.Name
 		}
-		level := slog.LevelDebug // those who collect metrics come every few seconds
+		level := slog.LevelDebug // metrics are scraped every few seconds
 		if err != nil || p == Debug {
 			level = slog.LevelInfo
 		}
@@ -50,7 +51,7 @@ func (g *Gate) Handler(p Power, next http.Handler) http.Handler {
 	})
 }
 
-// remote is the address of who asks.
+// remote returns the address of the client.
 func remote(r *http.Request) net.Addr { return textAddr(r.RemoteAddr) }
 
 type textAddr string
@@ -64,8 +65,9 @@ func (a textAddr) Network() string {
 
 func (a textAddr) String() string { return string(a) }
 
-// GuardHost refuses requests for a host of another name with 421: a page of anybody could give its own name an address of
-// this machine, and have the browser ask in its place. local says that only this machine can reach the listener.
+// GuardHost returns a handler that refuses requests for other host names with 421. This prevents DNS rebinding: any web page
+// could resolve its own name to an address of this machine, and make the browser send requests here. local means that only this
+// machine can reach the listener.
 func (g *Gate) GuardHost(local bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !HostAllowed(r.Host, local, g.Hosts) {
@@ -77,9 +79,9 @@ func (g *Gate) GuardHost(local bool, next http.Handler) http.Handler {
 	})
 }
 
-// HostAllowed reports whether a request for a host, with or without a port, is answered: by a listener that only this machine
-// can reach for localhost, its addresses and the listed names; by others for all, or, where names are listed, for these and
-// for addresses.
+// HostAllowed reports whether a request for a host, with or without a port, is answered. A local listener, which only this
+// machine can reach, answers for localhost, loopback addresses and the listed names. Any other listener answers for the listed
+// names and all IP addresses. If no names are listed, it answers for every host.
 func HostAllowed(host string, local bool, listed []string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

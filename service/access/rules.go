@@ -17,12 +17,12 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Rules are what a file of tokens says. They are immutable.
+// Rules holds the contents of a token file. It is immutable.
 type Rules struct {
 	grants map[string]*Grant // by credential: sha256:HASH or certificate:NAME
 }
 
-// LineError says which line of a file is wrong.
+// LineError means that a line of a file is invalid.
 type LineError struct {
 	File    string
 	Line    int // from 1
@@ -36,14 +36,14 @@ const (
 	certPrefix = "certificate:"
 )
 
-// ParseRules reads the text of a file of tokens; file is how errors call it. A line is a credential and what goes with it:
+// ParseRules parses the text of a token file. file is its name in errors. Each line has a credential and its settings:
 //
 //	CREDENTIAL [KEY=VALUE]...
 //
 // A credential is a token (printable ASCII without white space), "sha256:" and the hash of a token in hexadecimal digits, or
-// "certificate:" and a name of a client's certificate. Keys, each once at most: name, roots, formats, allow, streams, memory,
-// spool, rate, expires; see docs/operations.md. Empty lines and those that begin with # do not count. It returns a
-// *LineError, or an error that says that there is no credential.
+// "certificate:" and a name in a client certificate. The keys are name, roots, formats, allow, streams, memory, spool, rate and
+// expires, each at most once; see docs/operations.md. Empty lines and lines that begin with # are ignored. The error is a
+// *LineError, or says that the file holds no credential.
 func ParseRules(text, file string) (*Rules, error) {
 	r := &Rules{grants: map[string]*Grant{}}
 	names := map[string]int{}
@@ -75,7 +75,7 @@ func ParseRules(text, file string) (*Rules, error) {
 	return r, nil
 }
 
-// add adds a credential, and gives its grant a name where it has none.
+// add adds a credential. If its grant has no name, add sets one.
 func (r *Rules) add(credential string, g *Grant) error {
 	if !printable(credential) {
 		return errors.New("a token is printable ASCII without white space; a comment has a line of its own")
@@ -92,7 +92,7 @@ func (r *Rules) add(credential string, g *Grant) error {
 		if err != nil || len(raw) != sha256.Size {
 			return fmt.Errorf("%s wants %d hexadecimal digits", hashPrefix, 2*sha256.Size)
 		}
-		g.id = hashPrefix + hex.EncodeToString(raw) // in small letters
+		g.id = hashPrefix + hex.EncodeToString(raw) // in lower case
 	default:
 		g.id = idOf(credential)
 	}
@@ -106,7 +106,7 @@ func (r *Rules) add(credential string, g *Grant) error {
 	return nil
 }
 
-// idOf is by what the grant of a token is found: its hash, so that the time that it takes reveals nothing of other tokens.
+// idOf returns the key of a token's grant. It is a hash, so that the time of a lookup reveals nothing about other tokens.
 func idOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hashPrefix + hex.EncodeToString(sum[:])
@@ -119,7 +119,7 @@ func printable(s string) bool {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`)
 
-// parseGrant reads what stands behind a credential.
+// parseGrant parses the settings after a credential.
 func parseGrant(fields []string) (*Grant, error) {
 	g := &Grant{}
 	seen := map[string]bool{}
@@ -201,8 +201,8 @@ func parseFormats(list string) (map[decoders.Format]bool, error) {
 	return formats, nil
 }
 
-// parsePowers reads a list of powers. Without one all are given, but to who is limited to some replays only those over
-// replays: the others would show more.
+// parsePowers parses a list of powers. An empty list means all powers. If the grant is limited to some replays, it means only
+// Read and Upload: the other powers would reveal more.
 func parsePowers(list string, limited bool) (p Power, err error) {
 	switch {
 	case list == "" && limited:
@@ -220,7 +220,7 @@ func parsePowers(list string, limited bool) (p Power, err error) {
 	return p, nil
 }
 
-// ParseBytes reads a number of bytes, such as 4096, 64KiB, 512MiB or 2GiB.
+// ParseBytes parses a number of bytes, such as 4096, 64KiB, 512MiB or 2GiB.
 func ParseBytes(text string) (int64, error) {
 	digits, unit := text, int64(1)
 	for suffix, factor := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
@@ -235,7 +235,7 @@ func ParseBytes(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// parseRate reads a number of calls a second.
+// parseRate parses a number of calls per second, such as 5/s.
 func parseRate(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "/s")
 	rate, err := strconv.ParseFloat(digits, 64)
@@ -245,7 +245,7 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// parseTime reads a date, the beginning of which in UTC is meant, or a time.
+// parseTime parses a time, or a date, which stands for its beginning in UTC.
 func parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {

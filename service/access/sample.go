@@ -10,13 +10,13 @@ import (
 
 const (
 	sampleWindow = time.Second
-	sampleBurst  = 20   // lines of one sort in a window
-	sampleSorts  = 1000 // sorts that are counted apart in a window
+	sampleBurst  = 20   // records of one kind in a window
+	sampleSorts  = 1000 // kinds that are counted separately in a window
 )
 
-// Sampled returns a handler that lets 20 records of one sort through in a second, and then says how many it left out. The sort
-// of a record is its level, its message and what it says of who, address and code. Records with an incident are never left
-// out: the error asks clients for them.
+// Sampled returns a handler that passes at most 20 records of one kind per second to next, and then logs how many it dropped.
+// The kind of a record is its level, its message and its attributes who, address and code. Records with an incident are never
+// dropped, because the client's error refers to them.
 func Sampled(next slog.Handler) slog.Handler {
 	return &sampled{next: next, state: &samples{counts: map[string]int{}}}
 }
@@ -26,11 +26,11 @@ type sampled struct {
 	state *samples
 }
 
-// samples is what all handlers that are made of one share.
+// samples is the state that a handler shares with the handlers derived from it.
 type samples struct {
 	mu     sync.Mutex
-	counts map[string]int // by sort, in this window
-	open   bool           // a window is, and a timer ends it
+	counts map[string]int // by kind, in this window
+	open   bool           // a window is open, and a timer will close it
 }
 
 // Enabled implements slog.Handler.
@@ -72,7 +72,7 @@ func sortOf(r slog.Record) (sort string, incident bool) {
 	return b.String(), incident
 }
 
-// admit counts a record and reports whether it is let through.
+// admit counts a record and reports whether it is passed on.
 func (s *samples) admit(sort string, next slog.Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *samples) admit(sort string, next slog.Handler) bool {
 	return s.counts[sort] <= sampleBurst
 }
 
-// close ends a window.
+// close ends a window, and logs how many records were dropped in it.
 func (s *samples) close(next slog.Handler) {
 	s.mu.Lock()
 	counts := s.counts
@@ -106,5 +106,5 @@ func (s *samples) close(next slog.Handler) {
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were left out of the log: there were too many alike", 0)
 	r.AddAttrs(slog.Int("lines", left), slog.Int("sorts", sorts), slog.String("such_as", sample))
-	_ = next.Handle(context.Background(), r) // there is nowhere to report it
+	_ = next.Handle(context.Background(), r) // there is nowhere to report an error
 }

@@ -112,8 +112,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestNothingIsLost: whatever is taken and given back, what is taken in all is what the tickets hold, nothing is beyond its
-// limit, and in the end nothing is taken and nobody is remembered.
+// TestNothingIsLost: after any sequence of takes and returns, the totals equal what the tickets hold, and no total exceeds its
+// limit. In the end nothing is taken and no caller is remembered.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{All: Amounts{Streams: 8, Memory: 100}, Caller: Amounts{Streams: 3, Memory: 40}}
@@ -166,8 +166,8 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-// TestTurns: no more run than there are processors; of two callers each gets every second turn, however many streams one has;
-// who leaves the queue takes no turn along.
+// TestTurns: no more turns run than there are processors. Each of two callers gets every second turn, however many streams it
+// has. A stream that leaves the queue does not keep a turn.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -213,7 +213,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestStuck: who keeps his turn, as one that waits for a disk does, holds up the others for a moment only.
+// TestStuck: a stream that keeps its turn, such as one that waits for a disk, blocks the others only for a moment.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -232,7 +232,8 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// TestPace: the more is taken, the more often garbage is collected, so that both together stay near the limit; and back again.
+// TestPace: the more memory is taken, the more often garbage is collected, so that live memory and garbage together stay near
+// the limit. When memory is given back, collections become rarer again.
 func TestPace(t *testing.T) {
 	const limit = 1600
 	c := New(Limits{All: Amounts{Memory: limit}})
@@ -300,7 +301,7 @@ func TestThere(t *testing.T) {
 	}
 }
 
-// TestConnections: connections beyond the limits are closed, and a place is given back when one is closed, once.
+// TestConnections: connections beyond the limits are closed. Closing a connection frees its place exactly once.
 func TestConnections(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -361,8 +362,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestRateClockSetBack: when the clock is set back, a token goes on at its rate from there, and is not refused until the clock
-// is where it was.
+// TestRateClockSetBack: when the clock is set back, a token continues at its rate from there. It is not refused until the clock
+// reaches the old time again.
 func TestRateClockSetBack(t *testing.T) {
 	one, now := &caller{}, time.Now()
 	if !one.call(1, now) || one.call(1, now) {

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Connections limits how many connections there are. It is safe for concurrent use.
+// Connections limits the number of open connections. It is safe for concurrent use.
 type Connections struct {
 	most, perAddress int
 	exempt           func(netip.Addr) bool
@@ -26,8 +26,8 @@ type Connections struct {
 	failed  prometheus.Counter
 }
 
-// NewConnections returns a limit of connections in all, and from one address; 0 does not limit. Those from addresses that are
-// exempt, such as proxies, count in all only. exempt may be nil.
+// NewConnections returns a limit of most connections in total, and perAddress from one address; 0 means no limit. Connections
+// from exempt addresses, such as proxies, count only towards the total. exempt may be nil.
 func NewConnections(most, perAddress int, exempt func(netip.Addr) bool, log *slog.Logger) *Connections {
 	return &Connections{
 		most: most, perAddress: perAddress, exempt: exempt, log: log, of: map[netip.Addr]int{},
@@ -40,7 +40,7 @@ func NewConnections(most, perAddress int, exempt func(netip.Addr) bool, log *slo
 	}
 }
 
-// Register makes them known to Prometheus.
+// Register registers the metrics of the connections with Prometheus.
 func (c *Connections) Register(reg prometheus.Registerer) {
 	reg.MustRegister(c.refused, c.failed, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "replayd", Name: "connections", Help: "Connections that are open, of all listeners.",
@@ -51,7 +51,7 @@ func (c *Connections) Register(reg prometheus.Registerer) {
 	}))
 }
 
-// Listen limits the connections of a listener.
+// Listen returns a listener that limits the connections of l.
 func (c *Connections) Listen(l net.Listener) net.Listener { return &limited{l, c} }
 
 type limited struct {
@@ -60,7 +60,7 @@ type limited struct {
 	limit *Connections
 }
 
-// Accept implements net.Listener. It closes connections that are too many, and says why none can be had.
+// Accept implements net.Listener. It closes connections beyond the limits. It logs an error when file descriptors run out.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -83,7 +83,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, or returns whose limit is reached: "all" or "address".
+// admit counts a connection, or returns the limit that is reached: "all" or "address".
 func (c *Connections) admit(peer net.Addr) (addr netip.Addr, refused string) {
 	if ap, err := netip.ParseAddrPort(peer.String()); err == nil {
 		addr = ap.Addr().Unmap()
@@ -102,7 +102,7 @@ func (c *Connections) admit(peer net.Addr) (addr netip.Addr, refused string) {
 	return addr, ""
 }
 
-// counted is a connection that counts.
+// counted is a connection that counts towards the limits until it is closed.
 type counted struct {
 	net.Conn
 
@@ -125,7 +125,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// SyscallConn lets what sets options of sockets do so.
+// SyscallConn implements syscall.Conn, so that socket options can be set.
 func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	if s, ok := c.Conn.(syscall.Conn); ok {
 		return s.SyscallConn()
@@ -133,7 +133,7 @@ func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// Descriptors is how many files the process may have open; 0 when nobody knows.
+// Descriptors returns how many files the process may have open, 0 if that is unknown.
 func Descriptors() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

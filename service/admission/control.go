@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Resource is something of which there is so much.
+// Resource is a limited resource.
 type Resource int
 
 // The resources.
 const (
-	Streams Resource = iota // streams of events and watchers; uploads are among them
-	Calls                   // other calls that run
-	Feeds                   // live replays that are decoded for all who follow them
+	Streams Resource = iota // streams of events, uploads and watches
+	Calls                   // other running calls
+	Feeds                   // live replays, each decoded once for all its followers
 	Memory                  // bytes
 	Spool                   // bytes on disk
 	resources
@@ -26,33 +26,33 @@ var resourceNames = [resources]string{"streams", "calls", "feeds", "memory", "sp
 // String returns the resource's name, such as "memory".
 func (r Resource) String() string { return resourceNames[r] }
 
-// Amounts is how much of each resource. In limits 0 stands for as much as there is.
+// Amounts holds an amount of each resource. In a limit, 0 means no limit.
 type Amounts [resources]int64
 
-// Limits are how much may be taken.
+// Limits holds how much of each resource may be taken.
 type Limits struct {
-	// All is by everybody together. 0 does not limit.
+	// All limits all callers together. 0 means no limit.
 	All Amounts
-	// Caller is by one token, or by all who come from one address. 0 does not limit.
+	// Caller limits each token, and all callers from one address together. 0 means no limit.
 	Caller Amounts
 }
 
-// Who is for whom something is taken. An empty key is of nobody in particular, and not limited.
+// Who identifies the caller that takes a resource. An empty key identifies no caller and has no limit.
 type Who struct {
-	Token   string  // the caller's key of tokens
-	Address string  // the caller's key of addresses
-	Limits  Amounts // of the token; 0 for those of Limits.Caller
-	Rate    float64 // calls a second of the token; 0 does not limit
+	Token   string  // the key of the caller's token
+	Address string  // the key of the caller's address
+	Limits  Amounts // of the token; 0 means the limit in Limits.Caller
+	Rate    float64 // calls per second of the token; 0 means no limit
 }
 
-// RefusedError says that something was not given.
+// RefusedError means that a resource could not be taken because a limit is reached.
 type RefusedError struct {
 	Resource Resource
-	// Whose is what is used up: "", which is all of it, "token" or "address".
+	// Whose is whose limit is reached: "" for that of all callers, "token", "address", or "rate" for the token's call rate.
 	Whose string
-	// Limit is how much there is.
+	// Limit is the limit, in units of the resource.
 	Limit int64
-	// Retry is when to try again.
+	// Retry is how long to wait before trying again.
 	Retry time.Duration
 }
 
@@ -68,31 +68,31 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the %s of this daemon are used up (%d)", e.Resource, e.Limit)
 }
 
-// retryAfter is when it makes sense to try again: streams last.
+// retryAfter is how long a refused caller waits before it tries again. Streams run long, so trying sooner is useless.
 const retryAfter = 5 * time.Second
 
-// Control knows what is taken. It is safe for concurrent use.
+// Control counts what is taken and enforces the limits. It is safe for concurrent use.
 type Control struct {
 	limits Limits
 
 	mu      sync.Mutex
 	all     Amounts
-	callers map[string]*caller // by "token " or "address ", and the key
+	callers map[string]*caller // by "token " or "address " and the key
 
 	refused *prometheus.CounterVec
-	pacer   *pacer // nil without
+	pacer   *pacer // nil if Pace was not called
 }
 
-// caller is what one has taken.
+// caller holds what one token or one address has taken.
 type caller struct {
 	taken   Amounts
 	tickets int
-	// A bucket that fills by calls a second, up to a second's worth.
+	// A token bucket that fills at the caller's rate. It holds the calls of one second, but at least one.
 	filled time.Time
 	calls  float64
 }
 
-// New returns a Control.
+// New returns a Control that enforces l.
 func New(l Limits) *Control {
 	c := &Control{limits: l, callers: map[string]*caller{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "refused_total",
@@ -104,7 +104,7 @@ func New(l Limits) *Control {
 	return c
 }
 
-// Register makes what is taken, and may be, known to Prometheus.
+// Register registers metrics of the taken amounts and the limits with Prometheus.
 func (c *Control) Register(reg prometheus.Registerer) {
 	reg.MustRegister(c.refused)
 	for r := range resources {
@@ -119,17 +119,18 @@ func (c *Control) Register(reg prometheus.Registerer) {
 	}
 }
 
-// Taken is how much of a resource is taken.
+// Taken returns how much of a resource is taken.
 func (c *Control) Taken(r Resource) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.all[r]
 }
 
-// Limit is how much of a resource there is in all; 0 for no limit.
+// Limit returns the total limit of a resource, 0 for no limit.
 func (c *Control) Limit(r Resource) int64 { return c.limits.All[r] }
 
-// Enter begins a call of somebody, and takes one of a resource for it: a stream or a call. Every ticket must be returned.
+// Enter begins a call of the caller w, and takes one of r for it, which is Streams or Calls. It returns a *RefusedError if a
+// limit is reached. The caller must call Return on the ticket.
 func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 	t := &Ticket{control: c}
 	c.mu.Lock()
@@ -169,10 +170,10 @@ func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 	return t, nil
 }
 
-// call counts a call and reports whether it comes too early.
+// call reports whether the rate allows a call now, and counts the call if so.
 func (one *caller) call(rate float64, now time.Time) bool {
 	most := max(rate, 1)
-	one.calls = min(one.calls+max(now.Sub(one.filled).Seconds(), 0)*rate, most) // a clock that was set back takes nothing
+	one.calls = min(one.calls+max(now.Sub(one.filled).Seconds(), 0)*rate, most) // the clock may be set back
 	one.filled = now
 	if one.calls < 1 {
 		return false
@@ -181,7 +182,7 @@ func (one *caller) call(rate float64, now time.Time) bool {
 	return true
 }
 
-// take takes for a ticket. The control must be locked.
+// take takes n of a resource for a ticket, or gives back -n of it. The control must be locked.
 func (c *Control) take(t *Ticket, r Resource, n int64) error {
 	if limit := c.limits.All[r]; n > 0 && limit > 0 && c.all[r]+n > limit {
 		return c.refuse(&RefusedError{Resource: r, Limit: limit, Retry: retryAfter})
@@ -208,10 +209,10 @@ func (c *Control) refuse(e *RefusedError) error {
 	return e
 }
 
-// forgetAfter is how long a caller is remembered who has nothing, for how often he calls.
+// forgetAfter is the number of callers above which a caller without tickets is forgotten although it has a call rate.
 const forgetAfter = 10_000
 
-// leave forgets a ticket. The control must be locked.
+// leave removes a ticket from its callers. The control must be locked.
 func (c *Control) leave(t *Ticket) {
 	for i, s := range t.shares {
 		if s.of.tickets--; s.of.tickets == 0 && (s.of.filled.IsZero() || len(c.callers) > forgetAfter) {

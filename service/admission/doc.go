@@ -1,12 +1,12 @@
-// Package admission limits what callers take of the machine at once: streams and calls, memory, bytes that are spooled to
-// disk, and the processors. New work is refused before old work suffers.
+// Package admission limits the resources that callers use at once: streams and calls, memory, bytes that are spooled to disk,
+// and processors. It refuses new work before running work suffers.
 //
-//	control.go     budgets: in all, for each token, for each address
+//	control.go     budgets: in total, for each token, for each address
 //	ticket.go      what one call has taken
-//	turns.go       the processors, handed round
-//	memory.go      how much memory there is
-//	connections.go how many connections there may be
+//	turns.go       shares the processors among streams
+//	memory.go      the available memory, and the pace of garbage collection
+//	connections.go the number of connections
 //
-// Whoever allocates declares it: a decompressor its window, a stream its decoder. What is declared is an estimate from above;
-// the garbage collector needs room besides, which is why the budget of memory is a part of what there is.
+// Code that allocates much memory declares it: a decompressor declares its window, a stream its decoder. The declared sizes are
+// upper estimates. The garbage collector needs memory too, so the budget is only a part of the available memory.
 package admission

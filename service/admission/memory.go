@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// There returns how many bytes of memory the process may have: what its control groups allow, or what the machine has. 0 stands
-// for nobody knows.
+// There returns how many bytes of memory the process may use: the least limit of its control groups, or the memory of the
+// machine if that is less. It returns 0 if both are unknown.
 func There() int64 { return thereBelow("/") }
 
-// thereBelow is There for a file system that begins at a directory.
+// thereBelow is There for a file system with its root at a directory.
 func thereBelow(root string) int64 {
 	most := int64(math.MaxInt64)
 	note := func(file string) {
@@ -22,7 +22,7 @@ func thereBelow(root string) int64 {
 		if err != nil {
 			return
 		}
-		// "max" is no number, and version 1 says "no limit" by one that is nearly as large as they come.
+		// "max" is not a number. Version 1 means "no limit" by a number close to the largest int64.
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
 			most = min(most, n)
 		}
@@ -35,7 +35,7 @@ func thereBelow(root string) int64 {
 		switch {
 		case len(parts) != 3:
 		case parts[1] == "":
-			for path := parts[2]; ; path = filepath.Dir(path) { // the groups above limit, too
+			for path := parts[2]; ; path = filepath.Dir(path) { // the parent groups also limit
 				note(filepath.Join(groups, path, "memory.max"))
 				note(filepath.Join(groups, path, "memory.high"))
 				if path == "/" || path == "." {
@@ -61,23 +61,24 @@ func thereBelow(root string) int64 {
 	return most
 }
 
-// Tune makes the garbage collector keep within nine tenths of so many bytes, unless GOMEMLIMIT is set.
+// Tune sets the memory limit of the Go runtime to nine tenths of there, unless GOMEMLIMIT is set.
 func Tune(there int64) {
 	if there > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(there / 10 * 9)
 	}
 }
 
-// Pace has set called, one call at a time, with how many percent the heap may grow between collections (see GOGC), as what is
-// taken of the memory changes: the usual 100 while little is taken, and less when much is, so that what is alive and garbage
-// together stay within about the limit. It is called before anything is taken. Without a limit it does nothing.
+// Pace makes the control call set when the taken memory changes, one call at a time. percent is how much the heap may grow
+// between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less when much is taken. So
+// live memory and garbage together stay close to the limit. Call Pace before anything is taken. Without a memory limit it does
+// nothing.
 func (c *Control) Pace(set func(percent int)) {
 	if c.limits.All[Memory] > 0 {
 		c.pacer = &pacer{set: set, percent: usualPercent}
 	}
 }
 
-// pacer reports a change of how many percent the heap may grow.
+// pacer calls set when the percentage by which the heap may grow changes.
 type pacer struct {
 	mu      sync.Mutex
 	set     func(percent int)
@@ -87,11 +88,11 @@ type pacer struct {
 const (
 	usualPercent = 100
 	leastPercent = 6
-	paceSteps    = 16 // of what is taken: setting stops the world for a moment
+	paceSteps    = 16 // into how many steps the limit is divided: few, because each change briefly stops the world
 )
 
-// percentOf is by how many percent the heap may grow when so much of a limit is taken, so that both are little
-// more than the limit.
+// percentOf returns by how many percent the heap may grow when that much of a limit is taken. Live memory and garbage together
+// are then little more than the limit.
 func percentOf(taken, limit int64) int {
 	step := (taken*paceSteps + limit - 1) / limit
 	if step <= 0 {
@@ -100,7 +101,7 @@ func percentOf(taken, limit int64) int {
 	return int(min(max(106*paceSteps/step-100, leastPercent), usualPercent))
 }
 
-// pace sees to it that the percentage fits what is taken. The control must not be locked.
+// pace adjusts the percentage to the taken memory. The control must not be locked.
 func (c *Control) pace() {
 	p := c.pacer
 	if p == nil {

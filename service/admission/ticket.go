@@ -2,8 +2,7 @@ package admission
 
 import "context"
 
-// Ticket is what a call has taken. It is safe for concurrent use. The nil *Ticket takes whatever it is asked to, and counts
-// nothing.
+// Ticket holds what a call has taken. It is safe for concurrent use. The nil *Ticket allows everything and counts nothing.
 type Ticket struct {
 	control *Control
 	keys    []string
@@ -12,7 +11,7 @@ type Ticket struct {
 	over    bool
 }
 
-// sharer is somebody of whose share is taken.
+// sharer is a token or an address from whose share a ticket takes.
 type sharer struct {
 	whose  string
 	of     *caller
@@ -43,13 +42,13 @@ func (t *Ticket) take(r Resource, n int64) error {
 	return t.control.take(t, r, n)
 }
 
-// Memory is Take of memory.
+// Memory takes n bytes of memory, like Take.
 func (t *Ticket) Memory(n int64) error { return t.Take(Memory, n) }
 
-// Spool is Take of bytes on disk.
+// Spool takes n bytes on disk, like Take.
 func (t *Ticket) Spool(n int64) error { return t.Take(Spool, n) }
 
-// Return gives back all that was taken. It may be called more than once.
+// Return gives back everything that the call has taken. It may be called more than once.
 func (t *Ticket) Return() {
 	if t == nil {
 		return
@@ -77,12 +76,12 @@ func (t *Ticket) giveBack() {
 
 type ticketKey struct{}
 
-// With returns a context of a call that has a ticket.
+// With returns a context that holds the ticket of a call.
 func With(ctx context.Context, t *Ticket) context.Context {
 	return context.WithValue(ctx, ticketKey{}, t)
 }
 
-// Of returns the ticket of the call that a context is of, or nil.
+// Of returns the ticket of the call to which ctx belongs, or nil.
 func Of(ctx context.Context) *Ticket {
 	t, _ := ctx.Value(ticketKey{}).(*Ticket)
 	return t

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Turns hands the processors round among streams that read files, so that there are never more of them running than
-// processors: whoever else has something to do, such as following a live replay or answering a call, is not kept waiting. Those
-// who wait get their turns by caller, one after the other, however many streams each has.
+// Turns shares the processors among streams that read files. No more of these streams run at once than there are processors. So
+// they do not delay other work, such as following a live replay or answering a call. Waiting callers get turns one after the
+// other, however many streams each caller has.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
 	running map[*Turn]struct{}
 	queues  map[string][]chan *Turn // by caller
-	order   []string                // of those with a queue; the first is next
+	order   []string                // callers with a queue; the first is next
 }
 
 // Turn is the right to run for a while.
 type Turn struct {
 	began time.Time
-	lost  bool // it took too long, and another one runs in its place
+	lost  bool // it took too long, and another turn runs in its place
 }
 
-// stuckAfter is after how long one that has its turn is taken to wait for a disk, not for a processor: another runs in its
-// place, so that a file system that does not answer holds up only those who read it.
+// stuckAfter is how long a turn may take until it is assumed to wait for a disk, not for a processor. Then another turn runs in
+// its place. So a file system that does not respond blocks only the streams that read from it.
 const stuckAfter = 100 * time.Millisecond
 
-// NewTurns returns turns for so many processors.
+// NewTurns returns turns for that many processors.
 func NewTurns(processors int) *Turns {
 	return &Turns{free: processors, running: map[*Turn]struct{}{}, queues: map[string][]chan *Turn{}}
 }
 
-// Take waits for a caller's turn. It returns nil when one of the channels is closed first. The turn must be given back after some
+// Take waits for a turn of the caller. It returns nil if done or drain is closed first. Call Give with the turn after some
 // milliseconds.
 func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	t.mu.Lock()
@@ -73,7 +73,7 @@ func (t *Turns) start() *Turn {
 	return turn
 }
 
-// Give gives a turn back.
+// Give returns a turn.
 func (t *Turns) Give(turn *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Turns) Give(turn *Turn) {
 	}
 }
 
-// next lets those run for whom there is a processor.
+// next starts turns of waiting streams while processors are free.
 func (t *Turns) next() {
 	for t.free > 0 && len(t.order) > 0 {
 		caller := t.order[0]
@@ -100,7 +100,7 @@ func (t *Turns) next() {
 	}
 }
 
-// withdraw takes somebody who waits out of the queue, or gives the turn back that he has got meanwhile.
+// withdraw removes a waiting stream from the queue. If the stream has got its turn meanwhile, withdraw returns the turn.
 func (t *Turns) withdraw(caller string, mine chan *Turn) {
 	t.mu.Lock()
 	queue := t.queues[caller]
@@ -125,7 +125,7 @@ func (t *Turns) withdraw(caller string, mine chan *Turn) {
 	t.Give(<-mine)
 }
 
-// replaceStuck lets others run in place of those that have had their turn for too long.
+// replaceStuck starts other turns in place of turns that have taken too long.
 func (t *Turns) replaceStuck(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,9 +18,9 @@ type Guard struct {
 	strikes strikes
 }
 
-// NewGuard returns a guard that tells the log, and, unless reg is nil, Prometheus, of connections that it closed. Whoever
-// comes again after that is slowed down, unless his address is exempt, as those of proxies are: they have many clients. exempt
-// may be nil.
+// NewGuard returns a guard that logs the connections that it closes. Unless reg is nil, it also counts them for Prometheus.
+// New connections from the address of a closed one are slowed down, unless exempt reports true for the address. Exempt the
+// addresses of proxies, because they have many clients. exempt may be nil.
 func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Addr) bool) *Guard {
 	g := &Guard{log: log, exempt: exempt, strikes: strikes{of: map[string]*leak{}}, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",
@@ -34,7 +34,7 @@ func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Add
 	return g
 }
 
-// Conn guards a connection.
+// Conn returns conn, guarded.
 func (g *Guard) Conn(conn net.Conn) *Conn {
 	share := 1
 	if g.strikesOf(conn.RemoteAddr()) > 0 {
@@ -47,7 +47,7 @@ func (g *Guard) Conn(conn net.Conn) *Conn {
 	})
 }
 
-// Credentials guards connections behind the handshake of others; nil stands for none.
+// Credentials returns credentials that guard each connection after the handshake of inner. A nil inner means no TLS.
 func (g *Guard) Credentials(inner credentials.TransportCredentials) credentials.TransportCredentials {
 	if inner == nil {
 		inner = insecure.NewCredentials()
@@ -75,7 +75,7 @@ func (g guarded) Clone() credentials.TransportCredentials {
 	return guarded{g.TransportCredentials.Clone(), g.guard}
 }
 
-// Listen guards the connections of a listener without TLS.
+// Listen returns a listener that guards the connections of l, which has no TLS.
 func (g *Guard) Listen(l net.Listener) net.Listener { return &listener{l, g} }
 
 type listener struct {

@@ -1,13 +1,13 @@
-// Package h2guard closes HTTP/2 connections that are abused: by frames that cost a server much and their sender nothing. gRPC
-// has no hook for that, so the heads of frames are counted where they are read, behind TLS.
+// Package h2guard closes HTTP/2 connections that send abusive frames. Such frames cost the server much and the sender nothing.
+// gRPC has no hook for that. So the guard counts frame headers where the bytes are read, after TLS.
 //
-// What is counted (RFC 9113): streams that are begun and reset at once, DATA frames that are empty and end nothing,
-// SETTINGS, PRIORITY and WINDOW_UPDATE frames, and CONTINUATION frames. Each sort has a bucket that leaks: so many a second, and
-// so many at once, are fine. What clients do for good reasons is far below: a WINDOW_UPDATE for some kilobytes that
-// they read. PING frames are not counted: gRPC's clients measure the connection by one for each batch that they get, thousands a
-// second, and gRPC itself closes connections that send them without need.
+// It counts RST_STREAM, SETTINGS, PRIORITY, WINDOW_UPDATE and CONTINUATION frames (RFC 9113), and DATA frames that are empty
+// and do not end the stream. Each kind of frame has a leaky bucket, which allows a rate and a burst. Well-behaved clients
+// stay far below the limits: they send a WINDOW_UPDATE for some kilobytes that they read. PING frames are not counted.
+// gRPC's clients send one for each batch that they receive, to measure the connection. That can be thousands a second. gRPC
+// itself closes connections that send PING frames without need.
 //
-// A connection that is not HTTP/2, which its first bytes show, is passed on as it is.
+// The first bytes of a connection show whether it is HTTP/2. If it is not, the guard passes its bytes through unchanged.
 package h2guard
 
 import (
@@ -33,10 +33,10 @@ const (
 	flagAck       = 0x1
 )
 
-// Abuse is a sort of frames that are counted.
+// Abuse is a kind of frame that is counted.
 type Abuse string
 
-// The sorts.
+// The kinds of counted frames.
 const (
 	Resets        Abuse = "resets"
 	EmptyData     Abuse = "empty_data"
@@ -46,7 +46,7 @@ const (
 	Continuations Abuse = "continuations"
 )
 
-// rate is how many frames of a sort a second are fine, and how many at once.
+// rate is how many frames of one kind are allowed per second and at once.
 type rate struct{ second, burst float64 }
 
 var rates = map[Abuse]rate{
@@ -58,37 +58,39 @@ var rates = map[Abuse]rate{
 	Continuations: {20, 200},
 }
 
-// leastBurst is what everybody may send at once: a client sends SETTINGS when it begins, and perhaps once more.
+// leastBurst is the smallest burst of each kind, even after strikes. A client sends SETTINGS when it connects, and perhaps once
+// more.
 const leastBurst = 4
 
-// ErrAbused is the error of reading a connection that was closed for abuse.
+// ErrAbused means that a connection was closed because of abuse. Read returns it.
 var ErrAbused = errors.New("the connection is abused")
 
 var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-// Conn counts the frames that are read of a connection.
+// Conn is a connection that counts the HTTP/2 frames that are read from it.
 type Conn struct {
 	net.Conn
 
 	abused  func(Abuse)
-	share   float64 // of bursts, as 1/n
+	share   float64 // bursts are divided by it
 	full    buckets
-	began   int // bytes of the preface that were read
-	plain   bool
+	began   int  // bytes of the preface that were read
+	plain   bool // not HTTP/2
 	head    [9]byte
-	have    int   // of head
-	left    int64 // bytes of the frame's payload
+	have    int   // bytes of head that were read
+	left    int64 // bytes of the frame's payload that were not read
 	failure error
-	calls   int    // frames of the present Read that had a call do something
-	rest    []byte // was read, and is passed on by the next Read
-	room    []byte // that rest is part of
+	calls   int    // frames of the current Read that start, finish or reset a request
+	rest    []byte // bytes that were read and that the next Read returns
+	room    []byte // the buffer that rest is part of
 }
 
-// maxCalls is how many calls one Read sets going, or ends. Then whoever else can run does: those calls, and other connections.
-// Otherwise somebody who begins hundreds at once, or resets them, would have all others wait until they are dealt with.
+// maxCalls is how many frames that start, finish or reset a request one Read returns. The next Read yields the processor
+// first, so that those calls and other connections can run. Otherwise a client that starts or resets hundreds of calls at once
+// would block all others until those calls are handled.
 const maxCalls = 4
 
-// New returns a connection that closes itself when it is abused, and calls abused then, once.
+// New returns a connection that closes itself when it is abused. It then calls abused once.
 func New(conn net.Conn, abused func(Abuse)) *Conn { return newConn(conn, 1, abused) }
 
 // newConn is New with 1/share of the usual bursts.
@@ -123,25 +125,25 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	if looked < n {
 		c.keep(p[looked:n])
-		if err != nil { // it comes again
+		if err != nil { // the next Read of the connection returns it again
 			err = nil
 		}
 	}
 	return looked, err
 }
 
-// keep puts bytes before those that are to be passed on.
+// keep puts b in front of the bytes that the next Read returns.
 func (c *Conn) keep(b []byte) {
 	if len(c.rest) == 0 {
 		c.room = append(c.room[:0], b...)
 		c.rest = c.room
 		return
 	}
-	// They were taken from before rest, and still lie there.
+	// b was copied from the bytes directly before rest, and they are still in room.
 	c.rest = c.room[len(c.room)-len(c.rest)-len(b):]
 }
 
-// TLS returns what is known of the connection that is guarded, where that is TLS; nil before its handshake.
+// TLS returns the TLS state of the guarded connection. It returns nil before the handshake and for a connection without TLS.
 func (c *Conn) TLS() *tls.ConnectionState {
 	secured, ok := c.Conn.(*tls.Conn)
 	if !ok {
@@ -154,8 +156,8 @@ func (c *Conn) TLS() *tls.ConnectionState {
 	return &state
 }
 
-// scan looks at bytes that were read, up to where they set so many calls going, and returns how many that are, and of what there
-// was too much.
+// scan counts the frames in b and stops after maxCalls frames that start, finish or reset a request. It returns how many bytes
+// it scanned, and the kind of frame that exceeded its limit, if any.
 func (c *Conn) scan(b []byte) (looked int, tooMuch Abuse) {
 	all := len(b)
 	if c.began < len(preface) {
@@ -195,12 +197,12 @@ func (c *Conn) scan(b []byte) (looked int, tooMuch Abuse) {
 	return all, ""
 }
 
-// setsGoing reports whether a frame has a call begin, go on whose client has said all, or end.
+// setsGoing reports whether a frame starts a request, finishes it or resets it.
 func setsGoing(kind, flags byte) bool {
 	return kind == typeHeaders || kind == typeReset || kind == typeData && flags&flagEndStream != 0
 }
 
-// sortOf returns as what a frame counts, if it does.
+// sortOf returns the kind under which a frame is counted, and "" for a frame that is not counted.
 func sortOf(kind, flags byte, length int64) Abuse {
 	switch kind {
 	case typeData:
@@ -223,7 +225,7 @@ func sortOf(kind, flags byte, length int64) Abuse {
 	return ""
 }
 
-// buckets are how much there is of each sort.
+// buckets holds the leaky bucket of each kind of frame.
 type buckets map[Abuse]*bucket
 
 type bucket struct {
@@ -231,14 +233,14 @@ type bucket struct {
 	at   time.Time
 }
 
-// admit counts a frame, and reports whether it is fine with 1/share of the usual burst.
+// admit counts a frame, and reports whether it is within 1/share of the usual burst.
 func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 	one, r := b[sort], rates[sort]
 	if one == nil {
 		one = &bucket{at: now}
 		b[sort] = one
 	}
-	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // a clock that was set back fills nothing
+	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // the clock may be set back
 	one.at = now
 	return one.full <= max(r.burst/share, leastBurst)
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// fed is a connection from which bytes come in pieces.
+// fed is a connection that returns its data in pieces.
 type fed struct {
 	net.Conn
 
@@ -31,8 +31,8 @@ func (f *fed) Read(p []byte) (int, error) {
 
 func (f *fed) Close() error { f.closed = true; return nil }
 
-// TestCounts: whatever pieces the bytes come in, as many frames as are fine pass, one more closes the connection, and what good
-// clients send is not counted.
+// TestCounts: the allowed burst of frames passes, and more frames close the connection, in pieces of any size. The frames of
+// well-behaved clients are not counted.
 func TestCounts(t *testing.T) {
 	for sort, write := range map[Abuse]func(f *http2.Framer) error{
 		Resets:        func(f *http2.Framer) error { return f.WriteRSTStream(1, 8) },
@@ -71,14 +71,14 @@ func TestCounts(t *testing.T) {
 	}
 	b := buckets{}
 	now := time.Now()
-	for i := range 100_000 { // at the allowed rate for ever
+	for i := range 100_000 { // at the allowed rate for a long time
 		if !b.admit(EmptyData, 1, now.Add(time.Duration(i)*time.Second/20)) {
 			t.Fatalf("the %d. empty frame at 20/s is too many", i)
 		}
 	}
 }
 
-// FuzzScan: what is read is passed on as it is, however long it lasts.
+// FuzzScan: a connection that is not closed for abuse returns exactly the bytes that it reads.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00"), 3)
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), 1)
@@ -91,8 +91,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// TestFewCallsAtOnce: however many calls begin in the bytes that come at once, one Read sets but some of them going, and all
-// bytes arrive as they were, read in pieces of whatever size.
+// TestFewCallsAtOnce: when many calls start in one piece of data, one Read returns only maxCalls of their frames. All bytes
+// arrive unchanged, whatever the size of the reads.
 func TestFewCallsAtOnce(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString(http2.ClientPreface)
@@ -122,7 +122,7 @@ func TestFewCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a clock that jumps, back or forward, neither makes good connections bad nor keeps strikes for ever.
+// TestClockSetBack: when the clock jumps back or forward, good connections stay open and strikes still expire.
 func TestClockSetBack(t *testing.T) {
 	b, now := buckets{}, time.Now()
 	for i := range int(rates[Resets].burst) {

@@ -8,12 +8,13 @@ import (
 
 type connKey struct{}
 
-// KeepConn is the ConnContext of a server with guarded connections that is to know their TLS; see KnowTLS.
+// KeepConn is the ConnContext function of an HTTP server with guarded connections. KnowTLS needs it.
 func KeepConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// KnowTLS sets http.Request.TLS of guarded connections: net/http knows only that of its own.
+// KnowTLS returns a handler that sets http.Request.TLS for guarded connections. net/http sets it only for its own TLS
+// connections.
 func KnowTLS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(*Conn); ok && r.TLS == nil {

@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// Whoever has had a connection closed may come again at once and go on. So for a while new connections from his address wait
-// before they are read, the longer the oftener that happened, and may send less of what is counted. That hits his neighbours of
-// the same address only when they connect anew, and by seconds; connections that there are already are left alone.
+// A client whose connection was closed can connect again at once and continue. So for a while new connections from its address
+// wait before they are read, and may send fewer of the counted frames. The wait grows with the number of strikes. Other clients
+// with the same address wait only when they connect again, and only for seconds. Open connections are not affected.
 const (
-	strikeFades = 10 * time.Second // after which one strike less counts
+	strikeFades = 10 * time.Second // the time in which one strike expires
 	mostStrikes = 8
 	firstWait   = 50 * time.Millisecond
 	longestWait = 2 * time.Second
-	afterStrike = 20     // the share of a burst, as 1/n, that is left to connections after a strike
+	afterStrike = 20     // bursts of connections are divided by it after a strike
 	mostKnown   = 10_000 // addresses that are remembered
 )
 
-// strikes are how often connections from an address were closed, each fading. It is safe for concurrent use.
+// strikes counts the closed connections of each address. The counts decrease with time. It is safe for concurrent use.
 type strikes struct {
 	mu    sync.Mutex
 	of    map[string]*leak
-	swept time.Time // when those that are none any more were looked for
+	swept time.Time // when expired entries were last removed
 }
 
-// leak is a number that becomes less with time.
+// leak is a number that decreases with time.
 type leak struct {
 	n  float64
 	at time.Time
 }
 
 func (l *leak) now(now time.Time) float64 {
-	return max(l.n-max(now.Sub(l.at).Seconds(), 0)/strikeFades.Seconds(), 0) // a clock that was set back adds nothing
+	return max(l.n-max(now.Sub(l.at).Seconds(), 0)/strikeFades.Seconds(), 0) // setting the clock back adds nothing
 }
 
-// add notes that a connection from an address was closed.
+// add records that a connection from an address was closed.
 func (s *strikes) add(key string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *strikes) count(key string, now time.Time) int {
 	return int(math.Ceil(n))
 }
 
-// wait is how long a new connection waits.
+// wait returns how long a new connection waits.
 func wait(strikes int) time.Duration {
 	if strikes == 0 {
 		return 0
@@ -84,8 +84,8 @@ func wait(strikes int) time.Duration {
 	return min(firstWait<<(strikes-1), longestWait)
 }
 
-// keyOf tells addresses apart: IPv6 addresses by their first 64 bits, for whoever has one of them has them all. All sockets of
-// this machine are one.
+// keyOf returns the key under which the strikes of an address are counted. For an IPv6 address it is the network of the first
+// 64 bits, because a client usually has that whole network. All local sockets share one key.
 func keyOf(peer net.Addr) (key string, addr netip.Addr) {
 	ap, err := netip.ParseAddrPort(peer.String())
 	if err != nil {
@@ -100,7 +100,7 @@ func keyOf(peer net.Addr) (key string, addr netip.Addr) {
 	return addr.String(), addr
 }
 
-// strikesOf returns how many strikes somebody has, and strike adds one. Addresses that are exempt never have any.
+// strikesOf returns how many strikes an address has, and strike adds one. It returns 0 for exempt addresses.
 func (g *Guard) strikesOf(peer net.Addr) int {
 	key, addr := keyOf(peer)
 	if g.exempt != nil && g.exempt(addr) {
@@ -114,8 +114,8 @@ func (g *Guard) strike(peer net.Addr) {
 	g.strikes.add(key, time.Now())
 }
 
-// Slow has connections of a listener wait whose addresses have had others closed for abuse. It comes before TLS, so that they
-// do not even shake hands.
+// Slow returns a listener that delays connections from addresses with strikes. Use it below TLS, so that the delay comes before
+// the handshake.
 func (g *Guard) Slow(l net.Listener) net.Listener { return &slowListener{l, g} }
 
 type slowListener struct {
@@ -124,7 +124,7 @@ type slowListener struct {
 	guard *Guard
 }
 
-// Accept implements net.Listener. It does not wait: who reads the connection does.
+// Accept implements net.Listener. It does not wait itself: the first Read of the connection does.
 func (l *slowListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -136,7 +136,7 @@ func (l *slowListener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// slow is a connection that is not read before a time.
+// slow is a connection that is not read before the time until.
 type slow struct {
 	net.Conn
 
@@ -164,7 +164,7 @@ func (s *slow) Close() error {
 	return s.Conn.Close()
 }
 
-// SyscallConn lets what sets options of sockets do so.
+// SyscallConn implements syscall.Conn, so that socket options can be set.
 func (s *slow) SyscallConn() (syscall.RawConn, error) {
 	if c, ok := s.Conn.(syscall.Conn); ok {
 		return c.SyscallConn()

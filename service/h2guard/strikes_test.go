@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// from is a connection from an address, of which what a client sent is read.
+// from is a connection from an address. It returns the bytes that a client sent.
 type from struct {
 	net.Conn
 
@@ -27,14 +27,14 @@ func (f *from) RemoteAddr() net.Addr       { return f.addr }
 func (f *from) Read(p []byte) (int, error) { return f.data.Read(p) }
 func (f *from) Close() error               { return nil }
 
-// gate is a listener that is handed its connections.
+// gate is a listener that accepts the connections sent on the channel.
 type gate chan net.Conn
 
 func (g gate) Accept() (net.Conn, error) { return <-g, nil }
 func (g gate) Close() error              { return nil }
 func (g gate) Addr() net.Addr            { return &net.TCPAddr{} }
 
-// resets is what a client sends that resets so many streams.
+// resets returns what a client sends that resets n streams.
 func resets(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(http2.ClientPreface)
@@ -46,8 +46,8 @@ func resets(n int) []byte {
 	return b.Bytes()
 }
 
-// visit has a client of an address connect and reset streams, and says how long it took until he was read and whether he was
-// read to the end.
+// visit connects from an address and resets n streams. It returns how long the connection waited until it was read, and whether
+// it was read to the end.
 func visit(t *testing.T, g *Guard, addr string, n int) (waited time.Duration, fine bool) {
 	t.Helper()
 	at, err := netip.ParseAddrPort(addr)
@@ -68,8 +68,8 @@ func visit(t *testing.T, g *Guard, addr string, n int) (waited time.Duration, fi
 	return time.Since(began), err == nil
 }
 
-// TestStrikes: who abuses connections over and over waits longer each time, and gets less and less of a daemon's time; others,
-// and who is exempt, do not wait; and after a while all is forgotten.
+// TestStrikes: a client that abuses connections again and again waits longer each time, and may send less. Other clients and
+// exempt addresses do not wait. After a while all strikes have expired.
 func TestStrikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proxy := netip.MustParseAddr("10.0.0.9")
@@ -114,7 +114,7 @@ func TestStrikes(t *testing.T) {
 	})
 }
 
-// TestStrikesAreBounded: however many addresses there are, so many are remembered, and those of now rather than of before.
+// TestStrikesAreBounded: at most mostKnown addresses are remembered, and new strikes replace expired ones.
 func TestStrikesAreBounded(t *testing.T) {
 	s := strikes{of: map[string]*leak{}}
 	now := time.Now()
@@ -130,7 +130,7 @@ func TestStrikesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlowCloses: who waits is not kept from closing.
+// TestSlowCloses: a connection can be closed while it waits.
 func TestSlowCloses(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()

@@ -21,10 +21,10 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// framed is a call's only message.
+// framed returns the body of a call with one message.
 func framed(m proto.Message) io.ReadCloser {
 	b, err := proto.Marshal(m)
-	if err != nil { // a text that is not UTF-8
+	if err != nil { // a string that is not UTF-8
 		return io.NopCloser(failing{err})
 	}
 	return io.NopCloser(&once{b: append(prefix(len(b)), b...)})
@@ -34,7 +34,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// once is a bytes.Reader without its other methods, which would have net/http believe that it knows the length.
+// once is a bytes.Reader without its other methods. They would make net/http assume that it knows the length.
 type once struct{ b []byte }
 
 func (o *once) Read(p []byte) (int, error) {
@@ -46,18 +46,18 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// prefixLen is how long what stands before each of gRPC's messages is: a flag for compression, and the length.
+// prefixLen is the length of the prefix of each gRPC message: a compression flag and the message's length.
 const prefixLen = 5
 
 func prefix(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(length)) }
 
-// upload is the messages of a call that sends a file.
+// upload is the body of a call that sends a file.
 type upload struct {
 	body io.Reader
-	left int64       // bytes that it may still have
-	had  int64       // bytes that it had
-	long atomic.Bool // it had more
-	stop func()      // ends a Read of the body that waits
+	left int64       // how many more bytes the file may have
+	had  int64       // bytes of the file that were read
+	long atomic.Bool // the file is longer than the limit
+	stop func()      // ends a waiting Read of the body
 
 	pending []byte
 	room    [64 << 10]byte
@@ -77,13 +77,13 @@ func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int
 func (u *upload) Read(p []byte) (int, error) {
 	for len(u.pending) == 0 {
 		n, err := io.ReadAtLeast(u.body, u.room[:], u.least())
-		if n > 0 { // an error comes again
+		if n > 0 { // the next Read returns the error again
 			err = nil
 		}
 		u.had += int64(n)
 		if u.left -= int64(n); u.left < 0 {
 			u.long.Store(true)
-			// The one error of reading that gRPC does not take for a lost connection.
+			// This is the only read error that gRPC does not treat as a lost connection.
 			return 0, http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm}
 		}
 		if n > 0 {
@@ -100,21 +100,21 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// least is how many bytes a message has at least, but for the last. gRPC keeps 16 KiB for each message that waits, however short
-// it is, so the more came, the longer they must be.
+// least returns the least number of bytes of a message, except for the last one. gRPC keeps 16 KiB for each waiting message,
+// however short it is. So messages must become longer as the upload grows.
 func (u *upload) least() int { return int(min(max(u.had/256, 1), 16<<10)) }
 
-// Close implements io.Closer. gRPC closes a body when its call is over, and then waits until it is no longer read.
+// Close implements io.Closer. gRPC closes the body when the call ends, and then waits until no Read is running.
 func (u *upload) Close() error {
 	u.stop()
 	return nil
 }
 
-// passed are the headers that the service looks at. No others reach it, cookies least of all.
+// passed lists the headers that the service uses. No other headers reach it, in particular no cookies.
 var passed = []string{"Authorization", "X-Forwarded-For", "User-Agent"}
 
-// call calls a method with the messages in a body. Each message of the answer is handed to each, and is valid until that
-// returns; flush is called when what came so far should leave. It returns nil when the call succeeds.
+// call calls a method with the messages in body. It calls each with every message of the answer, which is valid until each
+// returns. It calls flush when everything so far should be sent to the client. It returns nil if the call succeeds.
 func (h *Handler) call(r *http.Request, method string, body io.ReadCloser, each func([]byte) error, flush func()) *fault {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -133,15 +133,15 @@ func (h *Handler) call(r *http.Request, method string, body io.ReadCloser, each 
 	return a.fault()
 }
 
-// answer takes apart what a gRPC server answers.
+// answer parses the response of a gRPC server.
 type answer struct {
 	header http.Header
 	each   func([]byte) error
 	flush  func()
 	cancel context.CancelCauseFunc
 
-	rest []byte // of a message that has not come whole
-	err  error  // of dealing with a message; the call is over then
+	rest []byte // the beginning of an incomplete message
+	err  error  // the error of handling a message, which ends the call
 }
 
 // Header implements http.ResponseWriter.
@@ -176,7 +176,7 @@ func (a *answer) Write(p []byte) (int, error) {
 			a.err = a.each(b[prefixLen : prefixLen+length])
 		}
 		if a.err != nil {
-			a.cancel(a.err) // nobody reads what comes
+			a.cancel(a.err) // the rest of the answer is not read
 			return 0, a.err
 		}
 		b = b[prefixLen+length:]
@@ -185,14 +185,14 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// fault is what the call failed with.
+// fault returns the error of the call, nil if it succeeded.
 func (a *answer) fault() *fault {
 	if a.err != nil {
 		return newFault(codes.Canceled, a.err.Error())
 	}
 	text := a.header.Get("Grpc-Status")
 	code, err := strconv.ParseUint(text, 10, 32)
-	if err != nil { // whoever asked has gone
+	if err != nil { // the client has gone
 		return newFault(codes.Canceled, "the call was not answered")
 	}
 	if code == uint64(codes.OK) {

@@ -16,19 +16,19 @@ import (
 
 // fault is an error as clients see it.
 type fault struct {
-	// Code is gRPC's name of it, in small letters: not_found.
+	// Code is the name of the gRPC code in lower case, such as not_found.
 	Code string `json:"code"`
-	// Message is for people.
+	// Message is a text for people.
 	Message string `json:"message"`
-	// Reason is a name of ErrorReason without its prefix.
+	// Reason is the name of an ErrorReason, without its prefix.
 	Reason string `json:"reason,omitempty"`
-	// Field is the parameter that is wrong.
+	// Field is the name of the invalid parameter.
 	Field string `json:"field,omitempty"`
-	// Metadata says more, depending on the reason: the offset of what is damaged.
+	// Metadata holds details that depend on the reason, such as the offset of damage.
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// Cursor is behind the last event that was sent.
+	// Cursor points behind the last event that was sent.
 	Cursor string `json:"cursor,omitempty"`
-	// RetryAfter is in how many seconds it is worth another try.
+	// RetryAfter is how many seconds to wait before trying again.
 	RetryAfter float64 `json:"retry_after_s,omitempty"`
 
 	code codes.Code
@@ -38,14 +38,14 @@ func newFault(code codes.Code, message string) *fault {
 	return &fault{Code: nameOf(code), Message: message, code: code}
 }
 
-// badRequest is the fault for a parameter that is wrong.
+// badRequest returns the fault for an invalid parameter.
 func badRequest(field, problem string) *fault {
 	f := newFault(codes.InvalidArgument, field+": "+problem)
 	f.Reason, f.Field = "BAD_REQUEST", field
 	return f
 }
 
-// nameOf is a code's name as Connect writes it, too.
+// nameOf returns a code's name as Connect writes it.
 func nameOf(code codes.Code) string {
 	var b strings.Builder
 	for i, r := range code.String() {
@@ -57,13 +57,13 @@ func nameOf(code codes.Code) string {
 	return b.String()
 }
 
-// faultOf makes a fault of a status.
+// faultOf converts a status to a fault.
 func faultOf(s *spb.Status) *fault {
 	f := newFault(codes.Code(s.GetCode()), s.GetMessage())
 	for _, detail := range s.GetDetails() {
 		m, err := detail.UnmarshalNew()
 		if err != nil {
-			continue // of a kind that is for others
+			continue // an unknown kind of detail
 		}
 		switch m := m.(type) {
 		case *errdetails.ErrorInfo:
@@ -86,7 +86,7 @@ func (f *fault) again() bool {
 	return f.code == codes.Unavailable || f.code == codes.Canceled || f.RetryAfter > 0
 }
 
-// httpStatus maps codes to what HTTP has for them.
+// httpStatus maps gRPC codes to HTTP statuses.
 var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument: http.StatusBadRequest, codes.FailedPrecondition: http.StatusConflict,
 	codes.OutOfRange: http.StatusRequestedRangeNotSatisfiable, codes.Unauthenticated: http.StatusUnauthorized,
@@ -95,7 +95,7 @@ var httpStatus = map[codes.Code]int{
 	codes.Unavailable: http.StatusServiceUnavailable, codes.DeadlineExceeded: http.StatusGatewayTimeout,
 }
 
-// answer makes the fault the answer to a request.
+// answer answers a request with the fault.
 func (f *fault) answer(w http.ResponseWriter) {
 	status, ok := httpStatus[f.code]
 	if !ok {
@@ -117,10 +117,10 @@ func (f *fault) answerAs(w http.ResponseWriter, status int) {
 	_, _ = w.Write(f.line()) //nolint:gosec // it is JSON, and says so
 }
 
-// line is the fault as a line of JSON.
+// line returns the fault as a line of JSON.
 func (f *fault) line() []byte {
 	b, err := json.Marshal(map[string]*fault{"error": f})
-	if err != nil { // there is nothing in it that could not be JSON
+	if err != nil { // cannot happen: all fields can be encoded
 		return []byte("{\"error\":{}}\n")
 	}
 	return append(b, '\n')

@@ -1,12 +1,12 @@
-// Package plain serves the API to programs that speak HTTP and nothing else: curl, a shell, an EventSource of a browser.
-// docs/http.md describes it.
+// Package plain serves the API to programs that speak only HTTP: curl, a shell, an EventSource in a browser. docs/http.md
+// describes it.
 //
-// A request becomes a gRPC call in this process, so that tokens, scopes, limits, metrics, the log, heartbeats and draining are
-// those of all other calls. What comes back is printed as JSON: an object, lines, or server-sent events.
+// The handler turns a request into a gRPC call in this process. So tokens, scopes, limits, metrics, the log, heartbeats and
+// draining work as for all other calls. It prints the response as JSON: an object, lines, or server-sent events.
 //
-//	plain.go   which request is which call
+//	plain.go   maps requests to calls
 //	query.go   the parameters of requests
-//	call.go    gRPC calls by way of http.Handler
+//	call.go    gRPC calls through http.Handler
 //	print.go   streams as lines and as server-sent events
 //	fault.go   errors
 package plain
@@ -30,7 +30,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Prefix is what the paths begin with that a Handler serves.
+// Prefix is the prefix of the paths that a Handler serves.
 const Prefix = "/v1/"
 
 const (
@@ -39,21 +39,21 @@ const (
 	eventsSuffix = "/events"
 )
 
-// Handler serves what is below Prefix.
+// Handler serves the paths below Prefix.
 type Handler struct {
 	grpc      http.Handler
 	maxUpload int64
 }
 
-// New returns a handler that calls the methods of the server, a *grpc.Server. An upload may have so many bytes: gRPC
-// keeps in memory what comes faster than it is decoded.
+// New returns a handler that calls the methods of a *grpc.Server. An upload may have at most maxUpload bytes, because gRPC
+// keeps data in memory that arrives faster than it is decoded.
 func New(grpc http.Handler, maxUpload int64) *Handler { return &Handler{grpc, maxUpload} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// The slashes of a name may be escaped, and must be where the name ends as another path does.
+	// The slashes of a name may be escaped. They must be if the name ends like another path, such as in "/events".
 	path := r.URL.EscapedPath()
 	serve, method, name := h.none, http.MethodGet, ""
 	switch rest, below := strings.CutPrefix(path, replaysPath+"/"); {
@@ -97,7 +97,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string) {
 		return
 	}
 	if proto.Size(req.GetFilter()) == 0 {
-		req.Filter = nil // it costs looking at all replays
+		req.Filter = nil // a filter makes the server check all replays
 	}
 	h.unary(w, r, replaydv1.ReplayService_ListReplays_FullMethodName, req, &replaydv1.ListReplaysResponse{})
 }
@@ -111,7 +111,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string) {
 	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req, &replaydv1.GetReplayResponse{})
 }
 
-// unary answers with the response to one call.
+// unary answers with the response of a unary call.
 func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, req, resp proto.Message) {
 	f := h.call(r, method, framed(req), func(message []byte) error { return proto.Unmarshal(message, resp) }, func() {})
 	if f != nil {
@@ -127,7 +127,7 @@ func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, r
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// lastEventID is where an EventSource that connects again says what it has.
+// lastEventID is the header with which an EventSource that reconnects sends the id of the last message that it received.
 const lastEventID = "Last-Event-ID"
 
 func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
@@ -138,7 +138,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	p := newPrinter(w, accepts(r, sseType))
 	if last := r.Header.Get(lastEventID); p.sse && last != "" {
-		if last == overID { // the one answer upon which an EventSource does not come again
+		if last == overID { // after this answer an EventSource does not reconnect
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -147,7 +147,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
 			badRequest(lastEventID, err.Error()).answer(w)
 			return
 		}
-		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // whatever the address says: that is where it began
+		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // it replaces the start in the URL, where the first connection began
 	}
 	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, framed(req), p.response, p.flush)
 	p.end(f)
@@ -159,11 +159,11 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 		f.answer(w)
 		return
 	}
-	// Events go out while the file comes in.
+	// Events are sent while the file is received.
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/2 has no other way
+	_ = control.EnableFullDuplex() // HTTP/2 always is
 	if r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close") // where the call ends before the body does, the rest of it is no request
+		w.Header().Set("Connection", "close") // if the call ends before the body, the rest is not a request
 	}
 	up := newUpload(req, r.Body, h.maxUpload, func() { _ = control.SetReadDeadline(time.Now()) })
 	p := newPrinter(w, false)
@@ -176,7 +176,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 	p.end(f)
 }
 
-// accepts reports whether a request asks for a type by name.
+// accepts reports whether the Accept header of a request names a media type.
 func accepts(r *http.Request, mediaType string) bool {
 	for _, header := range r.Header.Values("Accept") {
 		if slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {
@@ -189,13 +189,13 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// marshal makes JSON in one line, with the names of the .proto and scalars also when they are zero, as events are.
+// marshal returns m as one line of JSON. Like the JSON of events, it has the field names of the .proto files, and zero scalars.
 func marshal(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	var line bytes.Buffer // protojson puts in spaces at random
+	var line bytes.Buffer // protojson inserts random spaces
 	err = json.Compact(&line, text)
 	return line.Bytes(), err
 }

@@ -14,40 +14,40 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Types of what streams are answered with.
+// Content types of streams.
 const (
 	ndjsonType = "application/x-ndjson"
 	sseType    = "text/event-stream"
 )
 
-// overID is the id of the last message of server-sent events. An EventSource connects again when a stream ends, as if it had
-// broken, and says the id of the last message that it got.
+// overID is the id of the last message of a stream of server-sent events. An EventSource reconnects when a stream ends, as if
+// the connection had broken. It then sends the id of the last message that it received.
 const overID = "over"
 
-// retry is in how many milliseconds an EventSource connects again.
+// retry sets after how many milliseconds an EventSource reconnects.
 const retry = "retry: 1000\n\n"
 
-// printer prints a stream: as lines of JSON, of which the one behind each batch has the cursor, or as server-sent events,
-// each with its cursor as id.
+// printer prints a stream as lines of JSON or as server-sent events. Among lines, a line with the cursor follows each batch.
+// The id of a server-sent event is its cursor.
 type printer struct {
 	w       http.ResponseWriter
 	sse     bool
 	started bool
-	over    bool // the last word was said
+	over    bool // the end of the stream was printed
 	formats map[protoreflect.FullName]*eventjson.Printer
 	out     []byte
 }
 
 func newPrinter(w http.ResponseWriter, sse bool) *printer { return &printer{w: w, sse: sse} }
 
-// flush sends what was written.
+// flush sends the bytes that were written.
 func (p *printer) flush() {
 	if p.started {
 		_ = http.NewResponseController(p.w).Flush()
 	}
 }
 
-// response prints a response, given as its wire bytes.
+// response prints a response. raw is the encoded message.
 func (p *printer) response(raw []byte) error {
 	var cursor string
 	var events []byte
@@ -77,13 +77,13 @@ func (p *printer) response(raw []byte) error {
 	return p.write(p.out)
 }
 
-// write sends some of the answer, its header first.
+// write writes a part of the answer, the header before the first part.
 func (p *printer) write(b []byte) error {
 	if !p.started {
 		p.started = true
 		h := p.w.Header()
 		h.Set("Content-Type", ndjsonType)
-		h.Set("X-Accel-Buffering", "no") // proxies that keep back answers
+		h.Set("X-Accel-Buffering", "no") // or proxies may buffer the answer
 		if p.sse {
 			h.Set("Content-Type", sseType)
 			b = append([]byte(retry), b...)
@@ -111,7 +111,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, cursor string) err
 		}
 		batch = rest
 		switch d := of.Fields().ByNumber(f.Number); {
-		case d == nil: // of a newer server
+		case d == nil: // a field of a newer server
 		case d.Message() != nil:
 			field, list = d, f.Bytes
 		case state && f.Number == protoscan.StateComplete:
@@ -150,7 +150,7 @@ var (
 	errNewer     = errors.New("events of a format that this server does not print")
 )
 
-// list prints the events of a list, which travelled in that field.
+// list prints the events of the list in a field.
 func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence uint64, state bool) error {
 	name := field.Message().FullName()
 	printer := p.formats[name]
@@ -180,7 +180,7 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 		if !p.sse {
 			continue
 		}
-		p.out = p.out[:len(p.out)-1] // the end of the line
+		p.out = p.out[:len(p.out)-1] // the newline
 		if i < len(events)-1 {
 			p.out = append(p.out, ',')
 		}
@@ -188,7 +188,7 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 	return nil
 }
 
-// open begins a server-sent event. One without a name is a message.
+// open begins a server-sent event. An event without a name is a message.
 func (p *printer) open(id, event string) {
 	p.out = append(append(append(p.out, "id: "...), id...), '\n')
 	if event != "" {
@@ -197,7 +197,7 @@ func (p *printer) open(id, event string) {
 	p.out = append(p.out, "data: "...)
 }
 
-// other prints a response that has no events.
+// other prints a response without events.
 func (p *printer) other(raw []byte, cursor string) error {
 	var r replaydv1.StreamEventsResponse
 	if err := proto.Unmarshal(raw, &r); err != nil {
@@ -206,12 +206,12 @@ func (p *printer) other(raw []byte, cursor string) error {
 	m := r.ProtoReflect()
 	field := m.WhichOneof(m.Descriptor().Oneofs().ByName("response"))
 	if field == nil {
-		return nil // of a newer server
+		return nil // a response of a newer server
 	}
 	if end := r.GetEnd(); end != nil {
 		p.over = true
 		if p.sse && end.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
-			return nil // to an EventSource that is a connection that breaks: it comes again
+			return nil // the EventSource sees a broken connection, and reconnects
 		}
 	}
 	body, err := marshal(m.Get(field).Message().Interface())
@@ -235,13 +235,13 @@ func (p *printer) other(raw []byte, cursor string) error {
 	return nil
 }
 
-// end ends the answer; a stream that failed with what it failed of.
+// end ends the answer. If the stream failed, end prints the fault.
 func (p *printer) end(f *fault) {
 	switch {
 	case f == nil:
 	case p.sse && f.again():
-		// An EventSource gives up at an answer such as 503 (and at 502, which proxies make of a connection that breaks), and
-		// comes again when a stream ends.
+		// An EventSource does not reconnect after a status such as 503, or the 502 that proxies send for a broken connection.
+		// It reconnects when a stream ends.
 		if !p.started {
 			_ = p.write(nil)
 		}
@@ -249,7 +249,7 @@ func (p *printer) end(f *fault) {
 		f.answer(p.w)
 	case p.sse:
 		p.out = p.out[:0]
-		p.open(overID, "failure") // "error" is what an EventSource calls losing its connection
+		p.open(overID, "failure") // an EventSource reports a lost connection as "error"
 		line := f.line()
 		_ = p.write(append(append(p.out, line...), '\n'))
 	default:

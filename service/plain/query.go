@@ -18,18 +18,18 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// parameters are what a request may say behind the question mark, by name. Those of streams are spelled as the flags of
+// parameters are the query parameters of a request, by name. The parameters of streams have the names of the flags of
 // `replayd cat`.
 type parameters map[string]parameter
 
-// parameter takes a value. One that is a list may come several times, and have several values with commas between them.
+// parameter handles the value of a query parameter. A list may be repeated, and may have several values separated by commas.
 type parameter struct {
 	set  func(value string) error
 	list bool
 }
 
-// read reads a query. What is not known is refused by its name: left out without a word it would be a filter that lets
-// everything through.
+// read parses a query. It refuses an unknown parameter and names it. If it ignored a misspelt filter, the stream would contain
+// all events.
 func (p parameters) read(query string) *fault {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p parameters) read(query string) *fault {
 	return nil
 }
 
-// listing are the parameters of a list of replays.
+// listing returns the parameters of a list of replays.
 func listing(req *replaydv1.ListReplaysRequest) parameters {
 	return parameters{
 		"directory":           text(&req.Directory),
@@ -72,15 +72,15 @@ func listing(req *replaydv1.ListReplaysRequest) parameters {
 	}
 }
 
-// describing are the parameters of a description.
+// describing returns the parameters of a description.
 func describing(req *replaydv1.GetReplayRequest) parameters {
 	return parameters{"view": enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_")}
 }
 
-// decoding are the parameters of an upload.
+// decoding returns the parameters of an upload.
 func decoding(req *replaydv1.StreamEventsRequest) parameters {
 	in := &replaydv1.EventFilter{}
-	wanted := func(p parameter) parameter { // nobody asks for anything by an empty filter
+	wanted := func(p parameter) parameter { // the filter is sent only if it has conditions
 		return parameter{list: p.list, set: func(value string) error {
 			req.Include = []*replaydv1.EventFilter{in}
 			return p.set(value)
@@ -135,7 +135,7 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 	}
 }
 
-// streaming are the parameters of a stream of a replay: those of an upload, and what that cannot have.
+// streaming returns the parameters of a stream of a replay: the parameters of an upload, and some that uploads do not have.
 func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	p := decoding(req)
 	p["follow"] = flag(&req.Follow)
@@ -173,7 +173,7 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	return p
 }
 
-// start is a parameter that says where a stream starts, of which there may be one.
+// start returns a parameter that sets where a stream starts. A request may have only one of these.
 func start(req *replaydv1.StreamEventsRequest, set func(string) error) parameter {
 	return parameter{set: func(value string) error {
 		if req.GetStart().GetAt() != nil {
@@ -187,7 +187,7 @@ func text(to *string) parameter {
 	return parameter{set: func(value string) error { *to = value; return nil }}
 }
 
-// texts is a list that is asked for when there is something to put in.
+// texts returns a parameter that appends to a list. It calls to only when there is a value to append.
 func texts(to func() *[]string) parameter {
 	return parameter{list: true, set: func(value string) error {
 		list := to()
@@ -211,7 +211,7 @@ func number(to *int32) parameter {
 	return parameter{set: func(value string) error { return given(value, func(n int32) { *to = n }) }}
 }
 
-// given reads a whole number.
+// given parses a whole number.
 func given[T int32 | uint32](value string, set func(T)) error {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || int64(T(n)) != n {
@@ -221,7 +221,7 @@ func given[T int32 | uint32](value string, set func(T)) error {
 	return nil
 }
 
-// flag is true also without a value.
+// flag returns a boolean parameter, which is true also without a value.
 func flag(to *bool) parameter {
 	return parameter{set: func(value string) error {
 		switch value {
@@ -258,7 +258,7 @@ func instant(to **timestamppb.Timestamp) parameter {
 	}}
 }
 
-// enum reads a name of an enum, in small letters and without its prefix.
+// enum returns a parameter for the name of an enum value, in lower case and without its prefix.
 func enum[E ~int32](to *E, names map[string]int32, prefix string) parameter {
 	return parameter{set: func(value string) (err error) {
 		*to, err = enumOf[E](value, names, prefix)
@@ -293,13 +293,13 @@ func enumOf[E ~int32](value string, names map[string]int32, prefix string) (E, e
 	return 0, fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
 }
 
-// cursorText is a cursor as it stands in an address without being escaped.
+// cursorText returns a cursor in the form that needs no escaping in a URL.
 func cursorText(cursor []byte) string { return base64.RawURLEncoding.EncodeToString(cursor) }
 
-// plainAlphabet undoes what base64 for addresses does, and what addresses do to other base64.
+// plainAlphabet converts URL-safe base64 to standard base64, and restores standard base64 that was unescaped as a URL.
 var plainAlphabet = strings.NewReplacer("-", "+", "_", "/", " ", "+", "=", "")
 
-// parseCursor reads a cursor in any base64.
+// parseCursor parses a cursor in any variant of base64.
 func parseCursor(text string) ([]byte, error) {
 	at, err := base64.RawStdEncoding.DecodeString(plainAlphabet.Replace(text))
 	if err != nil {
