@@ -1,6 +1,6 @@
 package dem
 
-// messageName returns Valve's name of a message, or nothing. Numbers from 300 on mean something else in every game.
+// messageName returns Valve's name of a message, or no bytes. Numbers from 300 on have a different meaning in each game.
 func (d *Decoder) messageName(id uint32) []byte {
 	if name, ok := d.match.names[id]; ok {
 		return name
