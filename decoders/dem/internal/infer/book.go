@@ -61,7 +61,7 @@ type Guess struct {
 	State  State
 	// Proofs is how many default states and creations with values of it were read to their end.
 	Proofs int
-	// MaybeSigned reports whether its values, which are read as unsigned numbers, may be signed: they are all even, or few.
+	// MaybeSigned reports whether its values, which are read as unsigned numbers, may be signed: most are even, or few were met.
 	MaybeSigned bool
 }
 
@@ -69,7 +69,7 @@ type Guess struct {
 // numbers, or even too often for unsigned ones.
 func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
 
-// codecKey is a field, or the elements of it, read as of a family.
+// codecKey is a field, or its elements, when read as a family.
 type codecKey struct {
 	field  *schema.Field
 	elem   bool
@@ -90,7 +90,7 @@ func NewBook() Book {
 // maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
 const maxGuessedCodecs = 1 << 14
 
-// of returns what is believed of a type.
+// of returns the guess about a type. It adds one for a new type.
 func (b *Book) of(name string) *Guess {
 	g := b.guesses[name]
 	if g == nil {
