@@ -1,9 +1,9 @@
 package dem
 
-// maxChunk is how many bytes of a record or a message travel in one event.
+// maxChunk is the largest number of bytes of a record or a message in one event.
 const maxChunk = 256 << 10
 
-// chunkReader delivers a record or a message as it is: in pieces, where it is large.
+// chunkReader delivers a record or a message undecoded. It delivers a large one in pieces.
 type chunkReader struct {
 	kind   Kind
 	id     uint32

@@ -8,13 +8,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// clock is Dota's clock. The entity of the game's rules has its fields.
+// clock is Dota's clock. Its fields are fields of the entity of the game's rules.
 type clock struct {
 	fields [clockFields]*entity.Node
 	met    bool // the entity was created
 	cells  int  // of the class, when the fields were looked up
 	known  bool // when the horn sounds
-	// settled: it has sounded, and when it did does not change any more.
+	// settled reports whether the horn has sounded. Its time does not change any more.
 	settled bool
 	paused  bool
 	horn    float32 // when it sounds, in seconds of the server's time without pauses
@@ -122,7 +122,7 @@ func find(n *entity.Node, name uint32, depth int) *entity.Node {
 	return nil
 }
 
-// setHorn notes when the horn sounds: when the game began, or, before that, when the phase before the horn ends.
+// setHorn sets the time of the horn: the start of the game or, before that, the end of the phase before the horn.
 func (k *clock) setHorn(start, transition float32) {
 	switch {
 	case start > 0:
@@ -135,8 +135,7 @@ func (k *clock) setHorn(start, transition float32) {
 	k.settled = start > 0 && k.phase >= GamePhaseInProgress && k.phase <= GamePhaseDisconnect
 }
 
-// at returns the time at a tick of the server, in seconds from the horn. ok is false as long as it is not known when that
-// sounds.
+// at returns the time at a tick of the server, in seconds from the horn. ok is false while the time of the horn is unknown.
 func (k *clock) at(tick uint32, interval float32) (t float32, ok bool) {
 	switch {
 	case !k.known:
@@ -153,7 +152,7 @@ func (k *clock) at(tick uint32, interval float32) (t float32, ok bool) {
 	return float32(float64(now-k.ticks)*float64(interval) - float64(k.horn)), true
 }
 
-// dateCombatLog adds the time on the clock to an entry of the combat log, whose own is the server's without pauses.
+// dateCombatLog adds the time on the clock to an entry of the combat log. The entry's own time is the server's without pauses.
 func (k *clock) dateCombatLog(c *CombatLog) {
 	if c.HasGameTime = k.known; k.known {
 		c.GameTime = c.Timestamp - k.horn

@@ -202,7 +202,7 @@ func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
 // oldCombatLog is the game event that carried the combat log until September 2015.
 const oldCombatLog = "dota_combatlog"
 
-// oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are recognized by their names.
+// oldCombatLogEntry delivers a game event as an entry of the combat log. It recognizes the event's keys by their names.
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
 	d.out.place.nextElement()

@@ -16,11 +16,11 @@ type Decoder struct {
 	stats  Stats
 	in     record.Reader // the records of the file
 	out    delivery      // which events are delivered, and where they are
-	match  match         // which game it is, and what it says of itself
+	match  match         // the game
 	tables tables
 	world  world // classes and entities
 
-	// What Next goes on with, and the parts of the file that it does so in.
+	// The stage that Next continues with, and the state of each stage.
 	stage    stage
 	inflated []byte // contents of the record
 	packet   packet
@@ -29,18 +29,18 @@ type Decoder struct {
 	ents     entityReader
 }
 
-// match is what is known of the game.
+// match holds what is known about the game.
 type match struct {
 	game     game
-	build    int     // of the game; 0 when it is not known
+	build    int     // of the game; 0 when it is unknown
 	interval float32 // of a tick, in seconds
 	clock    clock
 	roster   roster
 	events   map[int32]*eventType // kinds of game events
-	names    map[uint32][]byte    // of messages, as far as they were met
+	names    map[uint32][]byte    // of the messages met so far
 }
 
-// tables are the string tables, and how far the reading of their entries is.
+// tables holds the string tables, and the readers of their entries.
 type tables struct {
 	list   []*stringtable.Table // by number
 	stored int                  // bytes in list
@@ -49,7 +49,7 @@ type tables struct {
 	thing  pendingThing
 }
 
-// world is the classes and entities.
+// world holds the classes and entities.
 type world struct {
 	schema     *schema.Schema
 	classes    []*entity.Class // by id; nil where the file names none
@@ -60,9 +60,9 @@ type world struct {
 	baseIndex  map[int32]int // entries of the table instancebaseline, by class
 	learn      learner
 	update     entity.Update
-	lost       bool // updates were lost: the next key frame has the entities anew
-	undecoded  bool // entities are not decoded, which was reported
-	watched    int  // the last slot of those of Dota's clock and players
+	lost       bool // updates were lost, so the entities are to be taken from the next key frame
+	undecoded  bool // entities are not decoded, and a fault has reported that
+	watched    int  // the highest slot of the entities of Dota's clock and players
 
 	meanings meanings
 	narrowed bool // see Narrowed
@@ -72,7 +72,7 @@ type world struct {
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
-// stage is what Next goes on with.
+// stage is what Next continues with.
 type stage uint8
 
 const (
@@ -87,7 +87,7 @@ const (
 	stageCommands                  // the next command of a player
 	stageCvars                     // the next variable of the console
 	stageChunks                    // the next piece of a large record or message
-	stageOldCombatLog              // a game event as the entry of the combat log that it is
+	stageOldCombatLog              // the entry of the combat log that a game event holds
 )
 
 // New returns a decoder of the demo that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
@@ -106,8 +106,8 @@ func New(src io.Reader, opts Options) *Decoder {
 	return d
 }
 
-// Next decodes the next event into ev. What ev refers to is valid until the next call. See package decoders for what it
-// returns otherwise; there is also ErrYield.
+// Next decodes the next event into ev. The memory that ev refers to is valid until the next call. Package decoders describes
+// the errors that Next returns. It can also return ErrYield.
 func (d *Decoder) Next(ev *Event) error {
 	if d.in.Err != nil {
 		return d.in.Err
@@ -124,7 +124,7 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 }
 
-// step goes on to the next place where there may be an event. It returns whether ev was filled.
+// step advances to the next place that may have an event. It returns whether ev was filled.
 func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	if len(d.out.faults) > 0 {
 		d.out.emitFault(ev)
@@ -171,13 +171,13 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	return ok, nil
 }
 
-// Close is called when no more bytes will come. It returns nil when the demo ended as it should, and an error that wraps
+// Close ends decoding when the source has no more bytes. It returns nil when the demo is complete, and an error that wraps
 // decoders.ErrTruncated when it was cut.
 func (d *Decoder) Close() error {
 	return d.in.Close()
 }
 
-// Stats returns the figures so far.
+// Stats returns the counts so far.
 func (d *Decoder) Stats() Stats {
 	s := d.stats
 	s.Faults = d.out.counted
@@ -195,8 +195,8 @@ func (d *Decoder) Tick() int32 {
 // Offset returns how far the file was read, in bytes.
 func (d *Decoder) Offset() int64 { return d.in.Win.Offset() }
 
-// Name returns the name that an event's `class` or `field` is the number of: the decoder's own number, which stays the
-// same for its life.
+// Name returns the text of a name, given the number in an event's `class` or `field`. The decoder assigns these numbers, and
+// they stay the same for its life.
 func (d *Decoder) Name(id uint32) string {
 	if int(id) < len(d.world.tree.Names) {
 		return d.world.tree.Names[id]

@@ -2,12 +2,12 @@ package dem
 
 import "github.com/replayd/replayd/decoders"
 
-// The place of an event within its record is made of where its bytes lie and of nothing else, so that it does not depend on
-// what else is delivered, or decoded at all:
+// The place of an event within its record depends only on the position of its bytes. So it does not depend on which other
+// events are delivered, or decoded at all. It has three parts:
 //
 //	ordinal  the message within the record, in the order in which messages are delivered; 0 is the record itself
-//	element  the part of that message which becomes events by itself: an entity, an entry of a string table, a piece
-//	slot     the event of that element: what happened comes first, then what went wrong
+//	element  the part of the message that becomes events of its own: an entity, an entry of a string table, a piece
+//	slot     the event of that element: first the event proper, then its faults
 //
 // A record has 32 MiB at most, a packet 65,536 messages, and an element a byte at least, so the parts fit.
 const (
@@ -40,7 +40,7 @@ func (p *place) index(slot int) int64 {
 	return (p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)
 }
 
-// delivery says which events are delivered, and knows where they are.
+// delivery decides which events are delivered, and keeps track of their positions.
 type delivery struct {
 	kinds  uint64 // bit set of wanted kinds
 	offset int64  // of the record
@@ -74,7 +74,7 @@ func newDelivery(opts *Options) delivery {
 	return o
 }
 
-// startRecord begins with the events of a record.
+// startRecord begins the events of a record.
 func (o *delivery) startRecord(offset int64, tick int32) {
 	o.offset, o.tick = offset, tick
 	o.arrived = false
@@ -95,19 +95,19 @@ func (o *delivery) want(k Kind, slot int) bool {
 	return true
 }
 
-// has reports whether events of kind k are wanted at all.
+// has reports whether Options select events of kind k.
 func (o *delivery) has(k Kind) bool { return o.kinds&(1<<k) != 0 }
 
-// reads reports whether a message or a record that becomes an event of kind k is to be read: for that event, for the
-// fault when it cannot be read, or because it is delivered as it is then, which is of kind raw.
+// reads reports whether to read a message or a record that becomes an event of kind k. It is read for that event, for the
+// fault if it cannot be read, and for the event of kind raw that delivers it undecoded in that case.
 func (o *delivery) reads(k, raw Kind) bool { return o.has(k) || o.has(raw) || o.has(KindFault) }
 
-// before reports whether an event of the record lies before where delivery starts.
+// before reports whether an event of the record lies before the position where delivery starts.
 func (o *delivery) before(index int64) bool {
 	return decoders.Position{Offset: o.offset, Index: index}.Before(o.from)
 }
 
-// holds reports whether the next deletion, or with slotAfter the rest of the present element, is not to be read yet.
+// holds reports whether the next deletion, or with slotAfter the rest of the present element, must not be read yet.
 func (o *delivery) holds(slot int) bool {
 	if !o.hold {
 		return false
@@ -120,20 +120,20 @@ func (o *delivery) holds(slot int) bool {
 	return !o.hold
 }
 
-// wantsEntities reports whether any event of entities is wanted.
+// wantsEntities reports whether Options select any event of entities.
 func (o *delivery) wantsEntities() bool {
 	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
 	return o.kinds&all != 0
 }
 
-// pendingFault is a fault that was not delivered yet.
+// pendingFault is a fault that has not been delivered yet.
 type pendingFault struct {
 	Fault
 	index int64 // of the event within the record
 }
 
-// fault notes that something of the present element could not be decoded. Of one element only the first few faults are
-// delivered; all are counted.
+// fault records that a part of the present element could not be decoded. Only the first few faults of an element are
+// delivered, but all are counted.
 func (o *delivery) fault(f Fault) {
 	o.counted++
 	if f.HasClass {
@@ -161,7 +161,7 @@ func (o *delivery) emitFault(ev *Event) {
 	o.deliver(f.index)
 }
 
-// deliver notes that an event is delivered.
+// deliver records the position of an event that is delivered.
 func (o *delivery) deliver(index int64) {
 	o.last = decoders.Position{Offset: o.offset, Index: index}
 	o.reached = index + 1

@@ -1,8 +1,8 @@
-// Package dem decodes Source 2 demos: Dota 2 in full, Counter-Strike 2 and Deadlock with it.
+// Package dem decodes Source 2 demos. It decodes Dota 2 in full, and also Counter-Strike 2 and Deadlock.
 //
-// A [Decoder] reads a demo from front to back and fills one event after another into a struct that the caller owns; see
-// package decoders for that contract. It keeps what it reads on the way, so that events have more than their records: the
-// names in the combat log, the whole state of a new entity, the game's clock.
+// A [Decoder] reads a demo from front to back and fills one event after another into a struct that the caller owns. Package
+// decoders describes that contract. The decoder keeps state while it reads, so an event can have more than its record: the
+// names in the combat log, the whole state of a new entity, the time on the game's clock.
 //
 //	d := dem.New(file, dem.Options{})
 //	for ev, err := range decoders.All(d) {
@@ -14,42 +14,43 @@
 //		}
 //	}
 //
-// Most of a demo is updates of entities. A program that needs few of them says so in [Options]: by kinds of events, by
-// classes of entities, by fields. What is not wanted is skipped where the file allows it, which is many times faster.
+// Most of a demo is updates of entities. A program that needs few of them selects events in [Options]: by kinds of events,
+// by classes of entities, by fields. The decoder skips the rest where the file allows it, which is many times faster.
 //
-// A demo that is still being written is decoded with [Decoder.Next] directly: it returns decoders.ErrMore where the bytes
-// end, and goes on once there are more. [Decoder.Seek] and [Decoder.SeekTick] decode up to a place without delivering
-// events, and [Decoder.Present] returns the entities that are there then. To share what is compiled once per game build,
-// give all decoders one [Schemas].
+// To decode a demo that is still being written, call [Decoder.Next] directly. It returns decoders.ErrMore at the end of the
+// bytes, and continues when the file has grown. [Decoder.Seek] and [Decoder.SeekTick] decode up to a place without
+// delivering events. [Decoder.Present] then returns the entities that exist there. Decoders that are given the same
+// [Schemas] share the compiled schema of a game build.
 //
-// [ReadInfo] and [ReadIndex] answer without decoding.
+// [ReadInfo] and [ReadIndex] read parts of a demo without decoding the rest.
 //
-// # What is where
+// # Source files
 //
-// The [Decoder] has its fields in structs by concern: the records of the file, what is delivered, the game, string tables,
-// classes and entities. From the outside in, as the bytes lie (docs/formats/dem.md has the format):
+// The [Decoder] has its fields in structs by concern: the records of the file, the delivery of events, the game, string
+// tables, classes and entities. The files are listed in the order of the format's layers, from the outermost to the
+// innermost (docs/formats/dem.md describes the format):
 //
-//	decoder.go, options.go      the machine that goes from stage to stage, and its options
+//	decoder.go, options.go      the state machine and its stages, and its options
 //	delivery.go, position.go    which events are delivered, and where they are
-//	header.go, fileinfo.go      the beginning of a file, and what was known at its end
-//	record.go                   what is in each record
+//	header.go, fileinfo.go      the beginning of a file, and the summary at its end
+//	record.go                   the contents of each record
 //	packet.go, messages.go      the messages of a packet and the order in which they are delivered
 //	plain.go, usercmd.go        messages that become events field by field; commands of players
-//	chunk.go, names.go          records and messages that are delivered as they are
+//	chunk.go, names.go          records and messages that are delivered undecoded
 //	signon.go                   the sign-on part: schema, classes, the server
 //	tables.go, modifier.go      string tables, and Dota's modifiers, which are entries of one
 //	entities.go                 the messages of entities, entry by entry
-//	create.go, update.go        what becomes of an entry: creations, updates, visibility
+//	create.go, update.go        the kinds of entries: creations, updates, visibility
 //	baseline.go, present.go     the states from which entities are created; the present state of one
 //	learn.go                    how unknown types are read, and how well a demo could be decoded
-//	clock.go, game.go           ticks and Dota's clock; which game it is
+//	clock.go, game.go           ticks and Dota's clock; which game the demo is of
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
-//	index.go                    what can be read without decoding
+//	index.go                    ReadIndex and ReadInfo
 //
-// Below it are packages that do not know the Decoder. None imports one that stands above it:
+// The Decoder uses these packages, which do not depend on it. None imports a package that is listed above it:
 //
-//	internal/record       records: the file's header, heads of records, going on behind damage
+//	internal/record       records: the file's header, heads of records, resynchronization after damage
 //	internal/stringtable  string tables and changes of them
 //	internal/entity       classes as trees of fields, states of entities, updates
 //	internal/infer        how to read types that the decoder does not know
@@ -62,14 +63,14 @@
 //
 // # Units
 //
-// Ticks are the demo's; -1 is before the first. Offsets are bytes of the (decompressed) file. An entity is named by its
-// slot and serial number; a handle holds both. Names of classes and fields are numbers of the decoder's own, which stay
-// the same for its life; [Decoder.Name] returns the text.
+// Ticks are the demo's; -1 is before the first. Offsets are in bytes of the (decompressed) file. An entity is identified by
+// its slot and serial number; a handle holds both. Names of classes and fields are numbers that the decoder assigns. They
+// stay the same for its life; [Decoder.Name] returns the text.
 //
-// # What goes wrong
+// # Errors and faults
 //
-// A broken frame is an error and final, as everywhere. What goes wrong inside a record is not: the record, message,
-// table or update in question is skipped, an event of kind [KindFault] says what it was, and decoding goes on. Games
-// change with every patch; a type of field that is not known yet costs the updates that have such a field and no more,
-// because the file has the size of each. [Decoder.Stats] counts.
+// A broken frame is a final error, as in all decoders. A problem inside a record is not an error. The decoder skips the
+// record, message, table or update, delivers an event of kind [KindFault] that describes the problem, and continues. Games
+// change with every patch. A field of a type that the decoder does not know yet affects only the updates with such a field,
+// because the file has the size of each update. [Decoder.Stats] has the counts.
 package dem

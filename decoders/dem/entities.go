@@ -113,7 +113,7 @@ func (e *entityReader) start(b []byte) bool {
 	return true
 }
 
-// nextEntity goes on with the next entity.
+// nextEntity decodes the next entity.
 func (d *Decoder) nextEntity(ev *Event) bool {
 	e := &d.ents
 	for {
@@ -315,7 +315,7 @@ func (e *entityReader) size() int {
 	return int(v)
 }
 
-// hideEntity takes an entity out of the recorder's view.
+// hideEntity removes an entity from the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
 	emit := d.out.want(KindEntityLeft, slotAfter)
 	old := d.world.store.Slots[index]
@@ -346,7 +346,7 @@ func (d *Decoder) deleteEntity(ev *Event, index int) bool {
 	return emit
 }
 
-// skipPacket skips the rest of a message of entities, of which one cannot be read, and reports why.
+// skipPacket skips the rest of a message of entities after one that cannot be read, and reports why.
 func (d *Decoder) skipPacket(index int, c *entity.Class, err error) {
 	d.world.lost = true
 	d.ents.left = 0

@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// fill writes a value to an event's field. data are the bytes of a value that lies outside its cell; floats holds the
+// fill writes a value to an event's field. data holds the bytes of a value that lies outside its cell. floats holds the
 // numbers of tuples.
 func fill(f *FieldValue, c *value.Cell, data []byte, floats *[]float32) {
 	switch c.Kind {

@@ -2,7 +2,7 @@ package dem
 
 import "bytes"
 
-// game is a game whose messages have numbers of their own.
+// game is a game that assigns its own numbers to messages.
 type game uint8
 
 const (
@@ -21,7 +21,7 @@ func (g game) has(k Kind) bool {
 	return g == gameDota || g == gameUnknown || dotaKinds&(1<<k) == 0
 }
 
-// Has reports whether demos with that header can have events of a kind. Of a game that is not known they can have all.
+// Has reports whether demos with this header can have events of a kind. Demos of an unknown game can have all kinds.
 func (h *FileHeader) Has(k Kind) bool { return h.game().has(k) }
 
 func (h *FileHeader) game() game {
@@ -31,7 +31,7 @@ func (h *FileHeader) game() game {
 	return gameByName(h.GameDirectory)
 }
 
-// gameByName recognises a game by the header's name of it, or by the last part of its directory.
+// gameByName recognises a game by its name in the header, or by the last part of its directory.
 func gameByName(name []byte) game {
 	if i := bytes.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
@@ -47,7 +47,7 @@ func gameByName(name []byte) game {
 	return gameUnknown
 }
 
-// dotaBuild returns the build of Dota 2 that recorded; 0 of another game, and when it is not known.
+// dotaBuild returns the build of Dota 2 that recorded the demo. It is 0 for another game, and when the build is unknown.
 func (d *Decoder) dotaBuild() int {
 	if d.match.game != gameDota {
 		return 0
@@ -55,7 +55,7 @@ func (d *Decoder) dotaBuild() int {
 	return d.match.build
 }
 
-// buildOf returns the build of the game that its server's directory names, as in ".../dota_v5361/dota", or 0.
+// buildOf returns the build of the game in the path of the server's directory, as in ".../dota_v5361/dota", or 0.
 func buildOf(dir []byte) int {
 	for _, prefix := range [...]string{"dota_v", "csgo_v", "citadel_v"} {
 		i := bytes.Index(dir, []byte(prefix))

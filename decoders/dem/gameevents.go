@@ -6,7 +6,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// eventType is a kind of game events, as described by the file.
+// eventType is a kind of game event, as the file describes it.
 type eventType struct {
 	name []byte
 	keys []eventKey
@@ -89,7 +89,7 @@ func parseEventType(t *GameEventType, b []byte) {
 	}
 }
 
-// keepEventType remembers a kind of game events.
+// keepEventType stores a kind of game event.
 func (d *Decoder) keepEventType(described *GameEventType) {
 	if _, known := d.match.events[described.Id]; !known && len(d.match.events) >= maxEventTypes {
 		return

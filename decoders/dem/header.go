@@ -10,9 +10,9 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// Header waits until the beginning of the file is there, and returns its header without consuming it: Next delivers it
-// as an event of its own. identity identifies the file: it is a hash of its first two records, which stay as they are
-// while the file grows. It returns what Next returns.
+// Header reads the beginning of the file and returns its header without consuming it. Next delivers the header as an event
+// of its own. identity identifies the file. It is a hash of the first two records, which do not change while the file grows.
+// Header returns the same errors as Next. After decoders.ErrMore, call it again.
 func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error) {
 	if d.in.Err != nil {
 		return h, identity, d.in.Err
@@ -36,7 +36,7 @@ func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error)
 	}
 }
 
-// peekHeader is Header on the bytes that are there; whole reports whether they suffice.
+// peekHeader reads the header from the bytes in the window. whole reports whether they suffice.
 func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole bool, err error) {
 	b := d.in.Win.Bytes()
 	f, n, size, what := record.ParseHead(b)
@@ -50,7 +50,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 	_, n, size, what = record.ParseHead(rest)
 	switch {
 	case what != "" || size > record.MaxSize:
-		rest = nil // Next will say what is wrong with it
+		rest = nil // Next reports what is wrong with it
 	case n == 0 || len(rest) < n+size:
 		return false, nil
 	default:

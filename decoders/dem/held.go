@@ -2,8 +2,8 @@ package dem
 
 import "unsafe"
 
-// Held is how much memory the decoder holds of what grows with the file, in bytes: what is read of it, tables of strings,
-// entities, and what was made of the schema. A schema that decoders share counts for each of them. It is cheap to ask.
+// Held returns how many bytes of memory the decoder holds that grow with the file: its read buffers, string tables,
+// entities, and the compiled schema. A schema that decoders share counts for each of them. A call is cheap.
 func (d *Decoder) Held() int64 {
 	n := d.in.Win.Held() + cap(d.inflated) + cap(d.packet.arena) + messageSize*cap(d.packet.messages)
 	n += d.tables.stored + d.world.store.Held

@@ -9,30 +9,30 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// Index says where decoding of a demo can start.
+// Index holds the positions at which decoding of a demo can start.
 type Index struct {
 	// KeyFrames are the records from which the whole state can be read, in order.
 	KeyFrames []KeyFramePosition
-	// Records is how many records there are.
+	// Records is the number of whole records.
 	Records int
-	// LastTick is the highest tick of a record, -1 when there is none.
+	// LastTick is the highest tick of a record, or -1 when there is none.
 	LastTick int32
 	// End is where the last whole record ends, in bytes.
 	End int64
-	// Finished reports whether the recording has its end: a record that says that it stopped.
+	// Finished reports whether the recording is complete: it has the record that marks its end.
 	Finished bool
 }
 
-// KeyFramePosition is where a key frame lies.
+// KeyFramePosition is the position of a key frame.
 type KeyFramePosition struct {
 	// Offset is where its record starts, in bytes.
 	Offset int64
-	// Tick is its tick.
+	// Tick is the tick of the record.
 	Tick int32
 }
 
-// ReadIndex walks over the heads of all records of a demo, without looking at what they hold. A demo that ends inside of a
-// record, as one that grows, is no error: the index ends before it.
+// ReadIndex reads the heads of all records of a demo, without decoding their contents. A growing demo may end inside a
+// record. That is not an error: the index ends before that record.
 func ReadIndex(at io.ReaderAt) (Index, error) {
 	x := Index{LastTick: -1}
 	header, err := readFileHeader(at)
@@ -58,7 +58,7 @@ func ReadIndex(at io.ReaderAt) (Index, error) {
 	return x, err
 }
 
-// readFileHeader reads what precedes the records.
+// readFileHeader reads the header that precedes the records.
 func readFileHeader(at io.ReaderAt) (record.FileHeader, error) {
 	var head [record.HeaderSize + 1]byte
 	n, err := at.ReadAt(head[:], 0)
@@ -68,8 +68,8 @@ func readFileHeader(at io.ReaderAt) (record.FileHeader, error) {
 	return record.ParseFileHeader(head[:n])
 }
 
-// walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold,
-// until f returns false or the bytes end.
+// walkFrames calls f with the head of each whole record, from the first one on, until f returns false or the bytes end. It
+// does not decode the contents of the records.
 func walkFrames(at io.ReaderAt, start int64, f func(record.Head) bool) error {
 	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
 	var part record.SignOn
@@ -111,9 +111,9 @@ func (r *readerAt) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadInfo reads what a demo says of itself: its header, and, where the header knows where it lies, what was known at the
-// end of the recording. It takes a few reads, however large the demo is. hasInfo reports whether the latter is there; it is
-// not while a demo grows, and when it was cut.
+// ReadInfo reads a demo's header, and the summary that was written at the end of the recording if the header has its offset.
+// It takes a few reads, however large the demo is. hasInfo reports whether the demo has the summary. A demo that is growing
+// or that was cut has none.
 func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32, hasInfo bool, err error) {
 	h, err := readFileHeader(at)
 	if err != nil {
@@ -129,7 +129,7 @@ func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32,
 	if h.FileInfo < h.Size {
 		return header, info, -1, false, nil
 	}
-	// The offset is a hint: what it leads to may be anything.
+	// The offset is only a hint: any bytes may be there.
 	f, payload, absent := readRecord(at, h.FileInfo)
 	hasInfo = absent == nil && f.Command == record.CmdFileInfo && parseFileInfo(&info, payload)
 	if !hasInfo {
@@ -162,7 +162,7 @@ func readRecord(at io.ReaderAt, offset int64) (record.Head, []byte, error) {
 		return fail(decoders.ErrLimit, "too large")
 	}
 	if head+size > len(buf) {
-		// Grow with what is there: a declared size costs nothing.
+		// Read only the bytes that exist, so that a declared size alone allocates nothing.
 		rest, err := io.ReadAll(io.NewSectionReader(at, offset+int64(len(buf)), int64(head+size-len(buf))))
 		if err != nil {
 			return record.Head{}, nil, err

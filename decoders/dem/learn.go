@@ -10,12 +10,12 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// learner is what a decoder needs to find out how to read types that it does not know.
+// learner holds what a decoder needs to infer how to read types that it does not know.
 type learner struct {
 	changed  []int32 // classes whose default states are new
 	left     int     // fields that may still be read
-	begun    bool    // entities were met
-	refuted  bool    // there are types that cannot be read
+	begun    bool    // the first packet with entities was met
+	refuted  bool    // some types cannot be read
 	suspects map[*schema.Serializer]bool
 	known    map[int32]uint32 // sums of the default states that were read, by class
 }
@@ -24,8 +24,8 @@ func newLearner() learner {
 	return learner{left: infer.MaxFields, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
-// learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
-// entities that are created with them. Every decoder of the file does so at the same places, with the same result.
+// learnTypes infers how to read the types that the decoder does not know, from the new default states and the entities that
+// are created with them. Every decoder of the file does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
 	l := &d.world.learn
 	l.begun = true
@@ -52,7 +52,7 @@ func (d *Decoder) learnTypes() {
 	}
 }
 
-// learnAnew forgets all that was found out: the types are those of another schema.
+// learnAnew forgets all guesses, because a new schema has other types.
 func (w *world) learnAnew() {
 	w.learn, w.tree.Types = newLearner(), infer.NewBook()
 	for id := range w.baseIndex {
@@ -127,8 +127,8 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 	}
 }
 
-// watch has a class decoded, wanted or not, when it may have fields that cannot be read: so Health does not depend on what
-// is wanted.
+// watch makes the decoder decode a class that may have fields that cannot be read, even when Options leave it out. So Health
+// does not depend on Options.
 func (w *world) watch(c *entity.Class) {
 	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
 		c.Decoded = true
@@ -140,7 +140,7 @@ func (w *world) suspect(s *schema.Serializer) bool {
 	if is, known := w.learn.suspects[s]; known {
 		return is
 	}
-	w.learn.suspects[s] = false // serializers may hold one another
+	w.learn.suspects[s] = false // ends the recursion when serializers contain one another
 	for _, f := range s.Fields {
 		is := w.tree.Types.Refuted(f.Unknown) || w.tree.Types.Refuted(f.UnknownElem)
 		for _, t := range f.Types {
@@ -154,33 +154,34 @@ func (w *world) suspect(s *schema.Serializer) bool {
 	return false
 }
 
-// TypeGuess is what was found out of a type of fields that the decoder does not know.
+// TypeGuess is what the decoder inferred about a type of fields that it does not know.
 type TypeGuess struct {
 	// Name is the type as the file spells it.
 	Name string
-	// ReadAs is a type that is read in the same way; empty when it cannot be read.
+	// ReadAs is a known type that is read in the same way. It is empty when the type cannot be read.
 	ReadAs string
-	// Proofs is how many default states and created entities with values of the type have the size that the file announces
-	// when it is read so. When it is 0, each update with such a value is tried in all ways.
+	// Proofs is how many default states and created entities prove the guess: they have values of the type, and have the size
+	// that the file announces when the type is read as ReadAs. When it is 0, each update with such a value is read in all
+	// possible ways.
 	Proofs int
-	// MaybeSigned says that the values may be signed numbers, which are then delivered as twice their value, and -1 as 1:
-	// too few values were met to know.
+	// MaybeSigned reports whether the values may be signed numbers, because too few values were met to decide. If they are,
+	// they are delivered as twice their value, and -1 as 1.
 	MaybeSigned bool
 }
 
-// Health is how well a demo could be decoded so far. But for Fields, it does not depend on what Options ask for, as long as
-// entities are looked at: classes that have fields which cannot be read are decoded in any case.
+// Health describes how well a demo could be decoded so far. Except for Fields and FieldsLost, it does not depend on Options,
+// provided that entities are decoded at all: classes with fields that cannot be read are decoded in any case.
 type Health struct {
-	// Types is what was found out of the types that the decoder does not know and that the file has values of, by name. It is
-	// empty before the first packet with entities, and when no entity is looked at.
+	// Types holds the guesses about the unknown types that the file has values of, in the order of their names. It is empty
+	// before the first packet with entities, and when no entity is decoded.
 	Types []TypeGuess
-	// Faults is how many faults concern entities of a class, by its name.
+	// Faults is how many faults concern entities of a class, by the name of the class.
 	Faults map[string]int64
-	// Fields is how many fields of entities and default states were decoded, FieldsLost how many of those were left out.
+	// Fields is how many fields of entities and default states were decoded. FieldsLost is how many of those were left out.
 	Fields, FieldsLost int64
 }
 
-// EntitiesBegun reports whether the first packet with entities was met, so that Health has the types in it.
+// EntitiesBegun reports whether the first packet with entities was met. Health has its types from then on.
 func (d *Decoder) EntitiesBegun() bool { return d.world.learn.begun }
 
 // Health returns how well the demo could be decoded so far.

@@ -11,13 +11,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// meanings is what the decoder knows of what fields stand for.
+// meanings holds what the decoder needs to name the values of fields.
 type meanings struct {
 	game  game
 	names *stringtable.Table // EntityNames; nil before there is one
 }
 
-// mark adds to the value of a field what it stands for, and whether it is sure.
+// mark sets the name of a field's value, and whether the value is unproven.
 func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	f.Name, f.Unproven, f.HasUnproven = nil, false, false
 	f.HasName = false
@@ -57,8 +57,8 @@ func (g game) cellWidth() float64 {
 
 const mapEdge = 16384
 
-// place returns where an entity is. ok is false when that is not known, and when it hangs on another entity: its numbers are
-// not those of the map then.
+// place returns the position of an entity. ok is false when the position is unknown. It is also false when the entity is
+// attached to another one, because its numbers are then not coordinates of the map.
 func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 	width, b := m.game.cellWidth(), &ent.Class.Body
 	if width == 0 {
@@ -168,7 +168,7 @@ func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cel
 	return ent, v
 }
 
-// playerName returns what a player of Dota is called, or nil.
+// playerName returns the name of a player of Dota, or nil.
 func (d *Decoder) playerName(player int32) []byte {
 	ent, v := d.rosterCell(rosterName, player)
 	if ent == nil {

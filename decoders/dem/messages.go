@@ -5,8 +5,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// decodeMessage decodes a message of a packet. It returns whether ev was filled; there may be more to come, in another
-// stage.
+// decodeMessage decodes a message of a packet. It returns whether ev was filled. More events may follow in another stage.
 func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	switch id {
 	case netTick:
@@ -122,13 +121,13 @@ func (d *Decoder) kindOf(id uint32) Kind {
 	return kind
 }
 
-// emitMessage delivers a message as it is.
+// emitMessage delivers a message undecoded.
 func (d *Decoder) emitMessage(ev *Event, id uint32, b []byte) bool {
 	d.chunks = chunkReader{kind: KindMessage, id: id, name: d.messageName(id), data: b, then: stagePacket}
 	return d.nextChunk(ev)
 }
 
-// badMessage reports a message that could not be read, and delivers it as it is.
+// badMessage reports a message that could not be read, and delivers it undecoded.
 func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 	d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
 	return d.emitMessage(ev, id, b)

@@ -1,6 +1,6 @@
 package dem
 
-// messageName returns Valve's name of a message, or nothing. Numbers from 300 on mean something else in every game.
+// messageName returns Valve's name of a message, or no bytes. Numbers from 300 on have a different meaning in each game.
 func (d *Decoder) messageName(id uint32) []byte {
 	if name, ok := d.match.names[id]; ok {
 		return name
@@ -15,7 +15,7 @@ func (d *Decoder) messageName(id uint32) []byte {
 	return []byte(name)
 }
 
-// messageNames are the messages of all games (docs/formats/dem.md, Messages).
+// messageNames holds the names of the messages of all games (docs/formats/dem.md, Messages).
 var messageNames = map[uint32]string{
 	0:   "CNETMsg_NOP",
 	1:   "CNETMsg_Disconnect_Legacy",
@@ -174,7 +174,7 @@ var messageNames = map[uint32]string{
 	426: "CMsgTESmoke",
 }
 
-// dotaMessageNames are the messages of Dota 2.
+// dotaMessageNames holds the names of the messages of Dota 2.
 var dotaMessageNames = map[uint32]string{
 	464: "CDOTAUserMsg_AddUnitToSelection",
 	465: "CDOTAUserMsg_AIDebugLine",

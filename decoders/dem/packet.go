@@ -37,7 +37,7 @@ const (
 type message struct {
 	id   uint32
 	pass uint8
-	skip bool // it is not needed, and has no data
+	skip bool // the message is not needed, and has no data
 	data []byte
 }
 
@@ -74,7 +74,7 @@ func passOf(id uint32) uint8 {
 	return passMessages
 }
 
-// needs reports whether a message is to be looked at.
+// needs reports whether a message is to be read.
 func (d *Decoder) needs(id uint32) bool {
 	switch id {
 	case svcServerInfo, svcFlattened, svcClassInfo, svcCreateStringTable, svcUpdateStringTable, svcClearTables,
@@ -90,7 +90,7 @@ func (d *Decoder) needs(id uint32) bool {
 	return d.out.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
 }
 
-// startPacket takes a packet's messages apart. It copies those that are needed: they lie at any bit.
+// startPacket splits a packet into its messages. It copies those that are needed, because they may start at any bit.
 func (d *Decoder) startPacket(data []byte) {
 	p := &d.packet
 	p.messages = p.messages[:0]
@@ -153,7 +153,7 @@ func isPadding(r *bits.Reader) bool {
 	return true
 }
 
-// nextMessage goes on with the next message of the packet.
+// nextMessage decodes the next message of the packet.
 func (d *Decoder) nextMessage(ev *Event) bool {
 	p := &d.packet
 	for p.next >= len(p.messages) {

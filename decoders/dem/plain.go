@@ -4,7 +4,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// The records and messages that an event repeats field by field. They need nothing of what the decoder knows.
+// The records and messages that become events field by field. They do not need the decoder's state.
 
 func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 	*c = ConsoleCmd{}

@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
-// Position returns where the next event is, or a place before it with no event in between.
+// Position returns the position of the next event, or a position before it with no event in between.
 func (d *Decoder) Position() decoders.Position {
 	at := decoders.Position{Offset: d.in.Head.Offset, Index: d.out.reached}
 	switch {
@@ -25,7 +25,7 @@ func (d *Decoder) Position() decoders.Position {
 	return at
 }
 
-// Sum returns the sum of the bytes before Position's Offset.
+// Sum returns the checksum of the bytes before Position's Offset.
 func (d *Decoder) Sum() decoders.Sum {
 	if len(d.out.faults) > 0 || d.stage != stageFrame || d.out.arrived {
 		return d.in.Head.Sum
@@ -36,13 +36,14 @@ func (d *Decoder) Sum() decoders.Sum {
 // EventPosition returns the position of the last event.
 func (d *Decoder) EventPosition() decoders.Position { return d.out.last }
 
-// behind is a position behind every event.
+// behind is a position after every event.
 var behind = decoders.Position{Offset: math.MaxInt64}
 
-// Seek decodes up to a position without delivering what comes before it: entities and names are changes of earlier ones.
-// It returns nil when it is there, so that Present has the state before the next event; and what Next returns when there
-// is no record that the position is in, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind
-// the one asked for when no record starts at its offset.
+// Seek moves to a position without delivering the events before it. It still decodes them, because the states of entities
+// and the names build on earlier ones. It returns nil when it has reached the position; Present then has the state before
+// the next event. When the record of the position does not exist, or not yet, Seek returns the errors of Next. Call it
+// again after ErrYield and decoders.ErrMore. When no record starts at the given offset, Position is then after the given
+// position.
 func (d *Decoder) Seek(to decoders.Position) error {
 	if !d.in.Begun && to == (decoders.Position{}) {
 		return nil
@@ -57,8 +58,8 @@ func (d *Decoder) Seek(to decoders.Position) error {
 	return d.enter()
 }
 
-// enter decodes the record that d.out.from is in up to there: what comes before it may have changed entities, and what comes
-// behind it must not have. An event that is not of an entity and was met there is kept for Next.
+// enter decodes the record that contains d.out.from, up to that position. Events before the position may have changed
+// entities, and events after it must not have. An event that is met there and is not of an entity is kept for Next.
 func (d *Decoder) enter() error {
 	d.in.Work, d.out.hold = 0, true
 	for {
@@ -70,8 +71,8 @@ func (d *Decoder) enter() error {
 	}
 }
 
-// holdsEntry reports whether the next entry of a message of entities is not to be read yet. Of an entry that gives a slot to
-// another entity, the deletion of the one that was there may come before that.
+// holdsEntry reports whether the next entry of a message of entities must not be read yet. An entry that gives a slot to
+// another entity also deletes the former one. That deletion may lie before the position; holdsEntry then applies it.
 func (d *Decoder) holdsEntry() bool {
 	if !d.out.hold {
 		return false
@@ -88,7 +89,7 @@ func (d *Decoder) holdsEntry() bool {
 		switch cmd := r.Bits(2); {
 		case r.Overrun() || uint(e.index) >= entity.MaxEntities:
 		case cmd == 3:
-			return false // it is nothing but a deletion
+			return false // the entry is only a deletion
 		case cmd == 2:
 			id, serial := int(r.Bits(d.world.classBits)), uint32(r.Bits(entity.SerialBits))
 			old := d.world.store.Slots[e.index]
@@ -101,7 +102,7 @@ func (d *Decoder) holdsEntry() bool {
 	return true
 }
 
-// SeekTick is Seek to the first record whose tick is at least that.
+// SeekTick moves to the first record whose tick is at least the given one. It is otherwise like Seek.
 func (d *Decoder) SeekTick(tick int32) error {
 	err := d.seek(func() (bool, error) {
 		f, err := d.in.Peek()
@@ -113,8 +114,8 @@ func (d *Decoder) SeekTick(tick int32) error {
 	return err
 }
 
-// SeekEnd decodes what is there without delivering it. It returns nil at the end of the bytes present, where Next goes on
-// when there are more.
+// SeekEnd decodes the bytes present without delivering events. It returns nil at their end. Next continues there when there
+// are more.
 func (d *Decoder) SeekEnd() error {
 	err := d.seek(func() (bool, error) { return false, nil })
 	if errors.Is(err, decoders.ErrMore) && d.in.Begun {
@@ -124,7 +125,7 @@ func (d *Decoder) SeekEnd() error {
 	return err
 }
 
-// seek decodes quietly until the next record is the one that is wanted.
+// seek decodes without delivering events until arrived reports that the next record is the target.
 func (d *Decoder) seek(arrived func() (bool, error)) error {
 	if d.in.Err != nil {
 		return d.in.Err

@@ -4,21 +4,21 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
-// MaxEntities is how many slots for entities there are.
+// MaxEntities is the number of slots for entities.
 const MaxEntities = entity.MaxEntities
 
-// Entity is a look at the present state of an entity.
+// Entity is the present state of an entity.
 type Entity struct {
 	Index  int
 	Serial uint32
 	Class  string
-	// Active reports whether it is within the recorder's view.
+	// Active reports whether the entity is within the recorder's view.
 	Active bool
 	// Fields are all present fields, as in EntityCreated. Their bytes are valid until the next call of Next.
 	Fields []FieldValue
 }
 
-// Entity returns the state of the entity in a slot. ok is false when there is none, or when its class is not decoded.
+// Entity returns the state of the entity in a slot. ok is false when the slot is empty, or when the class is not decoded.
 func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 	if uint(index) >= entity.MaxEntities || d.world.store.Slots[index] == nil || !d.world.store.Slots[index].Decoded {
 		return Entity{}, false
@@ -43,8 +43,8 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 }
 
 // Present fills ev with an EntityEntered that has the whole present state of the entity in a slot. The states of all slots
-// are what all events before Position add up to, so that a consumer can start here. ok is false when there is no entity,
-// and when its class is not wanted. It is no event of the demo: the position does not move.
+// are the sum of all events before Position, so a consumer can start with them. ok is false when the slot is empty, and when
+// Options leave out the entity. Present delivers no event of the demo, so the position does not move.
 func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	if uint(index) >= entity.MaxEntities {
 		return false
@@ -60,7 +60,7 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 }
 
 // fillEntered fills ev with an EntityEntered that has the whole state of an entity. It returns false when the entity has
-// fields, but no wanted one.
+// fields, but no selected one.
 func (w *world) fillEntered(ev *Event, index int, ent *entity.Entity) bool {
 	ev.Kind = KindEntityEntered
 	fields := w.fillState(ev.EntityEntered.Fields, ent)
@@ -71,7 +71,7 @@ func (w *world) fillEntered(ev *Event, index int, ent *entity.Entity) bool {
 // Narrowed reports whether the last event, which is of an entity, has fewer fields than without Options.Fields.
 func (d *Decoder) Narrowed() bool { return d.world.narrowed }
 
-// fillState fills fields with the present and wanted fields of an entity.
+// fillState fills fields with the present fields of an entity that Options select.
 func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue {
 	w.merged, w.floats, w.narrowed = w.merged[:0], w.floats[:0], false
 	if ent.Class.Root != nil {

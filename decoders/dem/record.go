@@ -46,7 +46,7 @@ func (d *Decoder) reportSkipped() {
 		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }
 
-// inflateRecord decompresses the contents of a record. It reports those that cannot be.
+// inflateRecord decompresses the contents of a record. It reports a fault when that fails.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
 	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
@@ -131,7 +131,7 @@ func (d *Decoder) emitEmpty(ev *Event, kind Kind) bool {
 	return emit
 }
 
-// emitCommand delivers a record as it is.
+// emitCommand delivers a record undecoded.
 func (d *Decoder) emitCommand(ev *Event, payload []byte) bool {
 	d.chunks = chunkReader{kind: KindCommand, id: d.in.Head.Command, name: []byte(record.CommandName(d.in.Head.Command)), data: payload, then: stageFrame}
 	return d.nextChunk(ev)
@@ -148,8 +148,8 @@ func packetData(payload []byte) []byte {
 	return data
 }
 
-// decodeFullPacket decodes a key frame. A decoder that reads on from before it knows all that it holds, unless it lost
-// something: the key frame then has the entities, and the string tables that were lost, anew.
+// decodeFullPacket decodes a key frame. A decoder that has read the records before it already has its whole state, unless it
+// lost something. It then takes the entities, and the string tables that were lost, from the key frame.
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	tell := d.out.want(KindKeyFrame, slotEvent)
 	if d.in.Header.Alpha() {

@@ -52,8 +52,8 @@ func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 	}
 }
 
-// forgetEntities drops all entities, and what others are to be created from: their fields are those of a schema that does
-// not hold any more. The next key frame has them anew.
+// forgetEntities drops all entities, and the states that others are created from, because their fields belong to a schema
+// that is no longer valid. The next key frame has them again.
 func (d *Decoder) forgetEntities() {
 	some := d.world.store.Clear()
 	d.match.clock = clock{}
@@ -149,7 +149,7 @@ func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 	return false
 }
 
-// maxClassID bounds the numbers of classes.
+// maxClassID is the limit of the numbers of classes.
 const maxClassID = 1 << 16
 
 func (d *Decoder) addClass(id int32, name []byte) {
@@ -165,7 +165,7 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	}
 }
 
-// setRoot connects a class to the serializer of its name.
+// setRoot connects a class to the serializer with its name.
 func (d *Decoder) setRoot(c *entity.Class) {
 	c.Root, c.Cells, c.Baseline = nil, 0, entity.Baseline{}
 	name := d.world.tree.Names[c.Name]

@@ -128,7 +128,7 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	return false
 }
 
-// clearTables forgets all tables, and what was made of them.
+// clearTables drops all tables, and the data that was derived from them.
 func (d *Decoder) clearTables() {
 	d.tables.list, d.tables.stored, d.world.meanings.names = nil, 0, nil
 	clear(d.world.baseIndex)
@@ -140,7 +140,7 @@ func (d *Decoder) clearTables() {
 	}
 }
 
-// markAllLost notes that parts of the file were lost that may have been anything.
+// markAllLost marks entities and tables as lost, because any data may have been in the lost parts of the file.
 func (d *Decoder) markAllLost() {
 	d.world.lost = true
 	for _, t := range d.tables.list {

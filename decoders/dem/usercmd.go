@@ -4,7 +4,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// parseUserCmd reads CDemoUserCmd, a command of the one who recorded.
+// parseUserCmd reads CDemoUserCmd, a command of the player who recorded the demo.
 func parseUserCmd(c *UserCmd, b []byte) bool {
 	*c = UserCmd{PlayerSlot: -1}
 	m := pb.NewReader(b)

@@ -35,7 +35,7 @@ func (d *Demo) Bytes() []byte { return d.buf }
 // Len returns the file's length so far.
 func (d *Demo) Len() int { return len(d.buf) }
 
-// Record adds a record as it is.
+// Record adds a record with its payload as given.
 func (d *Demo) Record(command uint32, tick int32, payload []byte) {
 	if command == CmdFileInfo {
 		binary.LittleEndian.PutUint32(d.buf[8:], uint32(len(d.buf)))
@@ -76,5 +76,5 @@ func (d *Demo) Packet(tick int32, messages ...Message) {
 	d.Record(CmdPacket, tick, PackMessages(messages...))
 }
 
-// Continue returns a demo that goes on where a file's bytes end.
+// Continue returns a demo that continues after the bytes of a file.
 func Continue(data []byte) *Demo { return &Demo{append([]byte(nil), data...)} }

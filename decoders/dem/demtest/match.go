@@ -52,8 +52,8 @@ const (
 	matchItem
 )
 
-// Match returns a demo of Dota 2 of two players: they buy, one places a ward and kills the other one and Roshan, and a tower
-// falls. It has what the cookbook asks of a match.
+// Match returns a demo of Dota 2 of two players. They buy, one places a ward and kills the other one and Roshan, and a tower
+// falls. It has the events that the cookbook's examples read.
 func Match() []byte {
 	g := &gameOf{}
 	unit := []Field{
@@ -172,8 +172,8 @@ func Match() []byte {
 	return g.d.Bytes()
 }
 
-// Round returns a demo of Counter-Strike 2 of a round with two players: one plants the bomb and is killed by the other one, who
-// defuses it. It has what the cookbook asks of a match.
+// Round returns a demo of Counter-Strike 2 of a round with two players. One plants the bomb and is killed by the other one, who
+// defuses it. It has the events that the cookbook's examples read.
 func Round() []byte {
 	g := &gameOf{}
 	key := func(typ int64, name string) Proto { return Proto(nil).Varint(1, typ).Text(2, name) }

@@ -48,10 +48,10 @@ func (r record) payload() ([]byte, error) {
 	return snappy.Decode(nil, r.stored)
 }
 
-// Repeat makes a demo of at least size bytes from a recorded one: the packets after the first, which holds the whole
-// state, come again and again, their ticks going on. Nothing else is changed, but that the directory of the game gets a
-// build number, without which some decoders refuse a demo. A key frame is put before each repetition when the recording
-// has one: the recording's own, which the first packet equals.
+// Repeat makes a demo of at least size bytes from a recorded one. It repeats the packets after the first one, which holds the
+// whole state, and continues their ticks. It changes only one other thing: the directory of the game gets a build number,
+// because some decoders refuse a demo without one. When the recording has a key frame, which equals the first packet, Repeat
+// puts a copy of it before each repetition.
 func Repeat(data []byte, size int) ([]byte, error) {
 	all, err := records(data)
 	if err != nil {
@@ -100,7 +100,7 @@ func Repeat(data []byte, size int) ([]byte, error) {
 	return d.Bytes(), nil
 }
 
-// Messages takes apart the messages of a CDemoPacket.
+// Messages returns the messages of a CDemoPacket.
 func Messages(payload []byte) []Message {
 	var data []byte
 	fields(payload, func(num int, _ uint64, raw []byte) {

@@ -1,7 +1,7 @@
 package demtest
 
-// Rewrite returns a copy of a demo whose records went through f, which gets the number and the decompressed contents and
-// returns new contents, or nil to leave the record as it is.
+// Rewrite returns a copy of a demo with its records changed by f. f gets the number and the decompressed contents of a record.
+// It returns new contents, or nil to leave the record unchanged.
 func Rewrite(data []byte, f func(command uint32, payload []byte) []byte) ([]byte, error) {
 	all, err := records(data)
 	if err != nil {

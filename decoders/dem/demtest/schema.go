@@ -99,13 +99,13 @@ var PathCodes = [40]string{
 // Finish ends a list of paths.
 const Finish = 39
 
-// Value is a field of an update: where it is, and what writes its value.
+// Value is a field of an update: its path, and the function that writes its value.
 type Value struct {
 	Path  []int
 	Write func(w *Bits)
 }
 
-// Fields writes an update: the paths, by the plainest operations that there are for them, and the values.
+// Fields writes an update: the paths, with the simplest operations that express them, and the values.
 func (w *Bits) Fields(values ...Value) {
 	at := []int{-1}
 	for _, v := range values {
@@ -159,7 +159,7 @@ func samePrefix(a, b []int, n int) bool {
 	return true
 }
 
-// Entities is the contents of CSVCMsg_PacketEntities being written.
+// Entities writes the contents of CSVCMsg_PacketEntities.
 type Entities struct {
 	ClassBits int
 	// NoSizes leaves out the list of the sizes of updates.
@@ -263,7 +263,7 @@ type Entry struct {
 	History, Prefix int
 }
 
-// Table says how entries of a string table are written.
+// Table describes how the entries of a string table are written.
 type Table struct {
 	Flags     int
 	Varint    bool

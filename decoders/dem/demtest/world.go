@@ -170,7 +170,7 @@ func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
 // World returns a demo of Counter-Strike 2 with a few hundred ticks of ten players: their controllers, bodies and weapons,
 // which come and go, leave the view and come back, with lists that grow and shrink and an object that vanishes. It has a key
-// frame every 50 ticks. With odd, a field has a type that nobody knows and that has 13 bits.
+// frame every 50 ticks. With odd, a field has an unknown type of 13 bits.
 func World(odd bool) []byte {
 	g := &world{rand.New(rand.NewPCG(7, 7)), odd}
 	d := New()

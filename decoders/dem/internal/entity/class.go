@@ -18,12 +18,12 @@ type Class struct {
 	Root *Node  // nil when the schema has no serializer of that name
 	// Cells is how many cells an entity of the class has so far: one for each field that was ever met.
 	Cells int
-	// Wanted says that events of the class are delivered; Decoded that its entities are decoded, for their events, for
-	// faults or for the clock.
+	// Wanted reports whether events of the class are delivered. Decoded reports whether its entities are decoded: for their
+	// events, for faults or for the clock.
 	Wanted, Decoded bool
-	// Rules is set for the class that holds Dota's clock, Roster for the one that holds what Dota's players are called.
+	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
-	// Body is where the place of its entities is.
+	// Body holds the nodes of the place of its entities.
 	Body Body
 
 	Baseline Baseline
@@ -32,13 +32,13 @@ type Class struct {
 // Baseline is the default state of a class.
 type Baseline struct {
 	State
-	// Made says that the state is that of the string table's entry, as far as that could be read.
+	// Made reports whether the state was read from the string table's entry, as far as the entry could be read.
 	Made bool
 }
 
-// Node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
-// and lists have no length of their own. What each update needs is in the 64 bytes of a Node, one cache line; the rest lies
-// apart.
+// Node is a place in the tree of fields of a class. Trees grow as fields are met, because most classes of a game never occur,
+// and lists have no fixed length. A Node takes 64 bytes, one cache line, and holds what each update needs. The rest of its
+// data is stored apart.
 type Node struct {
 	Codec  value.Codec // how its own value is read; its Op is value.OpNone when it has none
 	Name   uint32
@@ -62,7 +62,7 @@ type rest struct {
 	// others are the nodes below an object of the second and later of its types.
 	others  *[][]*Node
 	Meaning Meaning
-	// Guess is what is believed of an unknown type; nil for known ones.
+	// Guess is the guess about an unknown type; nil for a known type.
 	Guess *infer.Guess
 }
 
@@ -81,13 +81,13 @@ type Tree struct {
 	Names   []string
 	ByName  map[string]uint32
 	scratch []byte
-	// Types is what is believed of unknown types.
+	// Types holds the guesses about unknown types.
 	Types infer.Book
 	// wants reports whether a field is wanted; nil means all are.
 	wants func(class, field string) bool
 }
 
-// Held is about how much memory the nodes take, in bytes.
+// Held returns about how much memory the nodes take, in bytes.
 func (t *Tree) Held() int { return int(unsafe.Sizeof(Node{})+unsafe.Sizeof(rest{})+16) * t.nodes } // with their places among those of their parents
 
 // NewTree returns a tree without classes. wants reports whether a field is wanted; nil means all are.
@@ -97,8 +97,8 @@ func NewTree(wants func(class, field string) bool) *Tree {
 	return t
 }
 
-// Intern returns the number of a name: the same one each time. It is 0, that of the empty name, when there are too many
-// names.
+// Intern returns the number of a name. It returns the same number for the same name each time. When there are too many names
+// it returns 0, the number of the empty name.
 func (t *Tree) Intern(name []byte) uint32 {
 	if id, ok := t.ByName[string(name)]; ok {
 		return id

@@ -2,7 +2,7 @@ package entity
 
 import "github.com/replayd/replayd/decoders/dem/internal/value"
 
-// MaxEntities is how many slots for entities there are, SerialBits how many bits a serial number has.
+// MaxEntities is the number of slots for entities. SerialBits is the number of bits of a serial number.
 const (
 	indexBits   = 14
 	MaxEntities = 1 << indexBits
@@ -13,18 +13,18 @@ const (
 type Entity struct {
 	Class  *Class
 	Serial uint32
-	// Active says that it is within the recorder's view.
+	// Active reports whether the entity is within the recorder's view.
 	Active bool
-	// Decoded says that it has a state: those of classes that are not wanted have none.
+	// Decoded reports whether the entity has a state. An entity of a class that is not decoded has none.
 	Decoded bool
-	// Seen says that the present full update mentions it.
+	// Seen reports whether the present full update mentions the entity.
 	Seen bool
 	// held is how many bytes the state is counted with.
 	held int
 	State
 }
 
-// State is the values of the fields of an entity, or of the defaults of a class.
+// State holds the values of the fields of an entity, or the default values of a class.
 type State struct {
 	Cells []value.Cell
 	bytes [][]byte // the values that lie outside their cells
@@ -32,7 +32,7 @@ type State struct {
 	outside int
 }
 
-// Size returns about how many bytes the state takes, with memory that is kept for reuse.
+// Size returns about how many bytes the state takes, including memory that is kept for reuse.
 func (s *State) Size() int { return cellSize*cap(s.Cells) + placeSize*cap(s.bytes) + s.outside }
 
 // cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.

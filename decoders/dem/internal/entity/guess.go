@@ -28,8 +28,8 @@ func (u *Update) guessed(n *Node) *value.Codec {
 	return u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
 }
 
-// ReadSized reads an update whose size in bits is known; up to padding bits at its end may be unused. After an error,
-// u.Changes still has the changes that are certain, and u.Lost the other fields that the update changes.
+// ReadSized reads an update whose size in bits is known. Up to padding bits at its end may be unused. After an error,
+// u.Changes has the changes that are certain, and u.Lost has the other fields that the update changes.
 func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int) error {
 	start := r.Pos()
 	err := u.Read(r, c, s)
@@ -52,7 +52,7 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 	return err
 }
 
-// endsAt returns nil when what was read ends where it should, but for some padding.
+// endsAt returns nil when r is at end, or at most padding bits before it.
 func endsAt(r *bits.Reader, end, padding int) error {
 	if rest := end - r.Pos(); rest < 0 || rest > padding {
 		return errEntityBits

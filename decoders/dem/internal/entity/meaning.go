@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Meaning says what a field's number stands for, so that it has a name.
+// Meaning is what a field's number stands for. It selects the table with the number's name.
 type Meaning uint8
 
 // The meanings.
@@ -43,12 +43,12 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	return NoMeaning
 }
 
-// Body is where an entity's place is: the nodes of the cell that it is in, of where in that it is, and of what it hangs on.
-// Those of a body that may be of several types are several.
+// Body holds the nodes of an entity's place: its cell, its offset within the cell, and its parent entity. There are several
+// nodes of each when the body may be of several types.
 type Body struct {
 	Cell, Vec [3][]*Node
 	Parent    []*Node
-	// Place is the name of the field that the place is delivered as, and Wanted says that it is.
+	// Place is the name of the field that delivers the place. Wanted reports whether it is delivered.
 	Place  uint32
 	Wanted bool
 }

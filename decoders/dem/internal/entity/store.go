@@ -5,13 +5,13 @@ import (
 	"maps"
 )
 
-// MaxState bounds the states of all entities together, in bytes. The largest games use a fifth of it.
+// MaxState is the limit of the states of all entities together, in bytes. The largest games use a fifth of it.
 const MaxState = 64 << 20
 
-// Store has the entities of a demo by slot, and the states from which entities are created. It counts the memory of all
+// Store holds the entities of a demo by slot, and the states from which entities are created. It counts the memory of all
 // states together.
 type Store struct {
-	Slots []*Entity // by index; nil where there is none
+	Slots []*Entity // by index; nil for an empty slot
 	free  []*Entity
 	Held  int // bytes of all states
 	// own are the states that entities are created from instead of their classes', by index, in two slots.
@@ -43,11 +43,11 @@ const alternateSize = 128
 // NewStore returns a store without entities.
 func NewStore() Store { return Store{Slots: make([]*Entity, MaxEntities)} }
 
-// Room returns by how many bytes the states may grow.
+// Room returns how many bytes the states may still grow by.
 func (s *Store) Room() int { return max(0, MaxState-s.Held) }
 
-// StartFrom gives an entity the state that its creation changes. It returns false, and gives it none, when there is no
-// room.
+// StartFrom sets the entity's state to a copy of the state that its creation changes. When there is no room, it leaves the
+// state empty and returns false.
 func (s *Store) StartFrom(ent *Entity, from *State) bool {
 	need := from.Size()
 	if s.Held+need > MaxState {
@@ -62,7 +62,7 @@ func (s *Store) StartFrom(ent *Entity, from *State) bool {
 	return true
 }
 
-// Count notes how much memory the state of an entity takes now.
+// Count updates Held after the state of an entity changed its size.
 func (s *Store) Count(ent *Entity) {
 	if size := ent.Size(); size != ent.held {
 		s.Held += size - ent.held
@@ -90,7 +90,7 @@ func (s *Store) Create(index int) *Entity {
 	return e
 }
 
-// Release empties a slot, in which there is an entity.
+// Release empties a slot that holds an entity.
 func (s *Store) Release(index int) {
 	old := s.Slots[index]
 	s.Slots[index] = nil
@@ -104,7 +104,7 @@ func (s *Store) Release(index int) {
 	}
 }
 
-// Clear drops all entities and all states from which others are created. It reports whether there were entities.
+// Clear drops all entities and all states from which others are created. It reports whether any entity existed.
 func (s *Store) Clear() (some bool) {
 	for i, e := range s.Slots {
 		if e != nil {
@@ -118,13 +118,13 @@ func (s *Store) Clear() (some bool) {
 	return some
 }
 
-// Alternate returns the state that is kept for an entry and a class, or nil.
+// Alternate returns the stored state for an entry and a class, or nil.
 func (s *Store) Alternate(c *Class, entry int32) *State {
 	return s.alternates.states[alternateKey{entry, c}]
 }
 
-// KeepAlternate keeps a state for an entry and a class. When there is no room it keeps an empty one, and fits is false. It
-// returns what it keeps.
+// KeepAlternate stores a state for an entry and a class, and returns the stored state. When there is no room, it stores an
+// empty state, and fits is false.
 func (s *Store) KeepAlternate(c *Class, entry int32, st *State) (kept *State, fits bool) {
 	fits = s.Held+st.Size() <= MaxState
 	if !fits {
@@ -139,13 +139,13 @@ func (s *Store) KeepAlternate(c *Class, entry int32, st *State) (kept *State, fi
 	return st, fits
 }
 
-// DropAlternates forgets what entries of the table instancebaseline are: they have changed.
+// DropAlternates drops the states of entries of the table instancebaseline, after the entries have changed.
 func (s *Store) DropAlternates() {
 	s.Held -= s.alternates.held
 	s.alternates = alternates{}
 }
 
-// OwnState returns the state that an entity of a class is created from instead of the class's, or nil.
+// OwnState returns the state that an entity of a class is created from instead of the state of its class, or nil.
 func (s *Store) OwnState(slot int, index int32, c *Class) *State {
 	if own := s.own[slot][index]; own != nil && own.class == c {
 		return &own.state
@@ -153,7 +153,7 @@ func (s *Store) OwnState(slot int, index int32, c *Class) *State {
 	return nil
 }
 
-// SwitchOwn makes the own states of the other slot those of this one.
+// SwitchOwn replaces the own states of the other slot by the own states of this slot.
 func (s *Store) SwitchOwn(slot int) {
 	for i, b := range s.own[1-slot] {
 		if s.own[slot][i] != b {
@@ -163,7 +163,7 @@ func (s *Store) SwitchOwn(slot int) {
 	s.own[1-slot] = maps.Clone(s.own[slot])
 }
 
-// StoreOwn keeps the state of an entity as its own in a slot, if there is room.
+// StoreOwn stores the state of an entity as its own state in a slot, if there is room.
 func (s *Store) StoreOwn(index, slot int, ent *Entity) {
 	if s.own[slot] == nil {
 		s.own[slot] = map[int32]*ownState{}
@@ -182,7 +182,7 @@ func (s *Store) StoreOwn(index, slot int, ent *Entity) {
 	s.own[slot][int32(index)] = b
 }
 
-// Recount returns what Held should be, in the long way, and an error when an entity is counted wrongly. It is for tests.
+// Recount computes Held from scratch. It returns an error when an entity is counted wrongly. It is for tests.
 func (s *Store) Recount() (int, error) {
 	sum := 0
 	for i, e := range s.Slots {

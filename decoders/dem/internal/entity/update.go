@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// ErrNoRoom says that an update would make the states of all entities too large. It changes nothing then.
+// ErrNoRoom means that an update would make the states of all entities too large. Such an update changes nothing.
 var ErrNoRoom = errors.New("too many fields of all entities together")
 
 var (
@@ -27,7 +27,7 @@ type Change struct {
 	Cell value.Cell // bytes lie in the Update's arena
 }
 
-// Update reads updates of entities, one after another. Tree must be set once; Tick and Room before each.
+// Update reads updates of entities, one after another. Tree must be set once, and Tick and Room before each update.
 type Update struct {
 	Tree    *Tree
 	Paths   []fieldpath.Path
@@ -44,8 +44,8 @@ type Update struct {
 	retyped bool
 }
 
-// Read reads an update of an entity with state s. The changes are in u.Changes then, also those before an error.
-// It changes s only where the type of an object that may have several is concerned.
+// Read reads an update of an entity with state s into u.Changes. After an error, u.Changes has the changes before the error.
+// Read changes s only to set the type of an object that may be of several types.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
 	u.Lost, u.unseen, u.retyped = u.Lost[:0], u.unseen[:0], false
@@ -130,7 +130,7 @@ func (u *Update) Fits(c *Class, s *State) bool {
 	return cellSize*max(0, c.Cells-len(s.Cells))+len(u.arena) <= u.Room || u.squeezes(c, s)
 }
 
-// squeezes is fits where room is scarce: cells are added only for a field that has none yet.
+// squeezes reports what Fits does when room is scarce. It counts new cells only if a changed field has no cell yet.
 func (u *Update) squeezes(c *Class, s *State) bool {
 	need := len(u.arena)
 	if slices.ContainsFunc(u.Changes, func(ch Change) bool { return int(ch.Node.Cell) >= len(s.Cells) }) {
@@ -148,7 +148,7 @@ func (u *Update) Data(c *value.Cell) []byte {
 	return u.arena[start:end:end]
 }
 
-// Apply sets the changes, and takes away what was lost.
+// Apply sets the changes in a state, and clears the fields in u.Lost.
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
 		u.ApplyChange(c, s, &u.Changes[i])
@@ -158,7 +158,7 @@ func (u *Update) Apply(c *Class, s *State) {
 	}
 }
 
-// ApplyChange sets one of the changes.
+// ApplyChange sets one of the changes in a state.
 func (u *Update) ApplyChange(c *Class, s *State, ch *Change) {
 	if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
 		s.Cells[at] = ch.Cell

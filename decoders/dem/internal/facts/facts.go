@@ -1,8 +1,8 @@
-// Package facts has what demos of Dota 2 do not say themselves: the names behind numbers.
+// Package facts holds names that demos of Dota 2 do not contain: the names for the game's numbers.
 //
-// names.txt has the names as of May 2026: those of heroes, items, abilities and orders from dotaconstants 10.8.0 of
-// OpenDota, which extracts them from the game's files; those of announcements from the game's own enum
-// DOTA_CHAT_MESSAGE, as published by SteamDatabase. tools/dotanames writes it. Numbers that are not in it have no name.
+// names.txt has the names as of May 2026. The names of heroes, items, abilities and orders are from dotaconstants 10.8.0 of
+// OpenDota, which extracts them from the game's files. The names of announcements are from the game's own enum
+// DOTA_CHAT_MESSAGE, as published by SteamDatabase. tools/dotanames writes names.txt. A number that is not in it has no name.
 package facts
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed names.txt
 var text string
 
-// Table says which names a number is looked up in.
+// Table selects the list of names for a number.
 type Table uint8
 
 // The tables.
@@ -45,5 +45,5 @@ var tables = sync.OnceValue(func() (all [tableCount]map[int64][]byte) {
 	return all
 })
 
-// Name returns the name behind a number, or nil. It must not be changed.
+// Name returns the name for a number, or nil. The returned bytes must not be modified.
 func (t Table) Name(number int64) []byte { return tables()[t][number] }

@@ -1,4 +1,4 @@
-// Package fieldpath reads field paths: the part of an entity's update that says which fields it changes.
+// Package fieldpath reads field paths: the part of an entity's update that lists the fields it changes.
 package fieldpath
 
 import (
@@ -7,21 +7,21 @@ import (
 	"github.com/replayd/replayd/decoders/bits"
 )
 
-// MaxDepth is how many indices a field path has at most. Games use 7.
+// MaxDepth is the maximum number of indices in a field path. Games use 7.
 const MaxDepth = 8
 
-// MaxIndex bounds an index of a path: no list of a game is near that.
+// MaxIndex is the largest index in a path. No list of a game is nearly as long.
 const MaxIndex = 1<<14 - 1
 
 // maxPaths bounds the paths of one update.
 const maxPaths = 1 << 16
 
-// Path leads to a field of an entity: an index into the fields of its serializer, one into the elements or fields of that
-// one, and so on. Only the indices from Keep to Last are set; those before are the same as in the path before.
+// Path leads to a field of an entity: an index into the fields of its serializer, then an index into the elements or fields
+// of that field, and so on. Only the indices from Keep to Last are set. The earlier indices equal those of the previous path.
 type Path struct {
 	Idx  [MaxDepth]int32
 	Last int8 // the position of the last index
-	Keep int8 // how many leading indices are those of the path before
+	Keep int8 // how many leading indices equal those of the previous path
 }
 
 // The reasons why paths cannot be read, beside bits.ErrOverrun.

@@ -1,4 +1,5 @@
-// Package infer finds out how to read types of fields that the decoder does not know, from how long what has them is.
+// Package infer infers how to read field types that the decoder does not know. It uses the announced sizes of the data with
+// values of such types.
 package infer
 
 import (
@@ -9,13 +10,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Family is a way of reading that a type which the decoder does not know may turn out to have. It stands for all types
-// that are read so, and follows the encoder, bits and bounds of each field as they do.
+// Family is a way of reading that an unknown type may have. It stands for all types that are read in this way. Like them, it
+// follows the encoder, bits and bounds of each field.
 type Family uint8
 
 // The families.
 const (
-	FamilyUnsigned Family = iota // as most enums: what an unknown type is until it is known better
+	FamilyUnsigned Family = iota // as most enums: the first guess for an unknown type
 	FamilySigned
 	FamilyBool
 	FamilyFloat
@@ -30,7 +31,7 @@ const (
 	FamilyCount
 )
 
-// FamilyList is a list of values, which a type is whose fields have others below them.
+// FamilyList is a list of values. It is the family of a type whose fields have other fields below them.
 const FamilyList = FamilyCount
 
 // familyTypes are the types that the families are named after.
@@ -39,43 +40,43 @@ var familyTypes = [FamilyCount + 1]string{
 	"CUtlBinaryBlock", "CUtlVector",
 }
 
-// String returns a known type that is read as the family is.
+// String returns a known type that is read in the same way as the family.
 func (f Family) String() string { return familyTypes[f] }
 
-// State says whether it is known how to read a type.
+// State is the state of a guess: whether the decoder knows how to read the type.
 type State uint8
 
 // The states.
 const (
-	Unseen  State = iota // no value of it was met where types are learnt
+	Unseen  State = iota // no value of it was met yet in the data that types are inferred from
 	Proven               // read as its family, everything that has values of it has the size that the file announces
 	Refuted              // however it is read, something that has values of it has another size
 )
 
-// Guess is what is believed of an unknown type. It is made where packets with entities begin, from what every decoder of
-// the file reads there, and does not change: so events do not depend on which of them are wanted.
+// Guess is the guess about an unknown type. It is made where packets with entities begin, from the data that every decoder of
+// the file reads there, and does not change. So events do not depend on the options of a decoder.
 type Guess struct {
 	Name   string
 	Family Family
 	State  State
 	// Proofs is how many default states and creations with values of it were read to their end.
 	Proofs int
-	// MaybeSigned says that its values, which are read as unsigned numbers, may be signed ones: they are even or few.
+	// MaybeSigned reports whether its values, which are read as unsigned numbers, may be signed: most are even, or few were met.
 	MaybeSigned bool
 }
 
-// Sure reports whether numbers of the type are what they are read as: values were met that are odd too often for signed ones, or
-// even too often for others.
+// Sure reports whether it is certain if numbers of the type are signed. It is certain when values are odd too often for signed
+// numbers, or even too often for unsigned ones.
 func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
 
-// codecKey is a field, or the elements of it, read as of a family.
+// codecKey is a field, or its elements, when read as a family.
 type codecKey struct {
 	field  *schema.Field
 	elem   bool
 	family Family
 }
 
-// Book has the guesses of a decoder. It is not safe for concurrent use.
+// Book holds the guesses of a decoder. It is not safe for concurrent use.
 type Book struct {
 	guesses map[string]*Guess
 	codecs  map[codecKey]*value.Codec
@@ -89,7 +90,7 @@ func NewBook() Book {
 // maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
 const maxGuessedCodecs = 1 << 14
 
-// of returns what is believed of a type.
+// of returns the guess about a type. It adds one for a new type.
 func (b *Book) of(name string) *Guess {
 	g := b.guesses[name]
 	if g == nil {
@@ -105,7 +106,7 @@ func (b *Book) Refuted(name string) bool {
 	return g != nil && g.State == Refuted
 }
 
-// OfField returns what is believed of the type of a field, or of its elements.
+// OfField returns the guess about the type of a field, or of its elements.
 func (b *Book) OfField(f *schema.Field, elem bool) *Guess {
 	if elem {
 		return b.of(f.UnknownElem)
@@ -113,7 +114,7 @@ func (b *Book) OfField(f *schema.Field, elem bool) *Guess {
 	return b.of(f.Unknown)
 }
 
-// Codec returns how a field of an unknown type, or its elements, are read when the type is of a family.
+// Codec returns the codec that reads a field of an unknown type, or its elements, as a family.
 func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
 	key := codecKey{f, elem, fam}
 	if c := b.codecs[key]; c != nil {

@@ -11,27 +11,27 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Payload is a list of fields whose length the file announces: the default state of a class, or what an entity is created
-// with.
+// Payload is a list of fields whose length the file announces: the default state of a class, or the fields of an entity's
+// creation.
 type Payload struct {
 	Root *schema.Serializer
 	Data bits.Reader // from its first bit on
 	Size int         // in bits
-	// Base is the default state that it changes.
+	// Base is the default state that the payload changes.
 	Base *Payload
-	// typed says that it has objects that may be of several types.
+	// typed reports whether the payload has objects that may be of several types.
 	typed bool
-	// Padded says that up to seven bits of anything may follow the fields.
+	// Padded reports whether up to seven bits of any value may follow the fields.
 	Padded bool
 }
 
-// MaxFields bounds how many fields may be read to learn the types of a schema.
+// MaxFields is the limit of fields that are read to infer the types of a schema.
 const MaxFields = 4 << 20
 
-// Prober finds out how to read unknown types: so that all payloads have the length that the file announces.
+// Prober infers how to read unknown types, so that all payloads have the length that the file announces.
 //
-// It first reads all unknown types as enums. Then it tries all families for the types in payloads whose length comes out
-// wrong, and keeps what makes the most of them come out right, until nothing gets better.
+// It first reads all unknown types as enums. Then it tries all families for the types in payloads that end at a wrong length.
+// It keeps the family that makes the most payloads end at the right length, until no change helps.
 type Prober struct {
 	Book     *Book
 	Tick     float32 // in seconds
@@ -271,7 +271,7 @@ const (
 	maxSuspects = 24
 )
 
-// Search finds the families, and what is proven. It reports whether there are new types that cannot be read.
+// Search infers the families, and decides which types are proven. It reports whether it found new types that cannot be read.
 func (p *Prober) Search() (refuted bool) {
 	for range maxRounds {
 		if !p.improve() {

@@ -32,7 +32,7 @@ var commandNames = [...]string{
 	"DEM_AnimationData", "DEM_AnimationHeader", "DEM_Recovery",
 }
 
-// CommandName returns the game's name of a kind of records, or nothing.
+// CommandName returns the game's name of a kind of records, or no name if the kind is unknown.
 func CommandName(id uint32) string {
 	if id < uint32(len(commandNames)) {
 		return commandNames[id]
@@ -40,7 +40,7 @@ func CommandName(id uint32) string {
 	return ""
 }
 
-// MaxSize bounds a record, as stored and inflated. The largest of a game are a few MiB.
+// MaxSize is the limit of a record's size, both as stored and inflated. The largest records of a game take a few MiB.
 const MaxSize = 32 << 20
 
 // Head is the head of a record.
@@ -53,7 +53,7 @@ type Head struct {
 	Sum        decoders.Sum // of the bytes before it; known once it is read
 }
 
-// Peek returns the head of the next record without consuming it. It returns what Next returns.
+// Peek returns the head of the next record without consuming it. It returns the same errors as Next.
 func (r *Reader) Peek() (Head, error) {
 	if r.Finished {
 		return Head{}, io.EOF
@@ -70,8 +70,8 @@ func (r *Reader) Peek() (Head, error) {
 	return f, nil
 }
 
-// Next reads the next record: its head goes to r.Head, and its payload, as stored, is returned. The payload is valid until
-// the next call. The error is decoders.ErrMore when the record is not all there, and final otherwise.
+// Next reads the next record. It sets r.Head to the head and returns the payload as stored. The payload is valid until the
+// next call. The error is decoders.ErrMore when the record is incomplete so far. Any other error is final.
 func (r *Reader) Next() ([]byte, error) {
 	for {
 		if err := r.align(); err != nil {
@@ -107,7 +107,7 @@ func (r *Reader) Next() ([]byte, error) {
 }
 
 // ParseHead reads the head of a record. size is how many bytes of payload follow the n bytes of head. n is 0 when the
-// bytes end inside the head. what names what is wrong with a head that cannot be.
+// bytes end inside the head. what describes the problem with an invalid head, and is empty for a valid one.
 func ParseHead(b []byte) (f Head, n, size int, what string) {
 	command, used := uvarint32(b)
 	if used < 0 {
@@ -159,9 +159,9 @@ type SignOn struct {
 	tick int32 // of the last record of the recording proper
 }
 
-// Place sets the tick of a record. In the sign-on part that is -1: in recordings of clients it has the server's tick, from
-// which the recording's own ticks do not go on. Recordings without a SyncTick begin with the first packet. After that
-// ticks never go back: a record that does has the tick of the one before it.
+// Place sets the tick of a record. In the sign-on part the tick is -1: in recordings of clients those records have the
+// server's tick, and the recording's own ticks do not continue from it. Recordings without a SyncTick begin with the first
+// packet. After the sign-on part, ticks never decrease: a record with a lower tick gets the tick of the record before it.
 func (s *SignOn) Place(f *Head) {
 	if f.Command == CmdPacket || f.Command == CmdFullPacket {
 		s.over = true

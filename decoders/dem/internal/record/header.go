@@ -7,13 +7,13 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// HeaderSize is the size of the header in bytes, headerSize2014 that of the 2014 alpha of Dota's Workshop Tools.
+// HeaderSize is the size of the header in bytes. headerSize2014 is its size in the 2014 alpha of Dota's Workshop Tools.
 const (
 	HeaderSize     = 16
 	headerSize2014 = 12
 )
 
-// FileHeader is what precedes the records.
+// FileHeader is the header that precedes the records.
 type FileHeader struct {
 	Size     int64 // 16, or 12 in 2014
 	FileInfo int64 // offset of the record FileInfo, 0 when not known
@@ -22,7 +22,7 @@ type FileHeader struct {
 // Alpha reports whether the file is of the 2014 alpha of Dota's Workshop Tools, whose entities have no schema.
 func (h *FileHeader) Alpha() bool { return h.Size == headerSize2014 }
 
-// Begin reads the file's header, which it consumes.
+// Begin reads the file's header and consumes it.
 func (r *Reader) Begin() error {
 	for len(r.Win.Bytes()) <= HeaderSize {
 		if err := r.Win.Fill(); err != nil {
@@ -48,7 +48,7 @@ func (r *Reader) Begin() error {
 	return nil
 }
 
-// ParseFileHeader reads the file's first bytes: 17 of them, or what there is.
+// ParseFileHeader parses the first 17 bytes of a file, or all of them if the file is shorter.
 func ParseFileHeader(b []byte) (FileHeader, error) {
 	fail := func(kind error, detail string, args ...any) (FileHeader, error) {
 		return FileHeader{}, decoders.Errorf(decoders.Dem, 0, decoders.NoTick, "header", kind, detail, args...)

@@ -1,5 +1,5 @@
-// Package record reads the records of a demo: their heads, where they lie, and where they go on behind damage. It does not
-// look into them.
+// Package record reads the records of a demo: their heads, their positions, and where they continue after damage. It does not
+// decode their contents.
 package record
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Reader reads the records of a file one after another, and finds them again behind damage.
+// Reader reads the records of a file one after another, and resynchronizes after damage.
 type Reader struct {
 	Win    *decoders.Window // the bytes of the file
 	Header FileHeader
@@ -16,9 +16,9 @@ type Reader struct {
 	signOn SignOn
 	resync resync
 	Head   Head // the record that was read last
-	some   bool // there is one
-	// Stopped says that a record announced the end of the recording, Finished that the last record was read. Both are set by
-	// the caller, who knows what is in records.
+	some   bool // a record was read
+	// Stopped reports whether a record announced the end of the recording. Finished reports whether the last record was read.
+	// The caller sets both, because only the caller decodes the contents of records.
 	Stopped, Finished bool
 	Work              int64 // bytes read since the caller last set it to 0
 	Err               error // final
@@ -36,7 +36,7 @@ func (r *Reader) TakeSkipped() (n int64, what string) {
 	return n, what
 }
 
-// Close returns nil when the recording is complete, and an error otherwise. It is called when no more bytes will come.
+// Close ends reading when the source has no more bytes. It returns nil when the recording is complete, and an error otherwise.
 func (r *Reader) Close() error {
 	switch {
 	case r.Err != nil:
@@ -60,7 +60,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Fail returns a *decoders.Error at the place of the next record, and makes it final.
+// Fail returns a *decoders.Error at the offset of the next record, and makes it final.
 func (r *Reader) Fail(what string, kind error, detail string, args ...any) error {
 	tick := int32(decoders.NoTick)
 	if r.some {

@@ -11,8 +11,8 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// resync is how a decoder finds records again behind damage. A head is believed when it looks like one of the records that
-// there are, or when one that does follows its record. Where none is, bytes are skipped up to a chain of records.
+// resync is the state of finding records again after damage. The reader accepts a head that looks usual, or whose record is
+// followed by one that looks usual. Where it accepts no head, it skips bytes up to a chain of records.
 type resync struct {
 	lost     bool  // the place of the next record is not known
 	skipped  int64 // bytes so far, since the last record

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Cache keeps the compiled schemas that were used last. The zero value is empty. It is safe for concurrent use.
+// Cache keeps the most recently used compiled schemas. The zero value is empty. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
 	entries []cacheEntry // the most recently used one last
@@ -29,7 +29,7 @@ func (c *Cache) Len() int {
 	return len(c.entries)
 }
 
-// Get is Parse, but does the work only once for the same data and build.
+// Get returns the same results as Parse, but compiles a schema only once for the same data and build.
 func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	h := sha256.New()
 	h.Write(data)

@@ -61,7 +61,7 @@ var signedTypes = map[string]bool{
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
 }
 
-// Signed reports whether values of a type are read as signed varints, although nothing in the schema says so.
+// Signed reports whether values of a type are read as signed varints, although the schema does not mark them as signed.
 func Signed(base string) bool { return signedTypes[base] }
 
 // clips are fields that are sent plus one although schemas from before February 2024 do not say so.
@@ -78,7 +78,7 @@ var knownUnsigned = map[string]bool{
 	"uint8": true, "uint16": true, "uint32": true, "color32": true, "Color": true, "CUtlStringToken": true,
 }
 
-// Codec returns how values of a type are read, given the encoder, bits and bounds of the field.
+// Codec returns the codec for values of a type, given the encoder, bits and bounds of the field.
 func (f *Field) Codec(t Type) value.Codec {
 	if f.minusOne {
 		return value.Codec{Op: value.OpMinusOne}

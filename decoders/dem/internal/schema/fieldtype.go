@@ -24,8 +24,8 @@ var namedCounts = map[string]int{
 
 const unknownCount = 1024
 
-// ParseType takes a type apart. It accepts anything: what does not follow the grammar becomes part of the base,
-// which then is an unknown type.
+// ParseType parses a type. It accepts any text: text that does not follow the grammar becomes part of the base, and the base
+// is then an unknown type.
 func ParseType(s string) Type {
 	t := Type{Base: strings.Trim(s, " ")}
 	if n := len(t.Base); n > 0 && t.Base[n-1] == ']' {
@@ -58,7 +58,7 @@ func ParseType(s string) Type {
 	return t
 }
 
-// Shape is how a field's values lie in the path tree (docs/formats/dem.md, Kinds of fields).
+// Shape is how a field's values are arranged in the path tree (docs/formats/dem.md, Kinds of fields).
 type Shape uint8
 
 // The shapes.

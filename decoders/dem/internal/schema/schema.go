@@ -8,13 +8,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Schema is the send tables of a file: serializers, which are lists of fields. It is immutable, and shared by all decoders
-// of files with the same send tables.
+// Schema holds the compiled send tables of a file: a list of serializers. It is immutable, and all decoders of files with the
+// same send tables share it.
 type Schema struct {
 	Serializers []*Serializer
 	byKey       map[key]*Serializer
 	ByName      map[string]*Serializer // the last one of each name
-	// Guesses says that there are fields of unknown types.
+	// Guesses reports whether any field has an unknown type.
 	Guesses bool
 	// Held is about how much memory it takes, in bytes.
 	Held int
@@ -40,9 +40,9 @@ type Field struct {
 	symbol int32
 	Type   string
 	Shape  Shape
-	// Own reads the field's own value, Elem the values of the elements of a vector or an array.
+	// Own reads the field's own value. Elem reads the elements of a vector or an array.
 	Own, Elem value.Codec
-	// Types are the serializers of what is below: more than one for a polymorphic pointer.
+	// Types are the serializers of the objects below the field. A polymorphic pointer has more than one.
 	Types []*Serializer
 	Count int // length of an array
 
@@ -54,7 +54,8 @@ type Field struct {
 	// minusOne: numbers are sent plus one, so that -1 takes a byte.
 	minusOne bool
 
-	// Unknown is the type of the field's value, UnknownElem that of its elements, where it is unknown; empty otherwise.
+	// Unknown is the type of the field's value if that type is unknown. UnknownElem is the type of its elements if that type
+	// is unknown. Both are empty for known types.
 	Unknown, UnknownElem string
 
 	// Described is the field as the file describes it.
@@ -85,8 +86,8 @@ type symbol struct {
 	raw  []byte
 }
 
-// Lookup returns the serializer of a name and version, the last one of that name where there is none of that version, and
-// nil where there is none of that name.
+// Lookup returns the serializer with a name and version. If the version does not exist, it returns the last serializer with
+// the name. If the name does not exist, it returns nil.
 func (s *Schema) Lookup(name string, version int32) *Serializer {
 	if ser, ok := s.byKey[key{name, version}]; ok {
 		return ser
@@ -94,7 +95,7 @@ func (s *Schema) Lookup(name string, version int32) *Serializer {
 	return s.ByName[name]
 }
 
-// MaxElements bounds the length of lists.
+// MaxElements is the limit of the length of lists.
 const MaxElements = 1 << 14
 
 // Limits of a schema: ten times what the largest game has.
@@ -106,7 +107,7 @@ const (
 )
 
 // Parse reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. dotaBuild is the build of Dota 2 that
-// recorded; 0 for other games and where it is unknown. ok is false when the bytes are malformed.
+// recorded the file, or 0 for another game or an unknown build. ok is false when the bytes are malformed.
 func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	n, used := pb.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {

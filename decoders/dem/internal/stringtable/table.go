@@ -35,7 +35,7 @@ const (
 	Players
 )
 
-// RoleOf returns the role of the table of a name.
+// RoleOf returns the role of the table with a name.
 func RoleOf(name []byte) Role {
 	switch string(name) {
 	case "instancebaseline":
@@ -101,8 +101,8 @@ type Reader struct {
 	Err     error  // why it stopped early
 }
 
-// Change is an entry that was read: the key it has now, and the new value if there is one. Both are valid until the
-// next entry is read.
+// Change is an entry that was read: its present key, and its new value if it has one. Both are valid until the next entry is
+// read.
 type Change struct {
 	Index    int
 	Key      []byte
@@ -110,7 +110,7 @@ type Change struct {
 	HasValue bool
 }
 
-// Start begins to read n entries of a table. data holds them and must stay as it is until they are read.
+// Start begins to read n entries of a table from data. data must not be modified until they are read.
 func (t *Reader) Start(table *Table, id int, data []byte, n int) {
 	t.Table, t.Id, t.index, t.pushed, t.Err = table, id, -1, 0, nil
 	t.bits.Reset(data)
@@ -122,7 +122,7 @@ func (t *Reader) Start(table *Table, id int, data []byte, n int) {
 	t.arena = t.arena[:0]
 }
 
-// Next reads the next entry into c. It returns false at the end, and when an entry cannot be read: t.Err says why then.
+// Next reads the next entry into c. It returns false at the end, and when an entry cannot be read. t.Err then has the reason.
 func (t *Reader) Next(c *Change) bool {
 	if t.left <= 0 {
 		return false
@@ -236,7 +236,7 @@ func (t *Reader) readValue(c *Change) error {
 // entrySize is about what an entry takes beside its bytes.
 const entrySize = 64
 
-// Store keeps an entry. The bytes are copied. It returns false when there is no room.
+// Store stores a copy of an entry. It returns false when there is no room.
 func (t *Table) Store(c *Change, named bool) bool {
 	var need int
 	if c.Index == len(t.Entries) {
@@ -271,8 +271,8 @@ func (t *Table) Store(c *Change, named bool) bool {
 	return true
 }
 
-// ParseClass reads the key of an instancebaseline entry: the number of a class in decimal. Keys of alternates, as in
-// "12:3", are no such thing.
+// ParseClass parses the key of an instancebaseline entry: the number of a class in decimal. The key of an alternate, such as
+// "12:3", is not such a key.
 func ParseClass(key []byte) (int32, bool) {
 	n, err := strconv.ParseUint(string(key), 10, 31)
 	return int32(n), err == nil

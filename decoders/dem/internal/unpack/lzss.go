@@ -7,7 +7,7 @@ import (
 
 var errLZSS = errors.New("lzss: corrupt data")
 
-// IsLZSS reports whether b is LZSS data, with which builds of 2015 compressed string tables.
+// IsLZSS reports whether b is LZSS data. Builds of 2015 compressed string tables with LZSS.
 func IsLZSS(b []byte) bool { return len(b) >= 8 && string(b[:4]) == "LZSS" }
 
 // LZSS decompresses LZSS data of at most limit bytes: the word "LZSS", the decompressed size, and groups of eight steps.

@@ -1,5 +1,5 @@
-// Package unpack decompresses what demos compress: records and string tables. The size that the compressed data declares
-// is checked before anything is allocated.
+// Package unpack decompresses the records and string tables of demos. It checks the size that the compressed data declares
+// before it allocates memory.
 package unpack
 
 import (
@@ -8,7 +8,8 @@ import (
 	"github.com/golang/snappy"
 )
 
-// MaxRatio bounds how many times its compressed size a snappy block can have: a copy of 3 bytes makes 64.
+// MaxRatio is the limit of the decompressed size of a snappy block, as a multiple of its compressed size. A copy element of
+// 3 bytes makes 64 bytes.
 const MaxRatio = 24
 
 var errInflate = errors.New("snappy: the declared size cannot be")

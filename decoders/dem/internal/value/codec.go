@@ -1,4 +1,4 @@
-// Package value reads the values of fields of entities: a [Codec] says how, a [Cell] holds the result.
+// Package value reads the values of fields of entities. A [Codec] describes how to read a value. A [Cell] holds the result.
 package value
 
 // Op is how a value is read.
@@ -49,10 +49,10 @@ type Codec struct {
 	Op    Op
 	Float FloatOp
 	Num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// Guess says that the type is unknown. It is then read as varuint64, which is right for enums.
+	// Guess reports whether the type is unknown. An unknown type is read as varuint64, which is right for enums.
 	Guess bool
 	Quant *Quantizer // of FloatQuantized
 }
 
-// NoValue is the codec of places that have no value of their own.
+// NoValue is the codec of a place in the tree that has no value of its own.
 var NoValue = Codec{Op: OpNone}

@@ -2,8 +2,9 @@ package value
 
 import "math"
 
-// Doubtful reports whether a value is one that no game has, such as text with control characters: what is read in the wrong
-// way often is. data are the bytes of a value that lies outside its cell; guessed says that the type is unknown.
+// Doubtful reports whether no game has such a value, as with text that has control characters. Values that are read in the
+// wrong way are often doubtful. data holds the bytes of a value that lies outside its cell. guessed reports whether the type
+// is unknown.
 func Doubtful(v *Cell, data []byte, guessed bool) bool {
 	switch v.Kind {
 	case Text:

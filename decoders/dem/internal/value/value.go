@@ -14,7 +14,7 @@ type Cell struct {
 	Kind Kind
 }
 
-// Kind says what a cell holds.
+// Kind is the kind of value in a cell.
 type Kind uint8
 
 // The kinds of values.
@@ -36,13 +36,13 @@ const (
 // InBytes reports whether the value lies outside its cell.
 func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
-// Plain reports whether the value is all that there is to it: it lies in its cell, and nothing below its field depends on it.
+// Plain reports whether the value lies in its cell, and nothing below its field depends on it.
 func (k Kind) Plain() bool { return k <= Vector }
 
 // span packs a place among bytes into a cell's word.
 func span(start, end int) uint64 { return uint64(start)<<32 | uint64(uint32(end)) }
 
-// Span returns where the bytes of a value that lies outside its cell start and end in the arena that it was read into.
+// Span returns the start and end of the bytes of a value that lies outside its cell, in the arena that it was read into.
 func (c *Cell) Span() (start, end int) { return int(c.Word >> 32), int(uint32(c.Word)) }
 
 // maxText bounds a string or a blob within an entity.
