@@ -61,7 +61,7 @@ func (g gameOf) data(tb testing.TB) []byte {
 	return slices.Concat(sample[:16], text, body)
 }
 
-// waits waits for a state WAITING for something.
+// waits blocks until a state WAITING for something arrives.
 func (f *following) waits(t *testing.T, what replaydv1.WaitingFor, likely ...string) {
 	t.Helper()
 	f.await(t, fmt.Sprint("WAITING ", what, likely), func(r *replaydv1.StreamEventsResponse) bool {
