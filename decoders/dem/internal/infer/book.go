@@ -61,12 +61,13 @@ type Guess struct {
 	State  State
 	// Proofs is how many default states and creations with values of it were read to their end.
 	Proofs int
-	// MaybeSigned reports whether its values, which are read as unsigned numbers, may be signed: most are even, or few were met.
+	// MaybeSigned reports whether it is open if its values are signed: most are even, or few were met. Values that are odd often
+	// are unsigned, but even ones prove nothing: an unsigned type may have only even values.
 	MaybeSigned bool
 }
 
-// Sure reports whether it is certain if numbers of the type are signed. It is certain when values are odd too often for signed
-// numbers, or even too often for unsigned ones.
+// Sure reports whether the type is proven, and its numbers are certainly unsigned or not numbers at all. Numbers that are read
+// as signed are never certain.
 func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
 
 // codecKey is a field, or its elements, when read as a family.

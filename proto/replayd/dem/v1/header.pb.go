@@ -103,8 +103,8 @@ type UnknownType struct {
 	// The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
 	// prove itself.
 	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
-	// True when values may be signed numbers, because too few were found where the entities begin to decide. Signed values
-	// are then sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
+	// True when it is open whether values are signed numbers. read_as says which of both is assumed. If it is "uint64" and they
+	// are signed, they are sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
 	MayBeSigned   bool `protobuf:"varint,4,opt,name=may_be_signed,json=mayBeSigned,proto3" json:"may_be_signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -83,8 +83,8 @@ class UnknownType(google.protobuf.message.Message):
     prove itself.
     """
     may_be_signed: builtins.bool
-    """True when values may be signed numbers, because too few were found where the entities begin to decide. Signed values
-    are then sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
+    """True when it is open whether values are signed numbers. read_as says which of both is assumed. If it is "uint64" and they
+    are signed, they are sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
     """
     def __init__(
         self,

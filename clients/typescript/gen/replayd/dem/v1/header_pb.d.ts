@@ -82,8 +82,8 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   proofs: number;
 
   /**
-   * True when values may be signed numbers, because too few were found where the entities begin to decide. Signed values
-   * are then sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
+   * True when it is open whether values are signed numbers. read_as says which of both is assumed. If it is "uint64" and they
+   * are signed, they are sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
    *
    * @generated from field: bool may_be_signed = 4;
    */
