@@ -46,6 +46,8 @@ func TestStateAnywhere(t *testing.T) {
 	}{
 		samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"): {[]int32{0, 150, 600, 1431, 1600}, chats},
 		samples("dem", "sample.dem"): {[]int32{0, 2, 4, 6, 9}, []*replaydv1.EventFilter{{Kinds: []string{"chat", "tick"}}}},
+		// Without a state, these kinds need only the entities of Dota's clock and players.
+		samples("dem", "dota.dem"): {[]int32{0, 20, 60, 120}, []*replaydv1.EventFilter{{Kinds: []string{"combat_log", "chat"}}}},
 	} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			dir := t.TempDir()

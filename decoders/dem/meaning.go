@@ -79,7 +79,7 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, true
 }
 
-// fillPlace fills f with where an entity is, and without a value when that is not known.
+// fillPlace fills f with the place of an entity, and leaves f without a value if the place is unknown.
 func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	f.Field, f.ValueCase = ent.Class.Body.Place, FieldValueValueNone
 	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
@@ -89,20 +89,20 @@ func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	return known
 }
 
-// changesPlace fills f with where an entity is after an update that has something to do with that. It returns false when
-// nothing is to be told: nobody knew where it was, nor does now.
+// changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was unknown before
+// the update and still is: then there is nothing to deliver.
 func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
 	if m.fillPlace(f, ent) {
 		return true
 	}
-	// It hangs on something now, or a part of its place was lost.
+	// It is attached to another entity now, or a part of its place could not be read.
 	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
 	return m.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
 		return slices.Contains(ent.Class.Body.Parent, ch.Node)
 	}))
 }
 
-// roster is where the entity of the class CDOTA_PlayerResource has what Dota's players are called, and their heroes.
+// roster locates the names and heroes of Dota's players in the entity of the class CDOTA_PlayerResource.
 type roster struct {
 	index  int  // of the entity
 	met    bool // it was created
@@ -124,10 +124,10 @@ var rosterNames = [rosterFields][2]string{
 	rosterHero: {"m_vecPlayerTeamData", "m_nSelectedHeroID"},
 }
 
-// rosterKinds are the kinds of events that have what players are called.
+// rosterKinds are the kinds of events that contain names of players.
 const rosterKinds = 1<<KindChat | 1<<KindChatEvent | 1<<KindPing | 1<<KindMapLine | 1<<KindChatWheel
 
-// setClass notes where the class has the fields.
+// setClass finds the fields in the class.
 func (r *roster) setClass(c *entity.Class) {
 	for i, names := range rosterNames {
 		r.fields[i] = rosterField{-1, -1}
@@ -186,7 +186,7 @@ func (d *Decoder) playerHero(player int32) []byte {
 	return facts.Heroes.Name(int64(v.Word))
 }
 
-// nameParts adds to a message that was read what its numbers stand for.
+// nameParts adds names for the numbers of a message that was read.
 func (d *Decoder) nameParts(ev *Event, kind Kind) {
 	switch kind {
 	case KindChat:

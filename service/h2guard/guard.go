@@ -125,9 +125,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	if looked < n {
 		c.keep(p[looked:n])
-		if err != nil { // the next Read of the connection returns it again
-			err = nil
-		}
+		err = nil // the connection's next Read returns it again
 	}
 	return looked, err
 }
