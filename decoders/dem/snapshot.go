@@ -64,13 +64,13 @@ type learnt struct {
 // snapshotSize is about what a snapshot takes beside its parts.
 const snapshotSize = 1 << 10
 
-// Offset returns the offset of the record before which the snapshot was taken, in bytes.
-func (s *Snapshot) Offset() int64 { return s.place.Offset }
+// Position returns where the snapshot was taken: before the first event of a record.
+func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
 
 // Tick returns the tick of the record before the snapshot. All records before the snapshot have that tick or a lower one.
 func (s *Snapshot) Tick() int32 { return s.place.Head.Tick }
 
-// Sum returns the checksum of the bytes before Offset.
+// Sum returns the checksum of the bytes before the Position's offset.
 func (s *Snapshot) Sum() decoders.Sum { return s.place.Sum }
 
 // Hold counts a holder of the snapshot. It returns how many bytes the snapshot takes that no other held snapshot takes.
@@ -197,7 +197,7 @@ func (d *Decoder) frozenLearnt() *share.Value[learnt] {
 }
 
 // Resume returns a decoder that continues where a snapshot was taken, as if it had read everything before. src reads the
-// file from the snapshot's Offset on. The caller must make sure that the bytes before are those from which the snapshot was made.
+// file from the offset of the snapshot's Position on. The caller must make sure that the bytes before are those from which the snapshot was made.
 // Options need not be those of the decoder that made it. The counts in Stats are those of that decoder: what it decoded, Options
 // might have skipped. Seek must not be called with a position before the snapshot's, nor SeekTick with a tick up to its Tick.
 func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {

@@ -23,7 +23,7 @@ func snapshots(data []byte, from *dem.Snapshot, each int) (out []*dem.Snapshot) 
 		}
 	}}
 	if d = dem.New(bytes.NewReader(data), opts); from != nil {
-		d = dem.Resume(bytes.NewReader(data[from.Offset():]), opts, from)
+		d = dem.Resume(bytes.NewReader(data[from.Position().Offset:]), opts, from)
 	}
 	_ = run(d, func(*dem.Event) {})
 	return out
@@ -32,12 +32,12 @@ func snapshots(data []byte, from *dem.Snapshot, each int) (out []*dem.Snapshot) 
 // resumed returns the events from a snapshot on, or from where seek leads from there.
 func resumed(t *testing.T, data []byte, opts dem.Options, s *dem.Snapshot, seek func(*dem.Decoder) error) (out []placed) {
 	t.Helper()
-	d := dem.Resume(bytes.NewReader(data[s.Offset():]), opts, s)
+	d := dem.Resume(bytes.NewReader(data[s.Position().Offset:]), opts, s)
 	if seek != nil {
 		if err := seek(d); err != nil {
 			t.Fatalf("seeking ended with %v", err)
 		}
-	} else if want := (decoders.Position{Offset: s.Offset()}); d.Position() != want || d.Sum() != s.Sum() || d.Tick() != s.Tick() {
+	} else if want := (decoders.Position{Offset: s.Position().Offset}); d.Position() != want || d.Sum() != s.Sum() || d.Tick() != s.Tick() {
 		t.Fatalf("resumed at %v, sum %x, tick %d; want %v, %x, %d", d.Position(), d.Sum(), d.Tick(), want, s.Sum(), s.Tick())
 	}
 	_ = run(d, func(ev *dem.Event) {
@@ -102,8 +102,8 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 			{"entities of classes", dem.Options{Kinds: isEntity, Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return isEntity(p.kind) && classes[p.class] }},
 		}
 		for _, view := range views {
-			what := fmt.Sprintf("%s from %d", view.name, s.Offset())
-			rest := only(all, func(p *placed) bool { return view.keep(p) && p.at.Offset >= s.Offset() })
+			what := fmt.Sprintf("%s from %d", view.name, s.Position().Offset)
+			rest := only(all, func(p *placed) bool { return view.keep(p) && p.at.Offset >= s.Position().Offset })
 			same(t, what, resumed(t, data, view.opts, s, nil), rest)
 			if len(rest) == 0 || i > 1 {
 				continue
@@ -118,8 +118,8 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 		}
 		if again := snapshots(data, s, each); len(again) > 0 { // of a decoder that was itself resumed
 			s := again[random.IntN(len(again))]
-			rest := only(all, func(p *placed) bool { return p.at.Offset >= s.Offset() })
-			same(t, fmt.Sprintf("twice resumed at %d", s.Offset()), resumed(t, data, dem.Options{}, s, nil), rest)
+			rest := only(all, func(p *placed) bool { return p.at.Offset >= s.Position().Offset })
+			same(t, fmt.Sprintf("twice resumed at %d", s.Position().Offset), resumed(t, data, dem.Options{}, s, nil), rest)
 		}
 		if t.Failed() {
 			break
@@ -131,8 +131,8 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 // sameState compares the entities, and what is known of the demo, of a resumed decoder and one that came from the front.
 func sameState(t *testing.T, data []byte, s *dem.Snapshot) {
 	t.Helper()
-	to := decoders.Position{Offset: s.Offset()}
-	got := dem.Resume(bytes.NewReader(data[s.Offset():]), dem.Options{}, s)
+	to := decoders.Position{Offset: s.Position().Offset}
+	got := dem.Resume(bytes.NewReader(data[s.Position().Offset:]), dem.Options{}, s)
 	want := dem.New(bytes.NewReader(data), dem.Options{})
 	if err := want.Seek(to); err != nil {
 		t.Fatal(err)
@@ -141,12 +141,12 @@ func sameState(t *testing.T, data []byte, s *dem.Snapshot) {
 	for i := range dem.MaxEntities {
 		is, was := got.Present(i, &a), want.Present(i, &b)
 		if is != was || is && (eventText(got, &a) != eventText(want, &b) || a.EntityEntered.OutOfView != b.EntityEntered.OutOfView) {
-			t.Errorf("at %d, entity %d is %v %.300s\nwant %v %.300s", s.Offset(), i, is, eventText(got, &a), was, eventText(want, &b))
+			t.Errorf("at %d, entity %d is %v %.300s\nwant %v %.300s", s.Position().Offset, i, is, eventText(got, &a), was, eventText(want, &b))
 			return
 		}
 	}
 	if is, was := fmt.Sprint(got.Stats(), got.Health()), fmt.Sprint(want.Stats(), want.Health()); is != was {
-		t.Errorf("at %d: %s\nwant %s", s.Offset(), is, was)
+		t.Errorf("at %d: %s\nwant %s", s.Position().Offset, is, was)
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Store) Freeze(m *Imager, classes []*Class) (f *Frozen, ok bool) {
 			return nil, false
 		}
 		if e.changed || e.image == nil {
-			e.image = m.Image(&e.State, Image{Index: int32(i), Class: e.Class.Id, Serial: e.Serial, Active: e.Active}, e.image)
+			e.image = m.Image(&e.State, About{Index: int32(i), Class: e.Class.Id, Serial: e.Serial, Active: e.Active}, e.image)
 			e.changed = false
 		}
 		f.cells += e.image.cells
@@ -40,7 +40,7 @@ func (s *Store) Freeze(m *Imager, classes []*Class) (f *Frozen, ok bool) {
 				return nil, false
 			}
 			if o.image == nil {
-				o.image = m.Image(&o.state, Image{Index: i, Class: o.class.Id}, nil)
+				o.image = m.Image(&o.state, About{Index: i, Class: o.class.Id}, nil)
 			}
 			f.own[slot] = append(f.own[slot], o.image)
 		}
@@ -52,7 +52,7 @@ func (s *Store) Freeze(m *Imager, classes []*Class) (f *Frozen, ok bool) {
 		}
 		image := s.alternates.images[key]
 		if image == nil {
-			image = m.Image(st, Image{Index: key.entry, Class: key.class.Id}, nil)
+			image = m.Image(st, About{Index: key.entry, Class: key.class.Id}, nil)
 			if s.alternates.images == nil {
 				s.alternates.images = map[alternateKey]*Image{}
 			}
@@ -66,7 +66,7 @@ func (s *Store) Freeze(m *Imager, classes []*Class) (f *Frozen, ok bool) {
 			continue
 		}
 		if c.Baseline.image == nil {
-			c.Baseline.image = m.Image(&c.Baseline.State, Image{Class: c.Id}, nil)
+			c.Baseline.image = m.Image(&c.Baseline.State, About{Class: c.Id}, nil)
 		}
 		f.baselines = append(f.baselines, c.Baseline.image)
 	}

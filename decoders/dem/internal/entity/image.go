@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -11,15 +12,20 @@ import (
 // Image is a state as bytes, with what else is known of the entity that it is of. It is immutable, so that snapshots share it.
 // It is of use only with a tree that numbers cells as the one did that the state belongs to; see Growth.
 type Image struct {
-	count  share.Count
-	Index  int32 // the slot, or what else tells an image from others
-	Class  int32 // the class's id
-	Serial uint32
-	Active bool
+	count share.Count
+	About
 	cells  int
 	places int // values that lie outside their cells
 	bytes  int // the length of those together
 	data   []byte
+}
+
+// About is what is known of the entity beside its state.
+type About struct {
+	Index  int32 // the slot, or what else tells an image from others
+	Class  int32 // the class's id
+	Serial uint32
+	Active bool
 }
 
 // imageSize is about what an image takes beside its data.
@@ -39,9 +45,9 @@ type Imager struct{ buf []byte }
 //
 // A cell is a byte with its kind and the number of bytes of its word, and those bytes; then the z of a vector, or the value's
 // bytes where the word is their number. Absent cells are a zero byte and their number.
-func (m *Imager) Image(s *State, head Image, old *Image) *Image {
+func (m *Imager) Image(s *State, about About, old *Image) *Image {
 	b := m.buf[:0]
-	head.cells = len(s.Cells)
+	places, outside := 0, 0
 	for i := 0; i < len(s.Cells); i++ {
 		c := &s.Cells[i]
 		if c.Kind == value.None {
@@ -65,25 +71,18 @@ func (m *Imager) Image(s *State, head Image, old *Image) *Image {
 		switch {
 		case c.Kind.InBytes():
 			b = append(b, s.bytes[c.Word]...)
-			head.places++
-			head.bytes += int(word)
+			places++
+			outside += int(word)
 		case c.Kind == value.Vector:
 			b = binary.LittleEndian.AppendUint32(b, c.Z)
 		}
 	}
 	m.buf = b
-	if old != nil && old.same(&head, b) {
+	if old != nil && old.About == about && old.cells == len(s.Cells) && bytes.Equal(old.data, b) {
 		return old
 	}
-	head.data = append(make([]byte, 0, len(b)+slack), b...)
-	return &Image{
-		Index: head.Index, Class: head.Class, Serial: head.Serial, Active: head.Active,
-		cells: head.cells, places: head.places, bytes: head.bytes, data: head.data,
-	}
-}
-
-func (m *Image) same(o *Image, data []byte) bool {
-	return m.Index == o.Index && m.Class == o.Class && m.Serial == o.Serial && m.Active == o.Active && string(m.data) == string(data)
+	data := append(make([]byte, 0, len(b)+slack), b...)
+	return &Image{About: about, cells: len(s.Cells), places: places, bytes: outside, data: data}
 }
 
 // State returns the state that the image is of. Its memory comes from slab.
