@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -228,9 +227,8 @@ func (s *Server) GetServerInfo(
 
 // kindsOf describes the kinds of events of a format.
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
-	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
+		info := &replaydv1.KindInfo{Name: k.Name}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}
