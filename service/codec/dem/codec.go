@@ -21,6 +21,7 @@ var Codec = codec.Codec{
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,
 	Cost:         cost,
+	Spacing:      spacing,
 	Open:         newOpener(),
 	Describe:     describe,
 }
