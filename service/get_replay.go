@@ -8,6 +8,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/temporary"
 )
 
 // GetReplay implements the API.
@@ -21,6 +22,13 @@ func (s *Server) GetReplay(
 	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)
 	if err != nil {
 		return nil, err
+	}
+	if temporary.Is(req.GetReplay()) {
+		replay, err := s.describeTemporary(ctx, req.GetReplay())
+		if err != nil {
+			return nil, err
+		}
+		return &replaydv1.GetReplayResponse{Replay: replay}, nil
 	}
 	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
 	if err != nil {

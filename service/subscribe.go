@@ -80,7 +80,7 @@ func (s *Server) newReplay(
 	info := file.Info()
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) codec.Checkpoints {
-			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version)
+			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, r.Codec.Spacing)
 		}
 	}
 	if grows == whole || r.Codec.RandomAccess { // such a file never grows

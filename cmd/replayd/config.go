@@ -26,7 +26,7 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	if path == "" {
 		return nil
 	}
-	c, err := readConfig(string(path), ctx.Selected(), k)
+	c, err := readConfig(string(path), ctx.Selected())
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (e *configError) Error() string {
 }
 
 // readConfig reads a file of flags of a command. It returns a *configError for an invalid line.
-func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) {
+func readConfig(path string, command *kong.Node) (*config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

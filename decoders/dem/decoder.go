@@ -19,6 +19,7 @@ type Decoder struct {
 	match  match         // the game
 	tables tables
 	world  world // classes and entities
+	snaps  snapshots
 
 	// The stage that Next continues with, and the state of each stage.
 	stage    stage
@@ -136,6 +137,9 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		if d.opts.Yield > 0 && d.in.Work > d.opts.Yield {
 			d.in.Work = 0
 			return false, ErrYield
+		}
+		if d.opts.Record != nil {
+			d.opts.Record()
 		}
 		if ok, err = d.nextFrame(ev); err != nil {
 			return false, err

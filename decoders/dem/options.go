@@ -20,6 +20,8 @@ type Options struct {
 	Fields func(class, field string) bool
 	// Schemas keeps compiled schemas for other decoders. Nil disables sharing.
 	Schemas *Schemas
+	// Record, when not nil, is called before each record is read. Snapshot may be called from it.
+	Record func()
 	// Yield, when not 0, makes Next return ErrYield after about this many bytes of the file without an event.
 	Yield int64
 }

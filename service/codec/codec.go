@@ -35,6 +35,8 @@ type Codec struct {
 	Cost func(size int64) int64
 	// DescribeCost is Cost for Describe. Nil if both are equal.
 	DescribeCost func(size int64) int64
+	// Spacing is the least distance between two checkpoints, in bytes of the replay. 0 stands for checkpoint.Spacing.
+	Spacing int64
 	// Lineage returns the replay's place among those of its game server, from the header of r. Nil if headers do not have it.
 	Lineage func(r *replaydv1.Replay) Lineage
 	// Open returns a Reader of the replay. Open itself reads nothing.
@@ -118,8 +120,18 @@ type Checkpoint struct {
 	Position decoders.Position
 	Tick     int32
 	State    []byte
+	// Shared is the state, instead of State, in formats whose states have memory in common.
+	Shared Shared
 	// Sum is the sum of the bytes before the position's offset, from which the state was made.
 	Sum decoders.Sum
+}
+
+// Shared is a state that has memory in common with others. It is immutable and safe for concurrent use.
+type Shared interface {
+	// Hold counts a holder of the state. It returns how many bytes the state takes that no other held one takes.
+	Hold() int
+	// Release undoes Hold. It returns how many bytes no held state takes any more.
+	Release() int
 }
 
 // Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
@@ -127,6 +139,8 @@ type Checkpoints interface {
 	// Last returns the last checkpoint for which before is true. before must be true up to some position in the replay and
 	// false after it.
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
+	// After returns the first checkpoint whose offset is larger than the given one.
+	After(offset int64) (Checkpoint, bool)
 	// Wanted reports whether a checkpoint at that offset would be kept. That is so if there is none near it.
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint and takes ownership of it.

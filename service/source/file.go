@@ -400,6 +400,51 @@ func (f *File) unspooled() (from io.Reader, needed bool, err error) {
 
 var errTaken = errors.New("an upload can be read only once")
 
+// Detach ends the reading of an upload that was spooled, and frees the memory of unpacking it. The File then no longer depends
+// on the sender.
+func (f *File) Detach() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.spool == nil {
+		return
+	}
+	f.front = nil
+	if f.upload != nil {
+		_ = f.upload.Close() // its bytes have all been read
+		f.upload = nil
+	}
+	f.limits.account.returnMemory()
+}
+
+// Unpacked returns another File of the bytes that Spool has unpacked, which is a plain file with a name of its own. It must be
+// closed before f is. It calls closed when it is closed, and also before Unpacked returns an error.
+func (f *File) Unpacked(name string, closed func()) (*File, error) {
+	f.mu.Lock()
+	spool, limits := f.spool, f.limits
+	f.mu.Unlock()
+	if spool == nil {
+		closed()
+		return nil, errNotSpooled
+	}
+	limits.account, limits.Budget = nil, nil // f has paid
+	return New(borrowed{spool, closed}, Origin{Name: name}, limits)
+}
+
+var errNotSpooled = errors.New("the file is not spooled")
+
+// borrowed is the handle of a file that belongs to another File.
+type borrowed struct {
+	*os.File
+
+	closed func()
+}
+
+// Close implements io.Closer.
+func (b borrowed) Close() error {
+	b.closed()
+	return nil
+}
+
 // Close closes the file. Its Inputs fail from then on.
 func (f *File) Close() error {
 	f.mu.Lock()

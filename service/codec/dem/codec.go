@@ -20,6 +20,7 @@ var Codec = codec.Codec{
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Cost:         cost,
+	Spacing:      spacing,
 	Open:         newOpener(),
 	Describe:     describe,
 }

@@ -26,6 +26,7 @@ type reader struct {
 
 	in       source.Input
 	types    *firstTypes // nil when no entities are requested
+	opts     dem.Options
 	d        *dem.Decoder
 	ev       dem.Event
 	strings  stringTable
@@ -36,15 +37,17 @@ type reader struct {
 	state   entityFilter // the filter of the state
 	present int          // the entity slot at which Present continues
 
+	keeper   keeper
+	restored bool         // the search for a checkpoint is done
+	proof    *codec.Proof // the check of the checkpoint that was found
+	scout    *dem.Decoder // on its way to the start of delivery; nil when there is none
+	scouted  bool         // it came there
+
 	// open reports whether the present batch has names of this reader.
 	open bool
 }
 
 func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
-	src, err := in.From(0)
-	if err != nil {
-		return nil, err
-	}
 	r := &reader{
 		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
 		state: entityFilter{Filter: o.StateFilter},
@@ -62,30 +65,52 @@ func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTy
 	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
 		r.types = types
 	}
-	r.d = dem.New(src, opts)
+	r.opts = opts
+	var err error
+	if r.d, err = r.decoder(opts, nil, &r.keeper); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.types == nil || r.in.At == nil {
+	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.in.At == nil {
 		return err
+	}
+	if r.Checkpoints != nil {
+		r.keeper.checkpoints = r.Checkpoints(replay.GetIdentity())
+	}
+	if r.types == nil {
+		return nil
 	}
 	replay.GetDem().UnknownTypes = r.types.of(replay.GetIdentity(), r.in.At)
 	return nil
 }
 
-// Seek decodes up to the start of delivery, because entities and names are encoded as changes of earlier ones.
+// Seek decodes up to the start of delivery, from the last checkpoint before it, because entities and names are encoded as changes
+// of earlier ones.
 func (r *reader) Seek() error {
+	if !r.restored {
+		if err := r.restore(); err != nil {
+			return err
+		}
+		r.restored = true
+	}
+	return r.seek(r.d)
+}
+
+// seek moves a decoder to the start of delivery.
+func (r *reader) seek(d *dem.Decoder) error {
 	var err error
 	switch {
 	case r.Start.Now:
-		if err = r.d.SeekEnd(); errors.Is(err, io.EOF) {
+		if err = d.SeekEnd(); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	case r.Start.Tick != nil:
-		err = r.d.SeekTick(*r.Start.Tick)
+		err = d.SeekTick(*r.Start.Tick)
 	default:
-		err = r.d.Seek(r.Start.Position)
+		err = d.Seek(r.Start.Position)
 	}
 	return yield(err)
 }
@@ -233,7 +258,12 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 }
 
 // Held implements codec.Holder.
-func (r *reader) Held() int64 { return r.d.Held() }
+func (r *reader) Held() int64 {
+	if r.scout != nil {
+		return r.d.Held() + r.scout.Held()
+	}
+	return r.d.Held()
+}
 
 func (r *reader) Close() error { return r.d.Close() }
 

@@ -33,7 +33,7 @@ type reader struct {
 
 	checkpoints codec.Checkpoints // nil keeps none
 	restored    bool              // the search for a checkpoint is done
-	proof       *proof            // the check of the checkpoint that was found
+	proof       *codec.Proof      // the check of the checkpoint that was found
 	nextCheck   int64             // the offset from which on a checkpoint may be wanted
 
 	present int32 // the client at which Present continues

@@ -130,11 +130,12 @@ func (k *keeper) Last(before func(*codec.Checkpoint) bool) (last codec.Checkpoin
 	return last, ok
 }
 
-func (k *keeper) Wanted(int64) bool             { return true }
-func (k *keeper) Add(c codec.Checkpoint)        { k.all = append(k.all, c) }
-func (k *keeper) Proven(*codec.Checkpoint) bool { return true }
-func (k *keeper) Prove(*codec.Checkpoint)       {}
-func (k *keeper) Drop()                         { k.all = nil }
+func (k *keeper) After(int64) (c codec.Checkpoint, ok bool) { return c, false }
+func (k *keeper) Wanted(int64) bool                         { return true }
+func (k *keeper) Add(c codec.Checkpoint)                    { k.all = append(k.all, c) }
+func (k *keeper) Proven(*codec.Checkpoint) bool             { return true }
+func (k *keeper) Prove(*codec.Checkpoint)                   {}
+func (k *keeper) Drop()                                     { k.all = nil }
 
 // TestRoster checks the players at the end of a game with a roster of the game before. It also starts from a checkpoint of a
 // reader without the roster.

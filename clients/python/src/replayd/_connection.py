@@ -17,13 +17,14 @@ TLS = bool | str | os.PathLike[str] | grpc.ChannelCredentials
 PEM file. Credentials: used as given, for example with a client certificate."""
 
 _OPTIONS = [
-    # Reconnect soon after the daemon restarts.
+    # Reconnect soon after the daemon restarts: it is Retry that delays. The minimum is the time that connecting may take.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 5000),
-    # Detect a dead connection even while nothing is streamed. The daemon permits a ping every 10 s.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.min_reconnect_backoff_ms", 10_000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # See "Dead connections" in clients/README.md. grpc would stop after two pings without data.
+    ("grpc.keepalive_time_ms", 12_000),
+    ("grpc.keepalive_timeout_ms", 8_000),
+    ("grpc.http2.max_pings_without_data", 0),
 ]
 
 

@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import replayd.v1.replay_pb2
@@ -137,6 +138,7 @@ class Limits(google.protobuf.message.Message):
     MAX_RESPONSE_BYTES_FIELD_NUMBER: builtins.int
     MAX_INFLATED_BYTES_FIELD_NUMBER: builtins.int
     MAX_UPLOAD_BYTES_FIELD_NUMBER: builtins.int
+    MAX_TIME_TO_LIVE_FIELD_NUMBER: builtins.int
     max_streams: builtins.int
     """The largest number of streams that run at once."""
     max_batch_events: builtins.int
@@ -147,6 +149,10 @@ class Limits(google.protobuf.message.Message):
     """The largest size of a compressed file after decompression, in bytes."""
     max_upload_bytes: builtins.int
     """The largest size of an upload in bytes."""
+    @property
+    def max_time_to_live(self) -> google.protobuf.duration_pb2.Duration:
+        """How long CreateReplay stores a replay at most. Absent where it stores none."""
+
     def __init__(
         self,
         *,
@@ -155,8 +161,11 @@ class Limits(google.protobuf.message.Message):
         max_response_bytes: builtins.int = ...,
         max_inflated_bytes: builtins.int = ...,
         max_upload_bytes: builtins.int = ...,
+        max_time_to_live: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_batch_events", b"max_batch_events", "max_inflated_bytes", b"max_inflated_bytes", "max_response_bytes", b"max_response_bytes", "max_streams", b"max_streams", "max_upload_bytes", b"max_upload_bytes"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_time_to_live", b"max_time_to_live"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_batch_events", b"max_batch_events", "max_inflated_bytes", b"max_inflated_bytes", "max_response_bytes", b"max_response_bytes", "max_streams", b"max_streams", "max_time_to_live", b"max_time_to_live", "max_upload_bytes", b"max_upload_bytes"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Limits: typing_extensions.TypeAlias = Limits

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Format } from "./replay_pb.js";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file replayd/v1/info.proto.
@@ -168,6 +169,13 @@ export declare type Limits = Message<"replayd.v1.Limits"> & {
    * @generated from field: int64 max_upload_bytes = 5;
    */
   maxUploadBytes: bigint;
+
+  /**
+   * How long CreateReplay stores a replay at most. Absent where it stores none.
+   *
+   * @generated from field: google.protobuf.Duration max_time_to_live = 6;
+   */
+  maxTimeToLive?: Duration | undefined;
 };
 
 /**
