@@ -76,6 +76,7 @@ func (s *Server) newReplay(
 	if grows == uploaded {
 		return r, nil
 	}
+	r.Await = file.OnWait
 	r.Roster = s.roster(r.Codec, access.Of(ctx))
 	info := file.Info()
 	if info.ID != (source.ID{}) {
@@ -85,6 +86,9 @@ func (s *Server) newReplay(
 	}
 	if grows == whole || r.Codec.RandomAccess { // such a file never grows
 		return r, nil
+	}
+	if info.Fixed {
+		return nil, errFixed
 	}
 	if s.Watcher == nil {
 		return nil, errNoWatcher
@@ -165,6 +169,10 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	}
 	memory, err := reserve(ctx, c, size)
 	if err != nil {
+		return err
+	}
+	if err := memory.take(file.Cost()); err != nil {
+		memory.free()
 		return err
 	}
 	closeWith(&r.Close, memory.free)

@@ -106,6 +106,9 @@ type Replay struct {
 	Tables TableEncoder
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
+	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
+	// or with an error, with which the read then fails. Nil if reads do not wait for a network.
+	Await func(wait func(ready <-chan struct{}) error)
 	// Close frees what the replay holds. It may be nil.
 	Close func()
 }
