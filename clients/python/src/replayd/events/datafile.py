@@ -61,6 +61,14 @@ EnvelopeBeziers: _TypeAlias = _Event[_Literal["envelope_beziers"], _pb2.Event, _
 """The tangents of bezier curves, which DDNet stores beside the envelope points."""
 UuidType: _TypeAlias = _Event[_Literal["uuid_type"], _pb2.Event, _pb2.UuidType]
 """The index entry that gives a UUID to an item type of this file."""
+PhysicsTiles: _TypeAlias = _Event[_Literal["physics_tiles"], _pb2.Event, _pb2.PhysicsTiles]
+"""Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them."""
+Entities: _TypeAlias = _Event[_Literal["entities"], _pb2.Event, _pb2.Entities]
+"""Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles."""
+Link: _TypeAlias = _Event[_Literal["link"], _pb2.Event, _pb2.Link]
+"""What a number of a tele or switch layer connects. Derived from the layer's tiles."""
+LayerBounds: _TypeAlias = _Event[_Literal["layer_bounds"], _pb2.Event, _pb2.LayerBounds]
+"""The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that is newer than this client."""
 
@@ -89,6 +97,10 @@ Event: _TypeAlias = _Union[
     Automapper,
     EnvelopeBeziers,
     UuidType,
+    PhysicsTiles,
+    Entities,
+    Link,
+    LayerBounds,
     Unknown,
 ]
 """An event of any kind."""
@@ -118,6 +130,10 @@ Kind: _TypeAlias = _Literal[
     "automapper",
     "envelope_beziers",
     "uuid_type",
+    "physics_tiles",
+    "entities",
+    "link",
+    "layer_bounds",
 ]
 """The names of the kinds, as in filters."""
 
