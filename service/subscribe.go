@@ -84,6 +84,7 @@ func (s *Server) newReplay(
 			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, r.Codec.Spacing)
 		}
 	}
+	r.Spare = s.spare
 	if grows == whole || r.Codec.RandomAccess { // such a file never grows
 		return r, nil
 	}
@@ -98,6 +99,18 @@ func (s *Server) newReplay(
 		return nil, err
 	}
 	return r, nil
+}
+
+// spare is codec.Options.Spare.
+func (s *Server) spare() (give func()) {
+	if s.Turns == nil {
+		return func() {}
+	}
+	turn := s.Turns.Spare()
+	if turn == nil {
+		return nil
+	}
+	return func() { s.Turns.Give(turn) }
 }
 
 var errNoWatcher = errors.New("following needs a watcher")

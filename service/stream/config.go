@@ -86,6 +86,8 @@ type Replay struct {
 	StateFilter func() (*filter.Filter, error)
 	// Checkpoints is as in codec.Options.
 	Checkpoints func(identity string) codec.Checkpoints
+	// Spare is as in codec.Options.
+	Spare func() (give func())
 	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open func(codec.Options) (codec.Reader, error)
 	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It

@@ -284,7 +284,7 @@ func (s *stream) reach() {
 func (s *stream) open(start Start) error {
 	options := codec.Options{
 		Filter: s.replay.Filter, RevealSecrets: s.replay.RevealSecrets,
-		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
+		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster, Spare: s.replay.Spare,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&

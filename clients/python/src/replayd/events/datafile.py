@@ -13,64 +13,470 @@ from .._event import Event as _Event
 from .._event import Format as _Format
 from ..datafile.v1 import events_pb2 as _pb2
 
-Tiles: _TypeAlias = _Event[_Literal["tiles"], _pb2.Event, _pb2.Tiles]
-"""Tiles of a tile layer, as a rectangle."""
-ImageData: _TypeAlias = _Event[_Literal["image_data"], _pb2.Event, _pb2.ImageData]
-"""A piece of an embedded image's pixels."""
-Quads: _TypeAlias = _Event[_Literal["quads"], _pb2.Event, _pb2.Quads]
-"""Quads of a quad layer."""
-EnvelopePoints: _TypeAlias = _Event[_Literal["envelope_points"], _pb2.Event, _pb2.EnvelopePoints]
-"""Points of the envelopes."""
-SoundData: _TypeAlias = _Event[_Literal["sound_data"], _pb2.Event, _pb2.SoundData]
-"""A piece of a sound's file."""
-RawData: _TypeAlias = _Event[_Literal["raw_data"], _pb2.Event, _pb2.RawData]
-"""A piece of a blob that no typed event carries."""
-RawItem: _TypeAlias = _Event[_Literal["raw_item"], _pb2.Event, _pb2.RawItem]
-"""An item, or a piece of one, whose type is not known or whose contents do not fit its type."""
-TileLayer: _TypeAlias = _Event[_Literal["tile_layer"], _pb2.Event, _pb2.TileLayer]
-"""A layer of tiles. Its tiles follow."""
-QuadLayer: _TypeAlias = _Event[_Literal["quad_layer"], _pb2.Event, _pb2.QuadLayer]
-"""A layer of textured quads. Its quads follow."""
-Group: _TypeAlias = _Event[_Literal["group"], _pb2.Event, _pb2.Group]
-"""A group of layers."""
-Image: _TypeAlias = _Event[_Literal["image"], _pb2.Event, _pb2.Image]
-"""An image. Its pixels follow when it is embedded."""
-Envelope: _TypeAlias = _Event[_Literal["envelope"], _pb2.Event, _pb2.Envelope]
-"""An envelope: an animation that quads, layers and sounds refer to."""
-TileSummary: _TypeAlias = _Event[_Literal["tile_summary"], _pb2.Event, _pb2.TileSummary]
-"""The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles."""
-Header: _TypeAlias = _Event[_Literal["header"], _pb2.Event, _pb2.Header]
-"""The file's header. Always the first event."""
-ItemType: _TypeAlias = _Event[_Literal["item_type"], _pb2.Event, _pb2.ItemType]
-"""An entry of the table of item types."""
-Version: _TypeAlias = _Event[_Literal["version"], _pb2.Event, _pb2.Version]
-"""The map format's version."""
-Info: _TypeAlias = _Event[_Literal["info"], _pb2.Event, _pb2.Info]
-"""The map's author and related texts."""
-Settings: _TypeAlias = _Event[_Literal["settings"], _pb2.Event, _pb2.Settings]
-"""The server settings in the map."""
-SoundLayer: _TypeAlias = _Event[_Literal["sound_layer"], _pb2.Event, _pb2.SoundLayer]
-"""A layer of sound sources. Its sources follow."""
-SoundSources: _TypeAlias = _Event[_Literal["sound_sources"], _pb2.Event, _pb2.SoundSources]
-"""Sound sources of a sound layer."""
-Sound: _TypeAlias = _Event[_Literal["sound"], _pb2.Event, _pb2.Sound]
-"""A sound. Its file follows."""
-Automapper: _TypeAlias = _Event[_Literal["automapper"], _pb2.Event, _pb2.Automapper]
-"""How the editor's automapper is set up for a layer."""
-EnvelopeBeziers: _TypeAlias = _Event[_Literal["envelope_beziers"], _pb2.Event, _pb2.EnvelopeBeziers]
-"""The tangents of bezier curves, which DDNet stores beside the envelope points."""
-UuidType: _TypeAlias = _Event[_Literal["uuid_type"], _pb2.Event, _pb2.UuidType]
-"""The index entry that gives a UUID to an item type of this file."""
-PhysicsTiles: _TypeAlias = _Event[_Literal["physics_tiles"], _pb2.Event, _pb2.PhysicsTiles]
-"""Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them."""
-Entities: _TypeAlias = _Event[_Literal["entities"], _pb2.Event, _pb2.Entities]
-"""Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles."""
-Link: _TypeAlias = _Event[_Literal["link"], _pb2.Event, _pb2.Link]
-"""What a number of a tele or switch layer connects. Derived from the layer's tiles."""
-LayerBounds: _TypeAlias = _Event[_Literal["layer_bounds"], _pb2.Event, _pb2.LayerBounds]
-"""The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none."""
-Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
-"""An event of a kind that is newer than this client."""
+
+class Tiles(_Event):
+    """Tiles of a tile layer, as a rectangle."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["tiles"] = "tiles"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Tiles:
+        return self.event.tiles
+
+
+class ImageData(_Event):
+    """A piece of an embedded image's pixels."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["image_data"] = "image_data"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.ImageData:
+        return self.event.image_data
+
+
+class Quads(_Event):
+    """Quads of a quad layer."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["quads"] = "quads"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Quads:
+        return self.event.quads
+
+
+class EnvelopePoints(_Event):
+    """Points of the envelopes."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["envelope_points"] = "envelope_points"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.EnvelopePoints:
+        return self.event.envelope_points
+
+
+class SoundData(_Event):
+    """A piece of a sound's file."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sound_data"] = "sound_data"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SoundData:
+        return self.event.sound_data
+
+
+class RawData(_Event):
+    """A piece of a blob that no typed event carries."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["raw_data"] = "raw_data"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.RawData:
+        return self.event.raw_data
+
+
+class RawItem(_Event):
+    """An item, or a piece of one, whose type is not known or whose contents do not fit its type."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["raw_item"] = "raw_item"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.RawItem:
+        return self.event.raw_item
+
+
+class TileLayer(_Event):
+    """A layer of tiles. Its tiles follow."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["tile_layer"] = "tile_layer"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.TileLayer:
+        return self.event.tile_layer
+
+
+class QuadLayer(_Event):
+    """A layer of textured quads. Its quads follow."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["quad_layer"] = "quad_layer"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.QuadLayer:
+        return self.event.quad_layer
+
+
+class Group(_Event):
+    """A group of layers."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["group"] = "group"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Group:
+        return self.event.group
+
+
+class Image(_Event):
+    """An image. Its pixels follow when it is embedded."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["image"] = "image"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Image:
+        return self.event.image
+
+
+class Envelope(_Event):
+    """An envelope: an animation that quads, layers and sounds refer to."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["envelope"] = "envelope"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Envelope:
+        return self.event.envelope
+
+
+class TileSummary(_Event):
+    """The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["tile_summary"] = "tile_summary"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.TileSummary:
+        return self.event.tile_summary
+
+
+class Header(_Event):
+    """The file's header. Always the first event."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["header"] = "header"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Header:
+        return self.event.header
+
+
+class ItemType(_Event):
+    """An entry of the table of item types."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["item_type"] = "item_type"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.ItemType:
+        return self.event.item_type
+
+
+class Version(_Event):
+    """The map format's version."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["version"] = "version"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Version:
+        return self.event.version
+
+
+class Info(_Event):
+    """The map's author and related texts."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["info"] = "info"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Info:
+        return self.event.info
+
+
+class Settings(_Event):
+    """The server settings in the map."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["settings"] = "settings"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Settings:
+        return self.event.settings
+
+
+class SoundLayer(_Event):
+    """A layer of sound sources. Its sources follow."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sound_layer"] = "sound_layer"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SoundLayer:
+        return self.event.sound_layer
+
+
+class SoundSources(_Event):
+    """Sound sources of a sound layer."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sound_sources"] = "sound_sources"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SoundSources:
+        return self.event.sound_sources
+
+
+class Sound(_Event):
+    """A sound. Its file follows."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sound"] = "sound"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Sound:
+        return self.event.sound
+
+
+class Automapper(_Event):
+    """How the editor's automapper is set up for a layer."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["automapper"] = "automapper"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Automapper:
+        return self.event.automapper
+
+
+class EnvelopeBeziers(_Event):
+    """The tangents of bezier curves, which DDNet stores beside the envelope points."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["envelope_beziers"] = "envelope_beziers"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.EnvelopeBeziers:
+        return self.event.envelope_beziers
+
+
+class UuidType(_Event):
+    """The index entry that gives a UUID to an item type of this file."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["uuid_type"] = "uuid_type"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.UuidType:
+        return self.event.uuid_type
+
+
+class PhysicsTiles(_Event):
+    """Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["physics_tiles"] = "physics_tiles"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.PhysicsTiles:
+        return self.event.physics_tiles
+
+
+class Entities(_Event):
+    """Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["entities"] = "entities"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Entities:
+        return self.event.entities
+
+
+class Link(_Event):
+    """What a number of a tele or switch layer connects. Derived from the layer's tiles."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["link"] = "link"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Link:
+        return self.event.link
+
+
+class LayerBounds(_Event):
+    """The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["layer_bounds"] = "layer_bounds"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.LayerBounds:
+        return self.event.layer_bounds
+
+
+class Unknown(_Event):
+    """An event of a kind that is newer than this client."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal[""] = ""
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> None:
+        return None
+
 
 Event: _TypeAlias = _Union[
     Tiles,
@@ -172,6 +578,10 @@ FORMAT: _Format[Event, Batch] = _Format(
         "automapper": Automapper,
         "envelope_beziers": EnvelopeBeziers,
         "uuid_type": UuidType,
+        "physics_tiles": PhysicsTiles,
+        "entities": Entities,
+        "link": Link,
+        "layer_bounds": LayerBounds,
     },
     Unknown,
 )
