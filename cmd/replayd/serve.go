@@ -23,6 +23,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/source"
@@ -32,7 +33,7 @@ import (
 
 type serveCmd struct {
 	Config         configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
-	Root           []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Root           []string      `help:"A directory, or s3://BUCKET/PATH, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
 	Listen         string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
 	WebListen      string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
 	WebOrigin      []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
@@ -63,7 +64,15 @@ func (c *serveCmd) Validate() error {
 		}
 	}
 	for _, root := range c.Root {
-		if _, dir := splitRoot(root); dir == "" {
+		alias, dir := splitRoot(root)
+		switch {
+		case bucket.Is(root):
+			return errors.New("--root: a bucket needs an alias: ALIAS=" + bucket.Scheme + "BUCKET/PATH")
+		case bucket.Is(dir):
+			if _, err := bucket.Parse(dir); err != nil {
+				return fmt.Errorf("--root %s: %w", alias, err) // without the URL, which may have secrets in it
+			}
+		case dir == "":
 			return fmt.Errorf("--root %s: the directory is missing", root)
 		}
 	}
@@ -119,7 +128,8 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP) // before anything else, because an unhandled SIGHUP kills the process
 	defer signal.Stop(again)
-	roots, clean, err := c.roots()
+	registry := prometheus.NewRegistry()
+	roots, clean, err := c.roots(ctx, registry)
 	if err != nil {
 		return err
 	}
@@ -137,7 +147,6 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = watcher.Close() }()
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gate, err := c.Security.gate(log, registry)
 	if err != nil {
@@ -193,10 +202,22 @@ func (c *serveCmd) logger(con console) *slog.Logger {
 }
 
 // roots parses the --root flags. Without any it unpacks the bundled samples into a temporary directory, which clean removes.
-func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
+func (c *serveCmd) roots(ctx context.Context, reg prometheus.Registerer) (roots []catalog.Root, clean func(), err error) {
+	var account func(alias string) func(string, bool, int64)
 	for _, r := range c.Root {
 		alias, dir := splitRoot(r)
-		roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
+		if !bucket.Is(dir) {
+			roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
+			continue
+		}
+		if account == nil {
+			account = accountStores(reg)
+		}
+		store, err := openBucket(ctx, dir, bucket.Options{Account: account(alias)})
+		if err != nil {
+			return nil, nil, fmt.Errorf("--root %s: %w", alias, err)
+		}
+		roots = append(roots, catalog.Root{Alias: alias, Store: store})
 	}
 	if len(roots) > 0 {
 		return roots, func() {}, nil
@@ -213,7 +234,7 @@ func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
 }
 
-// splitRoot splits a --root flag into alias and directory. Without an alias, the alias is the directory's base name.
+// splitRoot splits a --root flag into alias and directory, or URL. Without an alias, the alias is the directory's base name.
 func splitRoot(root string) (alias, dir string) {
 	alias, dir, ok := strings.Cut(root, "=")
 	if !ok {

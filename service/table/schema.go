@@ -116,7 +116,7 @@ var positions = [Positions]Field{
 	{Name: "index", Type: Int64, Nullable: true, Comment: "The order of the events of one record. Missing in a state."},
 	{Name: "at_tick", Type: Int32, Comment: "The tick in which it happened, on the replay's own clock."},
 	{Name: "time", Type: Float64, Nullable: true, Comment: "The same in seconds: at_tick divided by Replay.ticks_per_second. " +
-		"Missing where the format has no clock, or the replay does not tell its speed."},
+		"Missing where the format has no clock, and before the first tick of a demo."},
 }
 
 // Fields returns the columns of the table of a kind, in order.

@@ -75,7 +75,7 @@ func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 		c[IndexColumn].Int64(at.Index)
 	}
 	c[TickColumn].Int32(tick)
-	if s.TicksPerSecond > 0 {
+	if s.TicksPerSecond > 0 && tick >= 0 {
 		c[TimeColumn].Float64(float64(tick) / s.TicksPerSecond)
 	} else {
 		Null(c[TimeColumn:])
