@@ -133,7 +133,7 @@ const (
 
 // newAhead returns an ahead for a reader that begins to deliver, or nil where there is nothing to read at once.
 func newAhead(r *reader) *ahead {
-	if r.keeper.checkpoints == nil || r.Spare == nil || r.StateAgain || r.Filter.Nothing() || runtime.GOMAXPROCS(0) < 2 {
+	if r.keeper.checkpoints == nil || r.Spare == nil || r.StateAgain || r.Tables != nil || r.Filter.Nothing() || runtime.GOMAXPROCS(0) < 2 {
 		return nil
 	}
 	next := r.boundary(r.d.Offset())

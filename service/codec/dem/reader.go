@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table"
 )
 
 // work and workBytes limit how much one call decodes. That takes some milliseconds.
@@ -80,8 +81,14 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.in.At == nil {
+	if err := tellHeader(r.d, r.in.At, replay); err != nil {
 		return err
+	}
+	if r.Tables != nil {
+		r.Tables.Refs = func(id uint32) string { return r.d.Name(id) } // a snapshot may replace the decoder
+	}
+	if r.in.At == nil {
+		return nil
 	}
 	if r.Checkpoints != nil {
 		r.keeper.checkpoints = r.Checkpoints(replay.GetIdentity())
@@ -162,7 +169,7 @@ func (r *reader) fill(b *codec.Batch) error {
 			at = r.d.EventPosition()
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b)
+			r.add(b, at)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
@@ -170,7 +177,7 @@ func (r *reader) fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b)
+		r.add(b, at)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
@@ -200,20 +207,24 @@ func (r *reader) Present(b *codec.Batch) error {
 			continue
 		}
 		if e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev); r.match(&r.state, &e) {
-			r.add(b)
+			r.add(b, table.NoPosition)
 		}
 	}
 	return codec.ErrYield
 }
 
-// add appends the event to the batch.
-func (r *reader) add(b *codec.Batch) {
+// add appends the event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position) {
+	if !r.RevealSecrets {
+		redact(&r.ev)
+	}
+	if r.Tables != nil {
+		r.addRow(b, at)
+		return
+	}
 	if b.Count == 0 || !r.open {
 		r.strings.begin()
 		r.open = true
-	}
-	if !r.RevealSecrets {
-		redact(&r.ev)
 	}
 	start := len(b.Events)
 	if r.ev.Kind == dem.KindEntityUpdated && r.ev.AtTick >= 0 {
@@ -225,12 +236,28 @@ func (r *reader) add(b *codec.Batch) {
 	}
 	b.Count++
 	if len(b.Events)-start > codec.MaxEventBytes {
-		// No game has such entities.
-		r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
-		r.ev.Kind = dem.KindFault
+		r.tooLarge()
 		b.Events = append(b.Events[:start], codec.EventListField, 0)
 		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), start+2)
 	}
+}
+
+// addRow appends the event to its table.
+func (r *reader) addRow(b *codec.Batch, at decoders.Position) {
+	r.Tables.TicksPerSecond = r.d.TicksPerSecond()
+	AddRow(r.Tables, at, &r.ev)
+	b.Count++
+	if r.Tables.LastSize() > table.MaxRowBytes {
+		r.Tables.Undo()
+		r.tooLarge()
+		AddRow(r.Tables, at, &r.ev)
+	}
+}
+
+// tooLarge replaces an event that is too large to be sent by a fault. No game has such entities.
+func (r *reader) tooLarge() {
+	r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
+	r.ev.Kind = dem.KindFault
 }
 
 // match reports whether the event matches a filter. It removes the fields that do not match from an event of an entity.
