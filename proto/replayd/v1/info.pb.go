@@ -194,9 +194,7 @@ type KindInfo struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
 	// EventFilter, such as "players" or "dem.classes".
-	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// True when events of this kind are sent as columns with ENCODING_COLUMNS.
-	Columns       bool `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
+	Conditions    []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -243,13 +241,6 @@ func (x *KindInfo) GetConditions() []string {
 		return x.Conditions
 	}
 	return nil
-}
-
-func (x *KindInfo) GetColumns() bool {
-	if x != nil {
-		return x.Columns
-	}
-	return false
 }
 
 // The server's limits.
@@ -404,13 +395,12 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"FormatInfo\x12*\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12*\n" +
-	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"X\n" +
+	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\">\n" +
 	"\bKindInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"conditions\x18\x02 \x03(\tR\n" +
-	"conditions\x12\x18\n" +
-	"\acolumns\x18\x03 \x01(\bR\acolumns\"\x9d\x02\n" +
+	"conditions\"\x9d\x02\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +

@@ -19,6 +19,7 @@ var Codec = codec.Codec{
 	Format:       decoders.Datafile,
 	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
+	Tables:       &Tables,
 	RandomAccess: true,
 	Cost:         cost,
 	Open:         open,

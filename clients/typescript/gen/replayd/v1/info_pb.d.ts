@@ -114,13 +114,6 @@ export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
    * @generated from field: repeated string conditions = 2;
    */
   conditions: string[];
-
-  /**
-   * True when events of this kind are sent as columns with ENCODING_COLUMNS.
-   *
-   * @generated from field: bool columns = 3;
-   */
-  columns: boolean;
 };
 
 /**

@@ -1,0 +1,78 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// laggingReader is behind from its third to its twelfth call of Fill. Every second call of Fill only yields.
+type laggingReader struct {
+	codec.Reader
+	fills int
+}
+
+func (r *laggingReader) Lagging() bool { return r.fills >= 3 && r.fills < 12 }
+
+func (r *laggingReader) Fill(b *codec.Batch) error {
+	if r.fills++; r.fills%2 == 0 {
+		return codec.ErrYield
+	}
+	return r.Reader.Fill(b)
+}
+
+// TestHeartbeatWhileDropping: while events are dropped, the cursors of heartbeats stay behind the last event that was sent. A
+// client that resumes there gets what was dropped, of which it had no gap yet.
+func TestHeartbeatWhileDropping(t *testing.T) {
+	c := config(recording(t, 1<<18))
+	c.Heartbeat = 1 // one is due whenever the stream looks
+	c.Slow = replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
+	open := c.Replay.Open
+	c.Replay.Open = func(o codec.Options) (codec.Reader, error) {
+		r, err := open(o)
+		return &laggingReader{Reader: r}, err
+	}
+
+	var responses []*replaydv1.StreamEventsResponse
+	if err := stream.Run(context.Background(), c, func(f *frame.Frame) error {
+		b := f.Buffer()
+		defer f.Free()
+		defer b.Free()
+		resp := new(replaydv1.StreamEventsResponse)
+		responses = append(responses, resp)
+		return proto.Unmarshal(b.ReadOnlyData(), resp)
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	var sent []byte // the cursor behind the last batch
+	heartbeats, gaps := 0, 0
+	for _, resp := range responses {
+		switch {
+		case resp.GetBatch() != nil:
+			sent, heartbeats = resp.GetCursor(), 0
+		case resp.GetGap() != nil:
+			gaps++
+			if heartbeats == 0 {
+				t.Error("no heartbeat came while events were dropped: the test shows nothing")
+			}
+			if bytes.Equal(resp.GetCursor(), sent) {
+				t.Error("the gap's cursor is not behind what was dropped")
+			}
+		case resp.GetHeartbeat() != nil && gaps == 0:
+			if heartbeats++; sent != nil && !bytes.Equal(resp.GetCursor(), sent) {
+				t.Error("a heartbeat's cursor is behind events that were not sent")
+			}
+		}
+	}
+	if gaps != 1 {
+		t.Errorf("%d gaps", gaps)
+	}
+}
