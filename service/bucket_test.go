@@ -80,7 +80,7 @@ func TestObjectsAreReplays(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(samples())); err != nil {
 		t.Fatal(err)
 	}
-	long := longRecording(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"), 250_000)
+	long := longRecording(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"), 150_000)
 	write(t, filepath.Join(dir, "long.teehistorian"), long)
 	write(t, filepath.Join(dir, "long.teehistorian.gz"), zipped(t, long))
 	write(t, filepath.Join(dir, "archive.SC2Replay.gz"), zipped(t, read(t, samples("sc2replay", "archive.SC2Replay"))))
@@ -147,8 +147,9 @@ func TestObjectsAreReplays(t *testing.T) {
 	for _, replay := range names {
 		object := stored + strings.TrimPrefix(replay, alias)
 		for what, req := range requests {
-			if strings.Contains(replay, "sc2replay/") && what != "whole" && !strings.Contains(replay, "archive") {
-				continue // there are many
+			if strings.Contains(replay, "sc2replay/") && what != "whole" && !strings.Contains(replay, "archive") ||
+				strings.Contains(replay, "mapchange/") {
+				continue // there are others like them
 			}
 			req = proto.CloneOf(req)
 			req.Replay = replay
@@ -571,7 +572,7 @@ func TestSuccessorInBucket(t *testing.T) {
 	const uuid = "4fa04b32-db1c-48f1-b0fe-ea831e23f409"
 	first := read(t, samples("teehistorian", "finished", uuid+".teehistorian"))
 	second := bytes.Replace(first, []byte(uuid), []byte("00000000-db1c-48f1-b0fe-ea831e23f409"), 1)
-	second = bytes.Replace(second, []byte("{"), []byte(`{"prev_game_uuid":"`+uuid+`",`), 1)
+	second = bytes.Replace(second, []byte(`{"comment"`), []byte(`{"prev_game_uuid":"`+uuid+`","comment"`), 1)
 	s := buckettest.New(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "first.teehistorian"), first)
@@ -581,7 +582,9 @@ func TestSuccessorInBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	successor := ""
-	d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d.Session(ctx, &replaydv1.StreamEventsRequest{
 		Replay: name("first.teehistorian"), Follow: true, FollowSuccessors: true,
 	}, func(r *replaydv1.StreamEventsResponse) bool {
 		if n := r.GetFollowStatus().GetSuccessor(); n != nil {
@@ -594,14 +597,15 @@ func TestSuccessorInBucket(t *testing.T) {
 	}
 }
 
-// TestInflatesWhileItDownloads checks that a compressed demo of a slow store takes hardly longer than downloading it.
+// TestInflatesWhileItDownloads checks that a compressed replay is decoded while the rest of it is on its way. With TIMING set it also
+// checks, with a slow store, that this takes hardly longer than downloading it.
 func TestInflatesWhileItDownloads(t *testing.T) {
 	if streamtest.Race {
 		t.Skip("the race detector slows the decoder down")
 	}
 	sample := read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	data, random := slices.Clone(sample[:len(sample)-1]), rand.NewChaCha8([32]byte{})
-	for len(data) < 3<<20 { // records of an extension that nobody knows, which hardly compress
+	for len(data) < 9<<20 { // records of an extension that nobody knows, which hardly compress
 		data = append(data, 0x4a)
 		payload := make([]byte, 16+1000)
 		_, _ = random.Read(payload)
@@ -621,26 +625,23 @@ func TestInflatesWhileItDownloads(t *testing.T) {
 	if _, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	local := t.TempDir()
-	write(t, filepath.Join(local, "a.teehistorian.bz2"), packed)
-	began := time.Now()
-	if got := start(t, local).Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("a.teehistorian.bz2")}, nil); got.Err != nil {
-		t.Fatal(got.Err)
+	timed := os.Getenv("TIMING") != "" // on a machine with nothing else to do
+	var download time.Duration
+	if timed {
+		s.Throttle(len(packed) / 4) // four seconds
+		began := time.Now()
+		resp, err := http.Get(s.Endpoint() + "/" + buckettest.Name + "/p/a.teehistorian.bz2") //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil || n != int64(len(packed)) {
+			t.Fatal(n, err)
+		}
+		download = time.Since(began)
 	}
-	t.Logf("decoded from the disk: %v", time.Since(began))
-	s.Throttle(len(packed)) // a second
-	began = time.Now()
-	resp, err := http.Get(s.Endpoint() + "/" + buckettest.Name + "/p/a.teehistorian.bz2") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.Copy(io.Discard, resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil || n != int64(len(packed)) {
-		t.Fatal(n, err)
-	}
-	download := time.Since(began)
 	s.Requests()
-	began = time.Now()
+	began := time.Now()
 	early, most := int64(-1), int64(0)
 	got := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: stored + "/a.teehistorian.bz2"}, func(r *replaydv1.StreamEventsResponse) bool {
 		if r.GetBatch() != nil && early < 0 {
@@ -656,13 +657,15 @@ func TestInflatesWhileItDownloads(t *testing.T) {
 		most = max(most, r.Sent)
 	}
 	check(t, streamtest.History{got}, []streamtest.Replay{want}, streamtest.Options{})
-	if early < 0 || early > int64(len(packed))/2 || most > bucket.MaxHeld {
+	if early < 0 || early > int64(len(packed))*7/8 || most > bucket.MaxHeld { // the daemon is some batches ahead of its client
 		t.Errorf("%d of %d bytes came before the first events, and up to %d at once", early, len(packed), most)
 	}
-	ratio := float64(took) / float64(download)
-	t.Logf("%d bytes: download %v, decoded %v, %.3f times", len(packed), download, took, ratio)
-	if os.Getenv("TIMING") != "" && ratio > 1.1 { // only on a machine with nothing else to do
-		t.Error("too slow")
+	if timed {
+		ratio := float64(took) / float64(download)
+		t.Logf("%d bytes: download %v, decoded %v, %.3f times", len(packed), download, took, ratio)
+		if ratio > 1.1 {
+			t.Error("too slow")
+		}
 	}
 }
 
