@@ -29,7 +29,7 @@ type Store struct {
 	server  *httptest.Server
 
 	mu       sync.Mutex
-	requests []Request
+	requests []*Request
 	hook     func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
@@ -58,12 +58,11 @@ func New(tb testing.TB) *Store {
 
 // serve serves a request as S3 does: the fake does not know If-Match for reading.
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
-	req := Request{
+	req := &Request{
 		Method: r.Method, Key: strings.TrimPrefix(r.URL.Path, "/"+Name+"/"), Range: r.Header.Get("Range"),
 		List: r.URL.Query().Has("list-type"), Prefix: r.URL.Query().Get("prefix"), IfMatch: r.Header.Get("If-Match"),
 	}
 	s.mu.Lock()
-	at := len(s.requests)
 	s.requests = append(s.requests, req)
 	hook := s.hook
 	s.mu.Unlock()
@@ -71,9 +70,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if at < len(s.requests) {
-			s.requests[at].Sent = counted.n
-		}
+		req.Sent = counted.n
 	}()
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if req.IfMatch != "" && r.Method == http.MethodGet {
@@ -169,11 +166,14 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Requests returns the requests since the last call.
+// Requests returns the requests since the last call. Those that are not answered yet have sent nothing.
 func (s *Store) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.requests
+	var list []Request
+	for _, r := range s.requests {
+		list = append(list, *r)
+	}
 	s.requests = nil
 	return list
 }
