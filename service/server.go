@@ -230,7 +230,7 @@ func (s *Server) GetServerInfo(
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
+		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil, Types: k.Types}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}
