@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/decoders"
@@ -226,9 +225,8 @@ func (s *Server) GetServerInfo(
 
 // kindsOf describes the kinds of events of a format.
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
-	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
+		info := &replaydv1.KindInfo{Name: k.Name, Types: k.Types}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,25 +32,26 @@ import (
 )
 
 type serveCmd struct {
-	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
-	Root          []string      `help:"A directory, or s3://BUCKET/PATH, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
-	Listen        string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
-	WebListen     string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
-	WebOrigin     []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
-	MetricsListen string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
-	DebugListen   string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
-	MaxInflated   int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
-	MaxUpload     int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
-	Watch         watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
-	Index         string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
-	SurveyBudget  float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
-	RevealSecrets bool          `help:"Do not redact timeout codes, remote-console arguments, connection ids and antibot data."`
-	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
-	LogFormat     string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
-	LogLevel      slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
-	Grpcurl       string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
-	Limits        limits        `embed:""`
-	Security      security      `embed:""`
+	Config         configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
+	Root           []string      `help:"A directory, or s3://BUCKET/PATH, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Listen         string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen      string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
+	WebOrigin      []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
+	MetricsListen  string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
+	DebugListen    string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
+	MaxInflated    int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
+	MaxUpload      int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
+	Watch          watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
+	Index          string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
+	SurveyBudget   float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
+	RevealSecrets  bool          `help:"Do not redact timeout codes, remote-console arguments, connection ids and antibot data."`
+	DrainTimeout   time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
+	LogFormat      string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
+	LogLevel       slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
+	UntilStdinEnds bool          `help:"End when standard input ends. For programs that run a daemon of their own, which then ends with them."`
+	Grpcurl        string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
+	Limits         limits        `embed:""`
+	Security       security      `embed:""`
 }
 
 // Validate rejects invalid flags, before the daemon opens anything.
@@ -114,6 +116,15 @@ func isOrigin(text string) bool {
 // Run serves until ctx ends.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
+	if c.UntilStdinEnds {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go func() { // ends with the process, if not before
+			defer cancel()
+			_, _ = io.Copy(io.Discard, con.in)
+		}()
+	}
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP) // before anything else, because an unhandled SIGHUP kills the process
 	defer signal.Stop(again)

@@ -16,13 +16,14 @@ import (
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/table"
 )
 
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send
 // are returned unchanged, all others as an *Error. Run closes the replays.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
-	s.batch.MaxEvents, s.batch.MaxBytes, s.batch.KeepPositions = c.MaxEvents, batchBytes, c.Positions
+	s.batch.MaxEvents, s.batch.KeepPositions = c.MaxEvents, c.Positions
 	s.clock = time.NewTimer(s.untilHeartbeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
@@ -282,8 +283,8 @@ func (s *stream) reach() {
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
 	options := codec.Options{
-		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
-		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
+		Filter: s.replay.Filter, RevealSecrets: s.replay.RevealSecrets,
+		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster, Spare: s.replay.Spare,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -300,6 +301,12 @@ func (s *stream) open(start Start) error {
 		options.Start.Position = at
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
+	}
+	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
+	if s.replay.Tables != nil {
+		options.Tables = table.NewSet(s.replay.Codec.Tables)
+		options.Tables.Resolved = s.replay.ResolvePlayers
+		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
 	}
 	var err error
 	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {

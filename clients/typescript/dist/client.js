@@ -5,7 +5,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
 import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
-import { DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
+import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
@@ -286,6 +286,7 @@ const optionNames = {
     teams: true,
     classes: true,
     fields: true,
+    types: true,
     groups: true,
     layers: true,
     include: true,
@@ -302,7 +303,7 @@ const optionNames = {
     maxBatchEvents: true,
     maxBatchDelay: true,
     heartbeat: true,
-    columns: true,
+    tables: true,
     strict: true,
     slowConsumer: true,
     retry: true,
@@ -329,10 +330,11 @@ function filters(given = []) {
 }
 /** The filter for the options kinds to layers; undefined without any. */
 function shortFilter(options) {
-    const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
+    const { kinds = [], players = [], teams = [], classes = [], fields = [], types = [], groups = [], layers = [] } = options;
     const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
-    if (classes.length + fields.length > 0)
-        filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields] });
+    if (classes.length + fields.length + types.length > 0) {
+        filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields], types: [...types] });
+    }
     if (groups.length + layers.length > 0)
         filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
     return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
@@ -361,8 +363,9 @@ function build(replay, options) {
         followSuccessors: options.followSuccessors ?? false,
         successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
         resolvePlayers: options.resolvePlayers ?? false,
-        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // long arrays are more efficient
-        encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
+        maxBatchEvents: options.maxBatchEvents ?? 0,
+        encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
+        arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
         strict: options.strict ?? false,
         slowConsumer: options.slowConsumer ?? 0,
         include: filters(options.include),

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
-from typing import TypedDict as _TypedDict
 from typing import Union as _Union
 
-from .._columns import Columns as _Columns
 from .._event import Batch as _Batch
 from .._event import Event as _Event
 from .._event import Format as _Format
@@ -653,64 +651,7 @@ Kind: _TypeAlias = _Literal[
 ]
 """The names of the kinds, as in filters."""
 
-
-class Columns(_TypedDict, total=False):
-    """The columns of a batch: see Batch.columns."""
-
-    player_diff: _Columns[
-        _Literal[
-            "place",
-            "at_tick",
-            "client_id",
-            "dx",
-            "dy",
-            "x",
-            "y",
-        ],
-        _pb2.PlayerDiffColumns,
-    ]
-
-    input_diff: _Columns[
-        _Literal[
-            "place",
-            "at_tick",
-            "client_id",
-            "input_direction",
-            "input_target_x",
-            "input_target_y",
-            "input_jump",
-            "input_fire",
-            "input_hook",
-            "input_player_flags",
-            "input_wanted_weapon",
-            "input_next_weapon",
-            "input_prev_weapon",
-            "diff_direction",
-            "diff_target_x",
-            "diff_target_y",
-            "diff_jump",
-            "diff_fire",
-            "diff_hook",
-            "diff_player_flags",
-            "diff_wanted_weapon",
-            "diff_next_weapon",
-            "diff_prev_weapon",
-        ],
-        _pb2.InputDiffColumns,
-    ]
-
-    tick: _Columns[
-        _Literal[
-            "place",
-            "at_tick",
-            "skipped",
-            "implicit",
-        ],
-        _pb2.TickColumns,
-    ]
-
-
-Batch: _TypeAlias = _Batch[Event, _pb2.Event, Columns]
+Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
 FORMAT: _Format[Event, Batch] = _Format(

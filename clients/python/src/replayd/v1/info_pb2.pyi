@@ -104,15 +104,19 @@ class KindInfo(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     CONDITIONS_FIELD_NUMBER: builtins.int
-    COLUMNS_FIELD_NUMBER: builtins.int
+    TYPES_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The kind's name, as used in EventFilter.kinds."""
-    columns: builtins.bool
-    """True when events of this kind are sent as columns with ENCODING_COLUMNS."""
     @property
     def conditions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
         EventFilter, such as "players" or "dem.classes".
+        """
+
+    @property
+    def types(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
+        types each replay defines itself.
         """
 
     def __init__(
@@ -120,9 +124,9 @@ class KindInfo(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         conditions: collections.abc.Iterable[builtins.str] | None = ...,
-        columns: builtins.bool = ...,
+        types: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["columns", b"columns", "conditions", b"conditions", "name", b"name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name", "types", b"types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___KindInfo: typing_extensions.TypeAlias = KindInfo

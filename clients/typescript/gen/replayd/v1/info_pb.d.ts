@@ -116,11 +116,12 @@ export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
   conditions: string[];
 
   /**
-   * True when events of this kind are sent as columns with ENCODING_COLUMNS.
+   * The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
+   * types each replay defines itself.
    *
-   * @generated from field: bool columns = 3;
+   * @generated from field: repeated string types = 3;
    */
-  columns: boolean;
+  types: string[];
 };
 
 /**
