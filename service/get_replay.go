@@ -76,7 +76,7 @@ func (s *Server) addNothing(context.Context, *index.Entry, *replaydv1.Replay) er
 
 // addHeader adds the fields that come from the file's header.
 func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Replay) error {
-	file, err := s.Catalog.Open(r.GetName())
+	file, err := s.Catalog.OpenContext(ctx, r.GetName())
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,9 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 		return err
 	}
 	defer memory.free()
+	if err := memory.take(file.Cost()); err != nil {
+		return err
+	}
 	described, err := Describe(ctx, file)
 	if err != nil {
 		return err

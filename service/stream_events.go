@@ -95,7 +95,7 @@ func (s *Server) openFor(ctx context.Context, req *replaydv1.StreamEventsRequest
 // open opens a replay below a root. If it is to be followed and still too short for its format to be recognized, as every file is that was
 // just created, open waits for it to grow.
 func (s *Server) open(ctx context.Context, name string, follow bool) (*source.File, error) {
-	file, err := s.Catalog.Open(name)
+	file, err := s.Catalog.OpenContext(ctx, name)
 	if err != nil || !follow || s.Watcher == nil || !tooShort(file) {
 		return file, err
 	}
@@ -109,7 +109,7 @@ func (s *Server) open(ctx context.Context, name string, follow bool) (*source.Fi
 // tooShort reports whether a file is too short for its format to be recognized.
 func tooShort(file *source.File) bool {
 	info := file.Info()
-	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
+	return info.Format == decoders.Unknown && info.Growable() && info.Size < decoders.SniffLen
 }
 
 // awaitFormat waits until the format of a file can be recognized.
@@ -156,11 +156,16 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	switch {
 	case err != nil && req.GetFollow() && !missing:
 		return "", err
+	case isDir && req.GetFollow() && !s.Catalog.Grows(name):
+		return "", errFixed
 	case isDir && req.GetFollow():
 		return s.newest(ctx, name)
 	}
 	return name, nil
 }
+
+// errFixed is the error of a request that follows a replay, or a directory, in a bucket.
+var errFixed = badRequest("follow", "an object in a bucket never grows; leave out follow to read it")
 
 // followable reports whether a replay may grow.
 func followable(info *source.Info) bool {

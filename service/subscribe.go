@@ -76,6 +76,7 @@ func (s *Server) newReplay(
 	if grows == uploaded {
 		return r, nil
 	}
+	r.Await = file.OnWait
 	r.Roster = s.roster(r.Codec, access.Of(ctx))
 	info := file.Info()
 	if info.ID != (source.ID{}) {
@@ -83,8 +84,12 @@ func (s *Server) newReplay(
 			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, r.Codec.Spacing)
 		}
 	}
+	r.Spare = s.spare
 	if grows == whole || r.Codec.RandomAccess { // such a file never grows
 		return r, nil
+	}
+	if info.Fixed {
+		return nil, errFixed
 	}
 	if s.Watcher == nil {
 		return nil, errNoWatcher
@@ -94,6 +99,18 @@ func (s *Server) newReplay(
 		return nil, err
 	}
 	return r, nil
+}
+
+// spare is codec.Options.Spare.
+func (s *Server) spare() (give func()) {
+	if s.Turns == nil {
+		return func() {}
+	}
+	turn := s.Turns.Spare()
+	if turn == nil {
+		return nil
+	}
+	return func() { s.Turns.Give(turn) }
 }
 
 var errNoWatcher = errors.New("following needs a watcher")
@@ -165,6 +182,10 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	}
 	memory, err := reserve(ctx, c, size)
 	if err != nil {
+		return err
+	}
+	if err := memory.take(file.Cost()); err != nil {
+		memory.free()
 		return err
 	}
 	closeWith(&r.Close, memory.free)

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/bucket"
 )
 
 // configFile is the path of a file of flags. Each line is "name = value", with the name as on the command line without the
@@ -170,6 +171,9 @@ func (c *serveCmd) checkFiles() error {
 	errs = append(errs, err)
 	for _, root := range c.Root {
 		_, dir := splitRoot(root)
+		if bucket.Is(dir) {
+			continue // Validate has parsed it, and asking the store takes the credentials of the daemon
+		}
 		if stat, err := os.Stat(dir); err == nil && !stat.IsDir() {
 			errs = append(errs, fmt.Errorf("--root %s: not a directory", root))
 		}

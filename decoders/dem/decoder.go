@@ -138,8 +138,8 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 			d.in.Work = 0
 			return false, ErrYield
 		}
-		if d.opts.Record != nil {
-			d.opts.Record()
+		if d.opts.Record != nil && d.opts.Record() {
+			return false, ErrYield
 		}
 		if ok, err = d.nextFrame(ev); err != nil {
 			return false, err

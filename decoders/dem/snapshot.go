@@ -67,6 +67,9 @@ const snapshotSize = 1 << 10
 // Position returns where the snapshot was taken: before the first event of a record.
 func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
 
+// Previous returns the offset of the record before the snapshot, in bytes.
+func (s *Snapshot) Previous() int64 { return s.place.Head.Offset }
+
 // Tick returns the tick of the record before the snapshot. All records before the snapshot have that tick or a lower one.
 func (s *Snapshot) Tick() int32 { return s.place.Head.Tick }
 
@@ -240,6 +243,7 @@ func (d *Decoder) resumeWorld(s *Snapshot) {
 	w.learn.known, w.learn.changed = maps.Clone(l.known), slices.Clone(l.changed)
 	w.learn.left, w.learn.begun, w.learn.refuted = l.left, l.begun, l.refuted
 	w.tree.Types.Put(l.guesses)
+	w.tree.Reserve(s.grown)
 	for id, c := range s.classes.Of {
 		if c.there {
 			d.addClass(int32(id), []byte(c.name))

@@ -15,12 +15,13 @@ import (
 func snapshots(data []byte, from *dem.Snapshot, each int) (out []*dem.Snapshot) {
 	var d *dem.Decoder
 	n := 0
-	opts := dem.Options{Record: func() {
+	opts := dem.Options{Record: func() bool {
 		if n++; n%each == 0 {
 			if s := d.Snapshot(); s != nil {
 				out = append(out, s)
 			}
 		}
+		return false
 	}}
 	if d = dem.New(bytes.NewReader(data), opts); from != nil {
 		d = dem.Resume(bytes.NewReader(data[from.Position().Offset:]), opts, from)
@@ -186,10 +187,11 @@ func TestNoSnapshot(t *testing.T) {
 		"classes": {Classes: func(string) bool { return true }},
 	} {
 		var d *dem.Decoder
-		opts.Record = func() {
+		opts.Record = func() bool {
 			if d.Snapshot() != nil {
 				t.Fatalf("%s: a snapshot", name)
 			}
+			return false
 		}
 		d = dem.New(bytes.NewReader(demtest.Sample()), opts)
 		if d.Snapshot() != nil {

@@ -115,6 +115,9 @@ type Options struct {
 	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
 	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
+	// Spare asks for a processor that nobody else needs now, to read ahead with. It returns the function that gives it back, after
+	// some milliseconds, or nil if there is none. It is safe for concurrent use. A nil Spare never reads ahead.
+	Spare func() (give func())
 }
 
 // Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is
@@ -295,9 +298,24 @@ func (b *Batch) Reset() {
 	}
 }
 
+// Swap exchanges the contents of two batches, which must be neither shared nor tables, and not their settings.
+func (b *Batch) Swap(o *Batch) {
+	b.Events, o.Events = o.Events, b.Events
+	b.Tail, o.Tail = o.Tail, b.Tail
+	b.Count, o.Count = o.Count, b.Count
+	b.Marks, o.Marks = o.Marks, b.Marks
+	b.Positions, o.Positions = o.Positions, b.Positions
+}
+
+// Placed is what Added needs of a Reader.
+type Placed interface {
+	Position() decoders.Position
+	Sum() decoders.Sum
+}
+
 // Added records an event that was appended. With KeepPositions it keeps the event's position. With KeepMarks it keeps the
 // event's properties and the reader's position after the event.
-func (b *Batch) Added(at decoders.Position, e *filter.Event, r Reader) {
+func (b *Batch) Added(at decoders.Position, e *filter.Event, r Placed) {
 	if b.KeepPositions {
 		b.Positions = append(b.Positions, at)
 	}

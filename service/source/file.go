@@ -30,6 +30,8 @@ type Info struct {
 	ID ID
 	// Version changes whenever the file is written to. It is zero for an upload.
 	Version Version
+	// Fixed is true if the file never changes, because it is an Object.
+	Fixed bool
 }
 
 // Version identifies the contents of a file: two Versions of a file are equal if nothing was written in between.
@@ -42,11 +44,11 @@ func versionOf(stat fs.FileInfo) Version {
 	return Version{stat.Size(), stat.ModTime().UnixNano(), changed(stat)}
 }
 
-// Growable reports whether the file can be followed while it grows. Compressed files and uploads cannot.
-func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 }
+// Growable reports whether the file can be followed while it grows. Compressed files, uploads and objects cannot.
+func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 && !i.Fixed }
 
 // ID identifies an existing file independently of its name: device and inode. After a file is removed, another file may get
-// its ID.
+// its ID. The ID of an Object is a hash of its place and its contents' tag, in both fields.
 type ID struct {
 	Device uint64
 	Inode  uint64
@@ -144,7 +146,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.stat = stat
 	f.info.Size = stat.Size()
 	f.info.Modified = stat.ModTime()
-	f.info.ID = Identify(stat)
+	f.info.ID, f.info.Fixed = Identify(stat), IsObject(stat)
 	f.info.Version = versionOf(stat)
 }
 
@@ -153,7 +155,7 @@ func (f *File) sniff() error {
 	head := make([]byte, headLen)
 	n, err := readFull(f.handle, head)
 	if err != nil {
-		return ioError(err)
+		return f.readError(err)
 	}
 	head = head[:n]
 	f.info.Compression = sniffCompression(head)
@@ -253,9 +255,17 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 	case err == nil && !whole:
 		return n, io.EOF
 	case err != nil && !errors.Is(err, io.EOF):
-		return n, ioError(err)
+		return n, p.f.readError(err)
 	}
 	return n, err
+}
+
+// readError converts an error of the handle. A Waiter's errors are typed, and say nothing that clients must not see.
+func (f *File) readError(err error) error {
+	if _, ok := f.handle.(Waiter); ok {
+		return err
+	}
+	return ioError(err)
 }
 
 // Move sets another origin: the file was moved, and Check must look for it there.

@@ -86,6 +86,8 @@ type Replay struct {
 	StateFilter func() (*filter.Filter, error)
 	// Checkpoints is as in codec.Options.
 	Checkpoints func(identity string) codec.Checkpoints
+	// Spare is as in codec.Options.
+	Spare func() (give func())
 	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open func(codec.Options) (codec.Reader, error)
 	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
@@ -106,6 +108,9 @@ type Replay struct {
 	Tables TableEncoder
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
+	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
+	// or with an error, with which the read then fails. Nil if reads do not wait for a network.
+	Await func(wait func(ready <-chan struct{}) error)
 	// Close frees what the replay holds. It may be nil.
 	Close func()
 }

@@ -168,6 +168,18 @@ func (s *stream) heartbeat() error {
 	}})
 }
 
+// heartbeatWithin sends a heartbeat in the middle of a read, if one is due. The reader must not be asked for its position then.
+func (s *stream) heartbeatWithin() error {
+	if !s.entered || time.Since(s.lastSent) < s.Heartbeat {
+		return nil
+	}
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
+		Heartbeat: &replaydv1.Heartbeat{
+			BytesRead: s.at.Position.Offset, BytesPresent: max(s.replay.Present, 0), Tick: s.at.Tick,
+		},
+	}})
+}
+
 // heartbeatPeriod is the period to which heartbeats of all streams are rounded up. A daemon with a thousand idle streams then
 // wakes a few times a second for all of them, and each connection gets the heartbeats of its streams in one write.
 const heartbeatPeriod = 250 * time.Millisecond
@@ -233,6 +245,12 @@ func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string,
 	}
 	if errors.Is(s.lost, source.ErrIO) {
 		return 0, "", s.lost
+	}
+	if s.gone && errors.Is(s.lost, source.ErrReplaced) {
+		return replaydv1.EndReason_END_REASON_REPLACED, s.lost.Error(), nil
+	}
+	if s.gone {
+		return replaydv1.EndReason_END_REASON_REMOVED, s.lost.Error(), nil
 	}
 	torn := s.reader.Close()
 	if torn != nil && !errors.Is(torn, decoders.ErrTruncated) {

@@ -218,6 +218,38 @@ var Tables = table.Format{
 			{Name: "uuid", Comment: "The UUID.", Type: table.Text},
 			{Name: "name", Comment: "The name that the UUID is made from. Empty when not known.", Type: table.Name},
 		}},
+		{Name: "physics_tiles", Comment: "Tiles of a layer that affects play, row by row. Air is left out.", Fields: []table.Field{
+			{Name: "layer", Comment: "The layer's index over all kinds of layers and all groups.", Type: table.Int32},
+			{Name: "group", Nullable: true, Comment: "The group that it belongs to. Absent for none.", Type: table.Int32},
+			{Name: "kind", Comment: "The kind of layer.", Type: table.Name, Enum: namesOfLayerKind},
+			{Name: "tiles", Comment: "The tiles.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfPhysicsTile}}},
+		}},
+		{Name: "entities", Comment: "Things that a layer places.", Fields: []table.Field{
+			{Name: "layer", Comment: "The layer's index over all kinds of layers and all groups.", Type: table.Int32},
+			{Name: "group", Nullable: true, Comment: "The group that it belongs to. Absent for none.", Type: table.Int32},
+			{Name: "kind", Comment: "The kind of layer: game, front or switch.", Type: table.Name, Enum: namesOfLayerKind},
+			{Name: "entities", Comment: "The things, row by row.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfEntity}}},
+		}},
+		{Name: "link", Comment: "What a number of a tele or switch layer connects. In a tele layer, the entrances and exits of a teleporter, or the checkpoints of a number and their exits. In a switch layer, the tiles that change a switch, and the tiles that it controls. A number has one link, or two in a tele layer.", Fields: []table.Field{
+			{Name: "layer", Comment: "The layer's index over all kinds of layers and all groups.", Type: table.Int32},
+			{Name: "group", Nullable: true, Comment: "The group that it belongs to. Absent for none.", Type: table.Int32},
+			{Name: "kind", Comment: "The kind of layer: tele or switch.", Type: table.Name, Enum: namesOfLayerKind},
+			{Name: "number", Comment: "The number, 0 to 255.", Type: table.Int32},
+			{Name: "checkpoint", Comment: "True for the checkpoints of a tele layer.", Type: table.Bool},
+			{Name: "num_from", Comment: "The number of tiles from which the link leads: entrances, checkpoints, or tiles that change the switch.", Type: table.Int32},
+			{Name: "num_to", Comment: "The number of tiles to which it leads: exits, or tiles that the switch controls.", Type: table.Int32},
+			{Name: "from", Comment: "The first of the tiles from which it leads, at most 32 runs of equal tiles.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfLinkTile}}},
+			{Name: "to", Comment: "The first of the tiles to which it leads, at most 32 runs of equal tiles.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfLinkTile}}},
+		}},
+		{Name: "layer_bounds", Comment: "The smallest rectangle with all tiles of a layer that are not air, or all corners of its quads, as they are without animation. In world units. The right and the lower edge do not belong to it.", Fields: []table.Field{
+			{Name: "layer", Comment: "The layer's index over all kinds of layers and all groups.", Type: table.Int32},
+			{Name: "group", Nullable: true, Comment: "The group that it belongs to. Absent for none.", Type: table.Int32},
+			{Name: "kind", Comment: "The kind of layer.", Type: table.Name, Enum: namesOfLayerKind},
+			{Name: "min_x", Comment: "The left edge.", Type: table.Int32},
+			{Name: "min_y", Comment: "The top edge.", Type: table.Int32},
+			{Name: "max_x", Comment: "The right edge.", Type: table.Int32},
+			{Name: "max_y", Comment: "The lower edge.", Type: table.Int32},
+		}},
 	},
 }
 
@@ -288,6 +320,37 @@ var columnsOfSoundSource = []table.Field{
 	{Name: "width", Comment: "Width of a rectangle in world units, fixed point. 0 for a circle.", Type: table.Int32},
 	{Name: "height", Comment: "Height of a rectangle in world units, fixed point. 0 for a circle.", Type: table.Int32},
 	{Name: "radius", Comment: "Radius of a circle in world units. 0 for a rectangle.", Type: table.Int32},
+}
+
+var columnsOfPhysicsTile = []table.Field{
+	{Name: "x", Comment: "The column of the tile, or of the leftmost one.", Type: table.Int32},
+	{Name: "y", Comment: "The row.", Type: table.Int32},
+	{Name: "columns", Comment: "The number of equal tiles, 1 or more: those at x to x + columns - 1.", Type: table.Int32},
+	{Name: "tile", Comment: "The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.", Type: table.Int32},
+	{Name: "name", Comment: "The tile's name, as in TileCount. Empty for tiles without a name.", Type: table.Name},
+	{Name: "number", Comment: "The number of the teleporter, the switch or the tuning zone, 0 to 255.", Type: table.Int32},
+	{Name: "flags", Comment: "The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.", Type: table.Int32},
+	{Name: "delay_s", Comment: "The delay of a switch in seconds, 0 to 255.", Type: table.Int32},
+	{Name: "angle", Comment: "The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359.", Type: table.Int32},
+	{Name: "force", Comment: "The force of a speedup, 0 to 255.", Type: table.Int32},
+	{Name: "max_speed", Comment: "The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.", Type: table.Int32},
+}
+
+var columnsOfEntity = []table.Field{
+	{Name: "name", Comment: "Its name, such as \"spawn\", \"shotgun\", \"door\". Empty for things without a name.", Type: table.Name},
+	{Name: "tile", Comment: "The tile's index, 192 to 255.", Type: table.Int32},
+	{Name: "position", Nullable: true, Comment: "Its position in world units: the middle of its tile.", Type: table.Struct, Fields: columnsOfPoint},
+	{Name: "number", Comment: "The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer; only the former has the number.", Type: table.Int32},
+	{Name: "flags", Comment: "The tile's flags, as in TileLayer: its direction.", Type: table.Int32},
+	{Name: "delay_s", Comment: "The delay in seconds, in the switch layer.", Type: table.Int32},
+}
+
+var columnsOfLinkTile = []table.Field{
+	{Name: "x", Comment: "The column of the tile, or of the leftmost one.", Type: table.Int32},
+	{Name: "y", Comment: "The row.", Type: table.Int32},
+	{Name: "columns", Comment: "The number of equal tiles, 1 or more.", Type: table.Int32},
+	{Name: "tile", Comment: "The tile's type.", Type: table.Int32},
+	{Name: "name", Comment: "The tile's name, as in TileCount.", Type: table.Name},
 }
 
 var namesOfWarning = map[int32]string{
@@ -406,6 +469,14 @@ func AddRow(s *table.Set, at decoders.Position, m *datafile.Event) {
 		rowEnvelopeBeziers(c[2:], &m.EnvelopeBeziers)
 	case datafile.KindUuidType:
 		rowUuidType(c[2:], &m.UuidType)
+	case datafile.KindPhysicsTiles:
+		rowPhysicsTiles(c[2:], &m.PhysicsTiles)
+	case datafile.KindEntities:
+		rowEntities(c[2:], &m.Entities)
+	case datafile.KindLink:
+		rowLink(c[2:], &m.Link)
+	case datafile.KindLayerBounds:
+		rowLayerBounds(c[2:], &m.LayerBounds)
 	default: // it has no fields
 	}
 }
@@ -922,4 +993,115 @@ func rowUuidType(c []table.Column, m *datafile.UuidType) {
 	c[0].Int32(m.Type)
 	c[1].Text(m.Uuid)
 	c[2].Name(m.Name)
+}
+
+func rowPhysicsTiles(c []table.Column, m *datafile.PhysicsTiles) {
+	_ = c[15]
+	c[0].Int32(m.Layer)
+	if m.Group != -1 {
+		c[1].Int32(m.Group)
+	} else {
+		table.Null(c[1:])
+	}
+	c[2].Enum(int32(m.Kind))
+	c[3].Items(len(m.Tiles))
+	for i := range m.Tiles {
+		table.Fields(c[4:])
+		rowPhysicsTile(c[5:], &m.Tiles[i])
+	}
+}
+
+func rowPhysicsTile(c []table.Column, m *datafile.PhysicsTile) {
+	_ = c[10]
+	c[0].Int32(m.X)
+	c[1].Int32(m.Y)
+	c[2].Int32(m.Columns)
+	c[3].Int32(m.Tile)
+	c[4].Name(m.Name)
+	c[5].Int32(m.Number)
+	c[6].Int32(m.Flags)
+	c[7].Int32(m.DelayS)
+	c[8].Int32(m.Angle)
+	c[9].Int32(m.Force)
+	c[10].Int32(m.MaxSpeed)
+}
+
+func rowEntities(c []table.Column, m *datafile.Entities) {
+	_ = c[12]
+	c[0].Int32(m.Layer)
+	if m.Group != -1 {
+		c[1].Int32(m.Group)
+	} else {
+		table.Null(c[1:])
+	}
+	c[2].Enum(int32(m.Kind))
+	c[3].Items(len(m.Entities))
+	for i := range m.Entities {
+		table.Fields(c[4:])
+		rowEntity(c[5:], &m.Entities[i])
+	}
+}
+
+func rowEntity(c []table.Column, m *datafile.Entity) {
+	_ = c[7]
+	c[0].Name(m.Name)
+	c[1].Int32(m.Tile)
+	if m.HasPosition {
+		table.Fields(c[2:])
+		rowPoint(c[3:], &m.Position)
+	} else {
+		table.Null(c[2:])
+	}
+	c[5].Int32(m.Number)
+	c[6].Int32(m.Flags)
+	c[7].Int32(m.DelayS)
+}
+
+func rowLink(c []table.Column, m *datafile.Link) {
+	_ = c[20]
+	c[0].Int32(m.Layer)
+	if m.Group != -1 {
+		c[1].Int32(m.Group)
+	} else {
+		table.Null(c[1:])
+	}
+	c[2].Enum(int32(m.Kind))
+	c[3].Int32(m.Number)
+	c[4].Bool(m.Checkpoint)
+	c[5].Int32(m.NumFrom)
+	c[6].Int32(m.NumTo)
+	c[7].Items(len(m.From))
+	for i := range m.From {
+		table.Fields(c[8:])
+		rowLinkTile(c[9:], &m.From[i])
+	}
+	c[14].Items(len(m.To))
+	for i := range m.To {
+		table.Fields(c[15:])
+		rowLinkTile(c[16:], &m.To[i])
+	}
+}
+
+func rowLinkTile(c []table.Column, m *datafile.LinkTile) {
+	_ = c[4]
+	c[0].Int32(m.X)
+	c[1].Int32(m.Y)
+	c[2].Int32(m.Columns)
+	c[3].Int32(m.Tile)
+	c[4].Name(m.Name)
+}
+
+func rowLayerBounds(c []table.Column, m *datafile.LayerBounds) {
+	_ = c[6]
+	c[0].Int32(m.Layer)
+	if m.Group != -1 {
+		c[1].Int32(m.Group)
+	} else {
+		table.Null(c[1:])
+	}
+	c[2].Enum(int32(m.Kind))
+	c[3].Int32(m.MinX)
+	c[4].Int32(m.MinY)
+	c[5].Int32(m.MaxX)
+	c[6].Int32(m.MaxY)
 }

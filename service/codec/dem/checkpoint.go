@@ -9,27 +9,28 @@ import (
 
 // spacing is the least distance between two checkpoints, in bytes of the demo. To decode as much without delivering it takes
 // 6 ms, and to resume 8 ms. A checkpoint takes some 100 KB beside what it shares with others.
-const spacing = 256 << 10
+const spacing = places * 3 / 4
 
-// checkEvery is the distance, in bytes of the demo, between two checks for whether a checkpoint is wanted.
-const checkEvery = spacing / 8
+// places is the distance, in bytes of the demo, between places for checkpoints. They are at the first record from each on, so that
+// all decoders make the same ones. It is more than spacing because records are not of one length.
+const places = 256 << 10
 
 // scoutFrom is how many bytes of a demo without checkpoints are worth a scout.
-const scoutFrom = 8 * spacing
+const scoutFrom = 8 * places
 
 // keeper adds checkpoints while a decoder reads a demo.
 type keeper struct {
 	checkpoints codec.Checkpoints // nil keeps none
-	next        int64             // the offset from which on a checkpoint may be wanted
+	last        int64             // the number of the place that was passed last
 }
 
 // keep adds a checkpoint of a decoder that is between two records, if one is wanted here.
 func (k *keeper) keep(d *dem.Decoder) {
 	at := d.Offset()
-	if k.checkpoints == nil || at < k.next {
+	if k.checkpoints == nil || at/places == k.last {
 		return
 	}
-	k.next = at + checkEvery
+	k.last = at / places
 	if !k.checkpoints.Wanted(at) {
 		return
 	}
@@ -39,8 +40,8 @@ func (k *keeper) keep(d *dem.Decoder) {
 }
 
 // decoder returns a decoder of the demo, from a checkpoint or, if c is nil, from the beginning. Unless its options leave out
-// something, it adds checkpoints to those of k.
-func (r *reader) decoder(opts dem.Options, c *codec.Checkpoint, k *keeper) (d *dem.Decoder, err error) {
+// something, it adds checkpoints on its way.
+func (r *reader) decoder(opts dem.Options, c *codec.Checkpoint) (d *dem.Decoder, err error) {
 	var s *dem.Snapshot
 	offset := int64(0)
 	if c != nil {
@@ -51,9 +52,14 @@ func (r *reader) decoder(opts dem.Options, c *codec.Checkpoint, k *keeper) (d *d
 	if err != nil {
 		return nil, err
 	}
-	if opts.Kinds == nil && opts.Classes == nil {
-		opts.Record = func() { k.keep(d) }
+	whole := opts.Kinds == nil
+	opts.Record = func() bool {
+		if whole {
+			r.keeper.keep(d)
+		}
+		return r.section.enters(d.Offset())
 	}
+	r.keeper.last = offset / places
 	if s != nil {
 		d = dem.Resume(src, opts, s)
 	} else {
@@ -78,7 +84,7 @@ func (r *reader) restore() error {
 	if r.opts.Kinds != nil && !r.scouted && r.far(c) {
 		return r.startScout(c)
 	}
-	d, err := r.decoder(r.opts, c, &r.keeper)
+	d, err := r.decoder(r.opts, c)
 	if err != nil {
 		return nil //nolint:nilerr // the beginning will do
 	}
@@ -116,7 +122,7 @@ func (r *reader) find() error {
 // startScout begins to decode everything, from a checkpoint or the beginning, without delivering it, to leave checkpoints for the
 // decoder, which cannot make any because its options leave out something, and for later ones.
 func (r *reader) startScout(c *codec.Checkpoint) error {
-	scout, err := r.decoder(dem.Options{Schemas: r.opts.Schemas, Yield: r.opts.Yield}, c, &r.keeper)
+	scout, err := r.decoder(dem.Options{Schemas: r.opts.Schemas, Yield: r.opts.Yield}, c)
 	if err != nil {
 		return err
 	}

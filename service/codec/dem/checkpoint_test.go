@@ -3,15 +3,23 @@ package dem_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
@@ -64,7 +72,7 @@ func rest(tb testing.TB, data []byte, o codec.Options) (events []string, sought 
 // TestCheckpoints: a start in the middle yields the same events with checkpoints as without, whatever the filter, and reads less.
 // A filter that makes decoders skip much leaves checkpoints, too.
 func TestCheckpoints(t *testing.T) {
-	data := longMatch(t, 10)
+	data := longMatch(t, 14)
 	tick := demtest.LastTick(data) * 19 / 20
 	filters := map[string][]*replaydv1.EventFilter{
 		"all":    nil,
@@ -91,7 +99,9 @@ func TestCheckpoints(t *testing.T) {
 	}
 	for first := range filters { // of them, the one that comes first leaves the checkpoints
 		store := checkpoint.NewStore(64 << 20)
-		points := func(identity string) codec.Checkpoints { return store.Of(identity, source.Version{}, encoder.Codec.Spacing) }
+		points := func(identity string) codec.Checkpoints {
+			return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
+		}
 		tick := codec.Options{Filter: compiled[first], Start: starts["tick"], State: true, Checkpoints: points}
 		if got, _ := rest(t, data, tick); !slices.Equal(got, wants[first+"tick"]) {
 			t.Fatalf("%s leaves checkpoints: %d events, want %d", first, len(got), len(wants[first+"tick"]))
@@ -108,6 +118,111 @@ func TestCheckpoints(t *testing.T) {
 		if store.Bytes() == 0 || store.Bytes() > 8<<20 {
 			t.Errorf("%s left checkpoints of %d bytes", first, store.Bytes())
 		}
+	}
+}
+
+// batches returns a line for each batch from a start on: its bytes, and where the reader is behind it.
+func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []string, end error) {
+	tb.Helper()
+	r := open(tb, data, o)
+	if err := codectest.Seek(r); err != nil {
+		tb.Fatal(err)
+	}
+	b := codec.Batch{MaxEvents: most, MaxBytes: 64 << 10, KeepPositions: true, KeepMarks: most%2 > 0}
+	for {
+		err := r.Fill(&b)
+		if errors.Is(err, codec.ErrYield) {
+			continue
+		}
+		if b.Count > 0 {
+			out = append(out, fmt.Sprintf("%d %x %x %x %v %x %d %d", b.Count, crc32.ChecksumIEEE(b.Events), crc32.ChecksumIEEE(b.Tail),
+				crc32.ChecksumIEEE(fmt.Append(nil, b.Positions, b.Marks)), r.Position(), r.Sum(), r.Tick(), r.Filtered()))
+		}
+		if b.Reset(); err != nil {
+			var e replaydv1.StreamEnd
+			r.(interface{ Summarize(*replaydv1.StreamEnd) }).Summarize(&e)
+			if o.Filter == nil { // otherwise it is counted what was decoded for the checkpoints
+				out = append(out, e.GetDem().String())
+			}
+			return append(out, fmt.Sprint(r.Position(), r.Sum(), r.Tick(), r.Filtered())), err
+		}
+	}
+}
+
+// TestAhead: what is read at once is the same, batch by batch, as what one reader reads, whatever the filter, wherever it begins,
+// and however seldom there is a processor to spare.
+func TestAhead(t *testing.T) {
+	data := longMatch(t, 7)
+	testAhead(t, data)
+}
+
+// TestCorpusAhead is TestAhead of a real file.
+func TestCorpusAhead(t *testing.T) {
+	short, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := demtest.Repeat(short, 3<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testAhead(t, data)
+}
+
+func testAhead(t *testing.T, data []byte) {
+	t.Helper()
+	defer encoder.ShortSections()()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(3, runtime.GOMAXPROCS(0))))
+	store := checkpoint.NewStore(64 << 20)
+	points := func(identity string) codec.Checkpoints {
+		return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
+	}
+	whole, wholeEnd := batches(t, data, codec.Options{Checkpoints: points}, 512) // leaves the checkpoints
+	random := rand.New(rand.NewPCG(uint64(len(data)), 2))
+	var helped, asked atomic.Int64
+	upTo := demtest.LastTick(data) / 3 * 2
+	for name, include := range map[string][]*replaydv1.EventFilter{
+		"all":    nil,
+		"heroes": {{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}, Fields: []string{"*m_cell*", "m_iHealth"}}}},
+		"kinds":  {{Kinds: []string{"combat_log", "chat", "tick"}}},
+		"ticks":  {{Ticks: &replaydv1.TickRange{Max: &upTo}}},
+	} {
+		f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, most := range []int{512, 16383} {
+			o := codec.Options{Filter: f}
+			spare := func() bool { return true }
+			if i > 0 {
+				o.Start.Position.Offset = int64(random.IntN(len(data)))
+				spare = func() bool { return asked.Add(1)%3 == 0 }
+			}
+			want, end := whole, wholeEnd
+			if name != "all" || i > 0 {
+				want, end = batches(t, data, o, most)
+			}
+			o.Checkpoints = points
+			o.Spare = func() func() {
+				if !spare() {
+					return nil
+				}
+				return func() { helped.Add(1) }
+			}
+			got, err := batches(t, data, o, most)
+			if fmt.Sprint(err) != fmt.Sprint(end) || !slices.Equal(got, want) {
+				for k := range min(len(got), len(want)) {
+					if got[k] != want[k] {
+						t.Errorf("batch %d is %s, want %s", k, got[k], want[k])
+						break
+					}
+				}
+				t.Fatalf("%s, from %d: %d batches, want %d; ended by %v, want %v", name, o.Start.Position.Offset, len(got), len(want), err, end)
+			}
+		}
+	}
+	if helped.Load() < 50 {
+		t.Errorf("helpers had a processor %d times", helped.Load())
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	workBytes = 1 << 20  // bytes of the file without an event
 )
 
-// reader reads one replay. See codec.Reader.
+// reader reads one replay, or a section of one.
 type reader struct {
 	codec.Options
 
@@ -39,6 +39,7 @@ type reader struct {
 	present int          // the entity slot at which Present continues
 
 	keeper   keeper
+	section  section
 	restored bool         // the search for a checkpoint is done
 	proof    *codec.Proof // the check of the checkpoint that was found
 	scout    *dem.Decoder // on its way to the start of delivery; nil when there is none
@@ -49,11 +50,24 @@ type reader struct {
 }
 
 func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
+	r := newReader(in, o, schemas)
+	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
+		r.types = types
+	}
+	var err error
+	if r.d, err = r.decoder(r.opts, nil); err != nil {
+		return nil, err
+	}
+	return &frontReader{reader: r}, nil
+}
+
+// newReader returns a reader without a decoder.
+func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	r := &reader{
 		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
-		state: entityFilter{Filter: o.StateFilter},
+		state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
 	}
-	opts := dem.Options{Schemas: schemas, Yield: workBytes}
+	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
 			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
@@ -63,15 +77,7 @@ func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTy
 			opts.Fields = r.wantsField
 		}
 	}
-	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
-		r.types = types
-	}
-	r.opts = opts
-	var err error
-	if r.d, err = r.decoder(opts, nil, &r.keeper); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
@@ -130,10 +136,15 @@ func yield(err error) error {
 	return err
 }
 
-func (r *reader) Fill(b *codec.Batch) error {
+// fill fills a batch. It returns errSection where the reader's section ends.
+func (r *reader) fill(b *codec.Batch) error {
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
+	if r.section.over {
+		return errSection
+	}
+	r.section.cuts = true
 	for range work {
 		var at decoders.Position
 		switch {
@@ -143,10 +154,17 @@ func (r *reader) Fill(b *codec.Batch) error {
 			return codec.ErrDone
 		default:
 			if err := r.d.Next(&r.ev); err != nil {
-				if errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick {
+				switch {
+				case errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick:
 					return codec.ErrDone
+				case !r.section.reached():
+					return yield(err)
+				case b.Count > 0:
+					return nil
+				case r.section.over:
+					return errSection
 				}
-				return yield(err)
+				continue
 			}
 			at = r.d.EventPosition()
 		}
@@ -284,24 +302,14 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	return len(*fields) > 0 || n.Empty(removed)
 }
 
-// Held implements codec.Holder.
-func (r *reader) Held() int64 {
+// held returns how much memory the reader holds, in bytes.
+func (r *reader) held() int64 {
 	if r.scout != nil {
 		return r.d.Held() + r.scout.Held()
 	}
 	return r.d.Held()
 }
 
-func (r *reader) Close() error { return r.d.Close() }
-
+// Position and Sum are where the reader itself is.
 func (r *reader) Position() decoders.Position { return r.d.Position() }
-
-func (r *reader) Sum() decoders.Sum { return r.d.Sum() }
-
-func (r *reader) Tick() int32 { return r.d.Tick() }
-
-func (r *reader) Filtered() uint64 { return r.skipped }
-
-func (r *reader) Summarize(end *replaydv1.StreamEnd) {
-	end.Summary = summary(r.d.Stats(), r.d.Health())
-}
+func (r *reader) Sum() decoders.Sum           { return r.d.Sum() }

@@ -10,16 +10,17 @@ Events have static types. After `if event.kind == "join":` a type checker knows 
 `replayd.events`.
 
 Streams survive restarts of the daemon and broken connections. They resume exactly after the last event that was yielded.
-`replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and in one package per format, such
+`replayd.connect_async` is the same for asyncio. `replayd.open("match.dem")` reads a local file without a running daemon. The generated messages are in `replayd.v1` and in one package per format, such
 as `replayd.teehistorian.v1`.
 """
 
-from ._columns import Columns
 from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
+from ._local import LocalAsyncClient, LocalClient, open, open_async
 from ._request import StreamOptions
 from ._session import Retry
+from ._tables import Table
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
 
@@ -28,14 +29,18 @@ __all__ = [
     "AsyncStream",
     "Batch",
     "Client",
-    "Columns",
     "Event",
     "Format",
+    "LocalAsyncClient",
+    "LocalClient",
     "ReplaydError",
     "Retry",
     "SequenceError",
     "Stream",
     "StreamOptions",
+    "Table",
     "connect",
     "connect_async",
+    "open",
+    "open_async",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
-from typing import TypedDict as _TypedDict
 from typing import Union as _Union
 
 from .._event import Batch as _Batch
@@ -398,6 +397,70 @@ class UuidType(_Event):
         return self.event.uuid_type
 
 
+class PhysicsTiles(_Event):
+    """Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["physics_tiles"] = "physics_tiles"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.PhysicsTiles:
+        return self.event.physics_tiles
+
+
+class Entities(_Event):
+    """Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["entities"] = "entities"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Entities:
+        return self.event.entities
+
+
+class Link(_Event):
+    """What a number of a tele or switch layer connects. Derived from the layer's tiles."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["link"] = "link"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Link:
+        return self.event.link
+
+
+class LayerBounds(_Event):
+    """The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["layer_bounds"] = "layer_bounds"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.LayerBounds:
+        return self.event.layer_bounds
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -439,6 +502,10 @@ Event: _TypeAlias = _Union[
     Automapper,
     EnvelopeBeziers,
     UuidType,
+    PhysicsTiles,
+    Entities,
+    Link,
+    LayerBounds,
     Unknown,
 ]
 """An event of any kind."""
@@ -468,15 +535,14 @@ Kind: _TypeAlias = _Literal[
     "automapper",
     "envelope_beziers",
     "uuid_type",
+    "physics_tiles",
+    "entities",
+    "link",
+    "layer_bounds",
 ]
 """The names of the kinds, as in filters."""
 
-
-class Columns(_TypedDict, total=False):
-    """The columns of a batch: see Batch.columns."""
-
-
-Batch: _TypeAlias = _Batch[Event, _pb2.Event, Columns]
+Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
 FORMAT: _Format[Event, Batch] = _Format(
@@ -506,6 +572,10 @@ FORMAT: _Format[Event, Batch] = _Format(
         "automapper": Automapper,
         "envelope_beziers": EnvelopeBeziers,
         "uuid_type": UuidType,
+        "physics_tiles": PhysicsTiles,
+        "entities": Entities,
+        "link": Link,
+        "layer_bounds": LayerBounds,
     },
     Unknown,
 )
