@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -169,5 +170,60 @@ func TestStoreHangs(t *testing.T) {
 	}
 	if _, err := (streamtest.History{got}).Events(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOldListing checks that a list that was made before an object was looked up, and arrives after that, does not undo it.
+func TestOldListing(t *testing.T) {
+	s := buckettest.New(t)
+	recording(t, s, 50_000)
+	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, bucket.Options{}, "refresh", "1s"))
+	ctx, cancel := context.WithCancel(timeout(t))
+	defer cancel()
+	watch, err := d.client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: stored})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for initial := false; !initial; {
+		resp, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		initial = resp.GetInitialDone()
+	}
+	made, release := make(chan struct{}), make(chan struct{})
+	var lists atomic.Int64
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !r.URL.Query().Has("list-type") || lists.Add(1) > 1 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		old := httptest.NewRecorder()
+		next.ServeHTTP(old, r)
+		close(made)
+		<-release
+		_, _ = w.Write(old.Body.Bytes())
+	})
+	<-made
+	recordingAs(t, s, "p/late.teehistorian", 50_000)
+	if _, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: stored + "/late.teehistorian"}); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	for lists.Load() < 3 { // the old one was read, and another one
+		time.Sleep(time.Millisecond)
+	}
+	recordingAs(t, s, "p/last.teehistorian", 50_000)
+	for last := false; !last; {
+		resp, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range resp.GetChanges() {
+			last = last || c.GetReplay().GetName() == stored+"/last.teehistorian"
+			if c.GetKind() == replaydv1.ChangeKind_CHANGE_KIND_REMOVED {
+				t.Errorf("%s is removed", c.GetReplay().GetName())
+			}
+		}
 	}
 }

@@ -348,7 +348,7 @@ func TestPlainParameters(t *testing.T) {
 	for query, field := range map[string]string{
 		"knid=join": "knid", "kind=none": "kinds", "tick=x": "tick", "tick=99999999999": "tick", "tick=1&last=2": "tick",
 		"follow=perhaps": "follow", "strict&strict": "strict", "cursor=!": "cursor", "last=0": "start.last_events",
-		"class=x": "include[0].dem.classes", "field=x": "include[0].dem.fields", "layer=1": "include[0].datafile", "group=1": "include[0].datafile",
+		"class=x": "include[0].dem.classes", "field=x": "include[0].dem.fields", "type=x": "include[0].dem.types", "layer=1": "include[0].datafile", "group=1": "include[0].datafile",
 		"next-in-directory": "successor_rule", "heartbeat=soon": "heartbeat", "%zz": "query", "max-batch-events=-1": "max-batch-events",
 	} {
 		code, body := d.get(t, eventsPath(replay, query), nil)

@@ -226,7 +226,7 @@ func (s *Server) GetServerInfo(
 // kindsOf describes the kinds of events of a format.
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name}
+		info := &replaydv1.KindInfo{Name: k.Name, Types: k.Types}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}

@@ -43,6 +43,7 @@ type selection struct {
 	ExcludeKind []string `help:"No events of these kinds." placeholder:"KIND"`
 	Player      []int32  `help:"Only events of these players." placeholder:"ID"`
 	Team        []int32  `help:"Only events of these teams." placeholder:"TEAM"`
+	Type        []string `help:"Only events of these types, such as COMBAT_LOG_TYPE_DEATH of a combat_log, CHAT_MESSAGE_ROSHAN_KILL of a chat_event, player_death of a game_event." placeholder:"TYPE"`
 	Class       []string `help:"Only events of entities whose class matches (*, ?)." placeholder:"GLOB"`
 	Field       []string `help:"Only entity fields whose name matches (*, ?)." placeholder:"GLOB"`
 	Group       []int32  `help:"Only layers of these groups of a map." placeholder:"GROUP"`
@@ -54,8 +55,8 @@ type selection struct {
 // apply puts the selection into a request.
 func (s *selection) apply(req *replaydv1.StreamEventsRequest) {
 	in := &replaydv1.EventFilter{Kinds: s.Kind, Players: s.Player, Teams: s.Team}
-	if len(s.Class)+len(s.Field) > 0 {
-		in.Dem = &replaydv1.DemFilter{Classes: s.Class, Fields: s.Field}
+	if len(s.Class)+len(s.Field)+len(s.Type) > 0 {
+		in.Dem = &replaydv1.DemFilter{Classes: s.Class, Fields: s.Field, Types: s.Type}
 	}
 	if len(s.Group)+len(s.Layer) > 0 {
 		in.Datafile = &replaydv1.DatafileFilter{Groups: s.Group, Layers: s.Layer}

@@ -263,6 +263,7 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
+	d.nameParts(ev, KindCombatLog)
 	d.match.clock.dateCombatLog(c)
 	ev.Kind = KindCombatLog
 	return true

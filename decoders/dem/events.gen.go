@@ -122,9 +122,12 @@ type FieldValue struct {
 	Blob []byte
 	// The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
 	// table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
-	// In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
-	// AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
-	// CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
+	// All other names are from a table in the decoder. In Dota 2, fields of the types HeroID_t and AbilityID_t have the name
+	// of a hero, ability or item, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+	// CDOTAGamerulesProxy. m_nGameState has a name such as "DOTA_GAMERULES_STATE_PRE_GAME", and m_iRuneType one such as
+	// "DOTA_RUNE_HASTE". In Counter-Strike 2, m_eRoundWinReason has a name such as "BombDefused". m_iTeamNum has the name of
+	// the team in both games, such as "DOTA_TEAM_GOODGUYS" or "Terrorist", and m_lifeState one such as "LIFE_DEAD" in all.
+	// Absent for all other fields, and for numbers that are not in the table.
 	Name []byte
 	// HasName reports whether Name is set.
 	HasName bool
@@ -387,12 +390,22 @@ type CombatLog struct {
 	ModifierPurgedDuration float32
 	// True when the healing is regeneration.
 	HealFromRegen bool
-	// The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
+	// The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
+	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
 	ValueName []byte
 	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
+	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+	// because the game has changed their numbers.
+	GoldReasonName []byte
+	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+	// table.
+	XpReasonName []byte
+	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+	// table.
+	RuneName []byte
 }
 
 // GameEvent: A game event.
@@ -433,6 +446,12 @@ type GameEventKey struct {
 	SteamId uint64
 	// HasSteamId reports whether SteamId is set.
 	HasSteamId bool
+	// Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as "BombDefused",
+	// and the keys team, oldteam and winner have the name of the team, such as "CounterTerrorist". Absent for other keys, and
+	// for numbers that are not in the decoder's table.
+	ValueName []byte
+	// HasValueName reports whether ValueName is set.
+	HasValueName bool
 }
 
 // StringTableEntry: An entry of a string table was added or changed.
@@ -711,7 +730,7 @@ type FileInfo struct {
 type Match struct {
 	// The match's number.
 	Id uint64
-	// The mode, such as 2 captains mode, 22 all draft, 23 turbo.
+	// The mode, as the game's number.
 	GameMode int32
 	// The winner: 2 Radiant, 3 Dire.
 	Winner int32
@@ -731,6 +750,8 @@ type Match struct {
 	DireTeamTag []byte
 	// When the match ended, in seconds since 1970. 0 when not known.
 	EndTime uint32
+	// The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	GameModeName []byte
 }
 
 // MatchPlayer: A player at the end of a Dota match.

@@ -52,6 +52,7 @@ func parseMatch(g *Match, b []byte) bool {
 			g.Id = m.Val
 		case 2:
 			g.GameMode = m.Int32()
+			g.GameModeName = facts.GameModes.Name(int64(g.GameMode))
 		case 3:
 			g.Winner = m.Int32()
 		case 4:

@@ -102,8 +102,35 @@ func (d *Decoder) keepEventType(described *GameEventType) {
 	d.snaps.events = nil
 }
 
+// skipsGameEvent is like skipsType, for a game event.
+func (d *Decoder) skipsGameEvent(b []byte) bool {
+	if d.opts.Types == nil {
+		return false
+	}
+	var name []byte
+	var id int32
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			name = m.Raw
+		case 2:
+			id = m.Int32()
+		}
+	}
+	if t := d.match.events[id]; t != nil && len(t.name) > 0 {
+		if name = t.name; string(name) == oldCombatLog {
+			return false // it may become an entry of the combat log
+		}
+	}
+	return !m.Bad && !d.opts.Types(KindGameEvent, id, name)
+}
+
 // gameEvent reads a game event.
 func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
+	if d.skipsGameEvent(b) {
+		return false
+	}
 	g := &ev.GameEvent
 	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
 	var t *eventType
@@ -133,6 +160,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 		}
 	}
 	d.namePlayers(g.Keys)
+	d.nameKeys(string(g.Name), g.Keys)
 	emit := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
 		d.list.items, d.list.event = pb.NewReader(b), t

@@ -95,12 +95,12 @@ func TestNames(t *testing.T) {
 			dem.KindOrder:      {"DOTA_UNIT_ORDER_CAST_POSITION axe_culling_blade"},
 			dem.KindPlayerInfo: {"0 is somebody, 76561197960265729, bot false", "1 is another, 76561197960265730, bot false"},
 			dem.KindEntityCreated: {
-				"created", "created m_vecPlayerTeamData.0000.m_nSelectedHeroID=npc_dota_hero_axe m_vecPlayerTeamData.0001.m_nSelectedHeroID=npc_dota_hero_lina", "created",
+				"created m_pGameRules.m_nGameState=DOTA_GAMERULES_STATE_PRE_GAME", "created m_vecPlayerTeamData.0000.m_nSelectedHeroID=npc_dota_hero_axe m_vecPlayerTeamData.0001.m_nSelectedHeroID=npc_dota_hero_lina", "created",
 				"created" + name + "npc_dota_hero_axe" + body(-6700, -6300, 384), "created" + name + "npc_dota_hero_lina" + body(6700.5, 6300, 384),
 				"created" + name + "item_blink m_nAbilityID=item_blink", "created" + name + "npc_dota_observer_wards" + body(-1500, 900, 256),
 			},
 			dem.KindEntityUpdated: {
-				"updated", "updated" + body(-2000, -1800.25, 256), "updated", "updated" + body(100, 90, 128), "updated" + body(130, 128, 128),
+				"updated", "updated" + body(-2000, -1800.25, 256), "updated m_pGameRules.m_nGameState=DOTA_GAMERULES_STATE_GAME_IN_PROGRESS", "updated" + body(100, 90, 128), "updated" + body(130, 128, 128),
 				"updated", "updated" + body(-1500, 900, 256), "updated",
 			},
 			dem.KindFileInfo: {"draft false npc_dota_hero_invoker true npc_dota_hero_axe true npc_dota_hero_lina"},

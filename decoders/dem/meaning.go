@@ -17,6 +17,18 @@ type meanings struct {
 	names *stringtable.Table // EntityNames; nil before there is one
 }
 
+// tablesOf holds the tables with the names for the values of fields, by game and meaning.
+var tablesOf = [...][entity.LifeState + 1]*facts.Table{
+	gameDota: {
+		entity.Hero: new(facts.Heroes), entity.Ability: new(facts.Abilities), entity.GameState: new(facts.GameStates),
+		entity.Rune: new(facts.Runes), entity.Team: new(facts.DotaTeams), entity.LifeState: new(facts.LifeStates),
+	},
+	gameCS2: {
+		entity.Team: new(facts.CSTeams), entity.RoundEnd: new(facts.RoundEndReasons), entity.LifeState: new(facts.LifeStates),
+	},
+	gameDeadlock: {entity.LifeState: new(facts.LifeStates)},
+}
+
 // mark sets the name of a field's value, and whether the value is unproven.
 func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	f.Name, f.Unproven, f.HasUnproven = nil, false, false
@@ -33,13 +45,13 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	f.Unproven = n.Guess != nil && !n.Guess.Sure() && number != 0
 	f.HasUnproven = f.Unproven
 	switch {
+	case n.Meaning == entity.NoMeaning:
 	case n.Meaning == entity.EntityName:
 		f.Name = m.names.Key(int(number))
-	case m.game != gameDota:
-	case n.Meaning == entity.Hero:
-		f.Name = facts.Heroes.Name(number)
-	case n.Meaning == entity.Ability:
-		f.Name = facts.Abilities.Name(number)
+	default:
+		if table := tablesOf[m.game][n.Meaning]; table != nil {
+			f.Name = table.Name(number)
+		}
 	}
 	f.HasName = f.Name != nil
 }
@@ -211,6 +223,18 @@ func (d *Decoder) nameParts(ev *Event, kind Kind) {
 	case KindChatWheel:
 		c := &ev.ChatWheel
 		c.HeroName, c.PlayerName = facts.Heroes.Name(int64(c.HeroId)), d.playerName(c.PlayerId)
+	case KindCombatLog:
+		c := &ev.CombatLog
+		switch c.Type {
+		case CombatLogTypeGameState:
+			c.ValueName = facts.GameStates.Name(int64(c.Value))
+		case CombatLogTypeGold:
+			c.GoldReasonName = facts.GoldReasons.Name(int64(c.GoldReason))
+		case CombatLogTypeXp:
+			c.XpReasonName = facts.XPReasons.Name(int64(c.XpReason))
+		case CombatLogTypePickupRune:
+			c.RuneName = facts.Runes.Name(int64(c.RuneType))
+		}
 	case KindOrder:
 		o := &ev.Order
 		o.TypeName, o.AbilityName = facts.Orders.Name(int64(o.Type)), facts.Abilities.Name(int64(o.AbilityId))
@@ -236,6 +260,28 @@ func parsePlayerInfo(p *PlayerInfo, slot int, b []byte) bool {
 		}
 	}
 	return !m.Bad
+}
+
+// nameKeys adds names for the numbers in the keys of a game event.
+func (d *Decoder) nameKeys(event string, keys []GameEventKey) {
+	if d.match.game != gameCS2 {
+		return
+	}
+	for i := range keys {
+		k := &keys[i]
+		if k.ValueCase != GameEventKeyValueInt {
+			continue
+		}
+		switch string(k.Name) {
+		case "team", "oldteam", "winner":
+			k.ValueName = facts.CSTeams.Name(k.Int)
+		case "reason":
+			if event == "round_end" {
+				k.ValueName = facts.RoundEndReasons.Name(k.Int)
+			}
+		}
+		k.HasValueName = k.ValueName != nil
+	}
 }
 
 // namePlayers adds the names and Steam ids of players to the keys of a game event.

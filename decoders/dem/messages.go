@@ -1,6 +1,7 @@
 package dem
 
 import (
+	"github.com/replayd/replayd/decoders/dem/internal/facts"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
@@ -46,7 +47,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 
 // emitPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
 func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
-	if !d.out.reads(kind, KindMessage) {
+	if !d.out.reads(kind, KindMessage) || d.skipsType(kind, b) {
 		return false
 	}
 	ok := false
@@ -82,6 +83,40 @@ func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	}
 	ev.Kind = kind
 	return d.out.want(kind, slotEvent)
+}
+
+// skipsType reports whether a message becomes an event of a type that Options.Types leaves out. A message that cannot be read has
+// no type, so that its fault is reported.
+func (d *Decoder) skipsType(kind Kind, b []byte) bool {
+	if d.opts.Types == nil {
+		return false
+	}
+	number, field := int32(0), 1
+	switch kind {
+	case KindCombatLog:
+	case KindChatEvent:
+		number = -1 // without the field
+	case KindOrder:
+		field = 2
+	default:
+		return false
+	}
+	m := pb.NewReader(b)
+	for m.Next() {
+		if int(m.Num) == field {
+			number = m.Int32()
+		}
+	}
+	var name []byte
+	switch kind {
+	case KindCombatLog:
+		number++ // to CombatLogType
+	case KindChatEvent:
+		name = facts.Announcements.Name(int64(number))
+	case KindOrder:
+		name = facts.Orders.Name(int64(number))
+	}
+	return !m.Bad && !d.opts.Types(kind, number, name)
 }
 
 // kindOf returns the kind of event that a message becomes.

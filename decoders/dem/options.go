@@ -3,6 +3,7 @@ package dem
 import (
 	"errors"
 
+	"github.com/replayd/replayd/decoders/dem/internal/facts"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
@@ -18,6 +19,10 @@ type Options struct {
 	// Fields reports whether a field of entities is delivered; nil means all. It is called once for each field of each class.
 	// An event that has fields, but no selected one, is not delivered. Narrowed reports whether an event lacks some fields.
 	Fields func(class, field string) bool
+	// Types reports whether events of a type are delivered; nil means all. It is called for messages that become a combat_log, a
+	// chat_event, an order or a game_event, before they are decoded. number is the number of the type, and name is its name; the
+	// name of a CombatLogType is always nil, and other names are nil when they are unknown.
+	Types func(kind Kind, number int32, name []byte) bool
 	// Schemas keeps compiled schemas for other decoders. Nil disables sharing.
 	Schemas *Schemas
 	// Record, when not nil, is called before each record is read. Snapshot may be called from it. When it returns true, Next returns
@@ -69,3 +74,9 @@ func (s *Schemas) get(data []byte, dotaBuild int) (*schema.Schema, bool) {
 	}
 	return s.cache.Get(data, dotaBuild)
 }
+
+// ChatEventTypes returns the names that ChatEvent.TypeName can have, in alphabetical order.
+func ChatEventTypes() []string { return facts.Announcements.Names() }
+
+// OrderTypes returns the names that Order.TypeName can have, in alphabetical order.
+func OrderTypes() []string { return facts.Orders.Names() }

@@ -3,7 +3,7 @@
 import { h, fill, icon, sizeText } from "./dom.js";
 import { fileOf } from "./file.js";
 import { client } from "./net.js";
-import type { Replay } from "@replayd/client";
+import { Format, type Replay } from "@replayd/client";
 
 const most = 400;
 
@@ -11,6 +11,7 @@ const most = 400;
 interface Wanted {
   kinds: string[];
   players: number[];
+  types: string[]; // of the events of a demo
 }
 
 /** Shows the events at a tick, or all of a replay without a clock. */
@@ -21,6 +22,7 @@ export class Inspector {
   private readonly lines = h("div", { class: "lines" });
   private readonly kinds = h("input", { type: "text", placeholder: "kinds, such as join,message", "aria-label": "Kinds of events", spellcheck: false });
   private readonly players = h("input", { type: "text", placeholder: "players", "aria-label": "Players, by number", class: "narrow", inputMode: "numeric" });
+  private readonly types = h("input", { type: "text", placeholder: "types", "aria-label": "Types of events, such as COMBAT_LOG_TYPE_DEATH", spellcheck: false });
   private asking = new AbortController();
   private shown: number | undefined;
   private due = 0;
@@ -34,13 +36,13 @@ export class Inspector {
     };
     this.element = h("section", { class: "inspector", "aria-label": "Inspector" },
       h("form", { class: "filter", onsubmit: (event: Event) => { event.preventDefault(); again(); }, onchange: again },
-        this.kinds, this.players),
+        this.kinds, this.players, replay.format === Format.DEM && this.types),
       this.status, this.list, h("h2", {}, "The same elsewhere"), this.lines);
   }
 
   private wanted(): Wanted {
     const parts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
-    return { kinds: parts(this.kinds.value), players: parts(this.players.value).map(Number).filter(Number.isInteger) };
+    return { kinds: parts(this.kinds.value), players: parts(this.players.value).map(Number).filter(Number.isInteger), types: parts(this.types.value) };
   }
 
   /** Shows the events at the current tick. During playback it updates only every 400 ms, unless now is set. */
@@ -58,8 +60,8 @@ export class Inspector {
   }
 
   private async load(tick: number, signal: AbortSignal): Promise<void> {
-    const { kinds, players } = this.wanted();
-    const filter = { kinds, players, ...(this.tickOf ? { ticks: { min: tick, max: tick } } : {}) };
+    const { kinds, players, types } = this.wanted();
+    const filter = { kinds, players, ...(types.length ? { dem: { types } } : {}), ...(this.tickOf ? { ticks: { min: tick, max: tick } } : {}) };
     const stream = client.events(this.replay.name, {
       include: [filter], ...(this.tickOf ? { tick } : {}), maxBatchEvents: most, signal, retry: false,
     });
@@ -80,10 +82,10 @@ export class Inspector {
   }
 
   private print(tick: number): void {
-    const { kinds, players } = this.wanted();
+    const { kinds, players, types } = this.wanted();
     const { name } = this.replay;
     const ticks = this.tickOf ? { min: tick, max: tick } : undefined;
-    const filter = { ...(kinds.length ? { kinds } : {}), ...(players.length ? { players } : {}), ...(ticks ? { ticks } : {}) };
+    const filter = { ...(kinds.length ? { kinds } : {}), ...(players.length ? { players } : {}), ...(types.length ? { dem: { types } } : {}), ...(ticks ? { ticks } : {}) };
     const filtered = Object.keys(filter).length > 0;
     const request = JSON.stringify({
       replay: name, ...(ticks ? { start: { tick } } : {}), ...(filtered ? { include: [filter] } : {}),
@@ -91,6 +93,7 @@ export class Inspector {
     const flags = [
       ...(ticks ? [`--tick ${tick}`, `--from-tick ${tick}`, `--to-tick ${tick}`] : []),
       ...(kinds.length ? [`--kind ${kinds.join()}`] : []), ...(players.length ? [`--player ${players.join()}`] : []),
+      ...(types.length ? [`--type ${types.join()}`] : []),
     ];
     const query = flags.map((flag) => flag.slice(2).replace(" ", "=")).join("&");
     const { host, origin, protocol } = location;

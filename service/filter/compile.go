@@ -50,10 +50,12 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 }
 
 // CompileState compiles the filters of a request, which Compile has accepted, for events that describe a state. Conditions on
-// kinds and ticks do not apply to a state: include filters lose them, and exclude filters that have them are left out. It
+// kinds, types and ticks do not apply to a state: include filters lose them, and exclude filters that have them are left out. It
 // returns nil if no filters remain.
 func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
-	conditional := func(f *replaydv1.EventFilter) bool { return len(f.GetKinds()) > 0 || f.GetTicks() != nil }
+	conditional := func(f *replaydv1.EventFilter) bool {
+		return len(f.GetKinds()) > 0 || len(f.GetDem().GetTypes()) > 0 || f.GetTicks() != nil
+	}
 	f, err := compile(format, timeless(include), timeless(slices.DeleteFunc(slices.Clone(exclude), conditional)))
 	if f == nil || err != nil {
 		return nil, err
@@ -62,12 +64,15 @@ func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*F
 	return f, nil
 }
 
-// timeless returns copies of filters without their conditions on kinds and ticks.
+// timeless returns copies of filters without their conditions on kinds, types and ticks.
 func timeless(filters []*replaydv1.EventFilter) []*replaydv1.EventFilter {
 	all := make([]*replaydv1.EventFilter, 0, len(filters))
 	for _, f := range filters {
 		f = proto.CloneOf(f)
 		f.Kinds, f.Ticks = nil, nil
+		if f.GetDem() != nil {
+			f.Dem.Types = nil
+		}
 		all = append(all, f)
 	}
 	return all
@@ -150,13 +155,17 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 	if err != nil {
 		return out, nil, err
 	}
+	if err := c.types(path, f.GetDem().GetTypes(), asked); err != nil {
+		return out, nil, err
+	}
 	need := out.asks()
 	for _, k := range asked {
 		lacking := need &^ c.format.Kinds[k].Has
 		for _, p := range lacking.All() {
 			out.lacks[p]++
 		}
-		if lacking == 0 && (!c.format.Timeless || out.min <= 0 && out.max >= 0) {
+		possible := out.types.any || slices.ContainsFunc(f.GetDem().GetTypes(), c.format.Kinds[k].may)
+		if lacking == 0 && possible && (!c.format.Timeless || out.min <= 0 && out.max >= 0) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -176,7 +185,7 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 					fmt.Sprintf("has %d bytes; at most %d are allowed", len(pattern), maxPatternLength),
 				}
 			}
-			if isGlob(pattern) {
+			if conditions[p].patterns != nil && isGlob(pattern) {
 				c.globs--
 			}
 		}
@@ -208,6 +217,25 @@ func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
 		}
 	}
 	return kinds, nil
+}
+
+// types refuses a type that events of none of the kinds can have. If none of the kinds has types, Check reports that.
+func (c *compiler) types(path string, types []string, kinds []int) error {
+	typed := slices.DeleteFunc(slices.Clone(kinds), func(k int) bool { return !c.format.Kinds[k].Has.Has(Types) })
+	for i, typ := range types {
+		if len(typed) == 0 || slices.ContainsFunc(typed, func(k int) bool { return c.format.Kinds[k].may(typ) }) {
+			continue
+		}
+		var known []string
+		for _, k := range typed {
+			known = append(known, c.format.Kinds[k].Types...)
+		}
+		return &FieldError{
+			fmt.Sprintf("%s.dem.types[%d]", path, i),
+			fmt.Sprintf("unknown type %q; the types of these kinds are: %s", typ, strings.Join(known, ", ")),
+		}
+	}
+	return nil
 }
 
 // asks returns the properties on which a clause has conditions.

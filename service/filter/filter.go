@@ -63,6 +63,7 @@ type clause struct {
 	teams    set
 	groups   set
 	layers   set
+	types    names
 	classes  patterns
 	fields   patterns
 	always   bool // it has no condition but on kinds
@@ -90,7 +91,7 @@ func matching(clauses []clause, of uint64, e *Event) (matched uint64) {
 	return matched
 }
 
-// Match reports whether an event that has no class is delivered.
+// Match reports whether an event that has no class and no type is delivered.
 func (f *Filter) Match(e *Event) bool {
 	if f == nil {
 		return true
@@ -98,9 +99,48 @@ func (f *Filter) Match(e *Event) bool {
 	return matching(f.include, f.includes[e.Kind], e) != 0 && matching(f.exclude, f.excludes[e.Kind], e) == 0
 }
 
+// MatchType is like Match, for an event of a kind that has types.
+func (f *Filter) MatchType(e *Event, typ []byte) bool {
+	if f == nil {
+		return true
+	}
+	return withType(f.include, matching(f.include, f.includes[e.Kind], e), typ) != 0 &&
+		withType(f.exclude, matching(f.exclude, f.excludes[e.Kind], e), typ) == 0
+}
+
+// withType returns those of the given clauses whose condition on types holds.
+func withType(clauses []clause, of uint64, typ []byte) (matched uint64) {
+	for ; of != 0; of &= of - 1 {
+		i := bits.TrailingZeros64(of)
+		if t := &clauses[i].types; t.any || t.has(typ) {
+			matched |= 1 << i
+		}
+	}
+	return matched
+}
+
 // Kind reports whether any event of that kind can be delivered. What never can need not be decoded.
 func (f *Filter) Kind(kind uint8) bool {
 	return f == nil || f.includes[kind] != 0
+}
+
+// Type reports whether any event of that kind and type can be delivered.
+func (f *Filter) Type(kind uint8, name []byte) bool {
+	if f == nil {
+		return true
+	}
+	for i := range f.exclude {
+		c := &f.exclude[i]
+		if f.excludes[kind]&(1<<i) != 0 && c.onlyTypes() && c.classes.any && c.fields.any && (c.types.any || c.types.has(name)) {
+			return false
+		}
+	}
+	for i := range f.include {
+		if c := &f.include[i]; f.includes[kind]&(1<<i) != 0 && (c.types.any || c.types.has(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // MaxTick is the last tick of which events can be delivered; math.MaxInt32 when there is no bound.

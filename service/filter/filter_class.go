@@ -36,7 +36,10 @@ func (c *Class) Kind(kind uint8) bool {
 }
 
 // unconditional reports whether a clause matches all events of its kinds and classes.
-func (c *clause) unconditional() bool {
+func (c *clause) unconditional() bool { return c.types.any && c.onlyTypes() }
+
+// onlyTypes reports whether a clause matches all events of its kinds, types and classes.
+func (c *clause) onlyTypes() bool {
 	return c.min == minTick && c.max == maxTick && c.players.any && c.teams.any && c.groups.any && c.layers.any
 }
 

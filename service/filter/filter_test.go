@@ -16,7 +16,10 @@ import (
 )
 
 // subject is what the events of a made-up format say.
-type subject struct{ player, other, team, group, layer int32 }
+type subject struct {
+	player, other, team, group, layer int32
+	typ                               string
+}
 
 var table = filter.Table[subject]{
 	diff: {
@@ -29,7 +32,8 @@ var table = filter.Table[subject]{
 	},
 	thing: {Classes: true, Fields: true},
 	gone:  {Classes: true},
-	chat:  {},
+	chat:  {Type: func(s *subject) []byte { return []byte(s.typ) }},
+	news:  {Type: func(s *subject) []byte { return []byte(s.typ) }, Types: []string{"peace", "war"}},
 }
 
 var format = filter.Format{Name: "game", Kinds: table.Describe([]string{"", "diff", "join", "thing", "gone", "chat", "news"})}
@@ -44,7 +48,7 @@ const (
 )
 
 func at(kind uint8, tick, player int32) filter.Event {
-	return table.Event(kind, tick, &subject{player, filter.None, filter.None, filter.None, filter.None})
+	return table.Event(kind, tick, &subject{player: player, other: filter.None, team: filter.None, group: filter.None, layer: filter.None})
 }
 
 func ticks(lo, hi int32) *replaydv1.TickRange { return &replaydv1.TickRange{Min: &lo, Max: &hi} }
@@ -284,7 +288,7 @@ func TestNames(t *testing.T) {
 // conditions.
 func TestEachCondition(t *testing.T) {
 	type f = replaydv1.EventFilter
-	all := subject{player: 1, other: 2, team: 3, group: 4, layer: 5}
+	all := subject{player: 1, other: 2, team: 3, group: 4, layer: 5, typ: "war"}
 	for name, test := range map[string]struct {
 		kind          uint8
 		meets, misses *f
@@ -295,6 +299,7 @@ func TestEachCondition(t *testing.T) {
 		"teams":           {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
 		"datafile.groups": {diff, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{4}}}, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{9}}}},
 		"datafile.layers": {diff, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{5}}}, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{9}}}},
+		"dem.types":       {news, &f{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}, &f{Dem: &replaydv1.DemFilter{Types: []string{"peace"}}}},
 		"dem.classes":     {thing, &f{Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}, &f{Dem: &replaydv1.DemFilter{Classes: []string{"Y"}}}},
 		"dem.fields":      {thing, &f{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, &f{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}},
 	} {
@@ -310,6 +315,9 @@ func TestEachCondition(t *testing.T) {
 				return narrowed(c, thing, 7, "X", "a") != nil
 			}
 			e := table.Event(test.kind, 7, &all)
+			if typ, ok := table.Type(test.kind, &all); ok {
+				return c.MatchType(&e, typ)
+			}
 			return c.Match(&e)
 		}
 		for list, got := range map[string][2]bool{
@@ -322,7 +330,7 @@ func TestEachCondition(t *testing.T) {
 		}
 	}
 	// And there are no more conditions than those.
-	if n := len(conditions()); n != 8 {
+	if n := len(conditions()); n != 9 {
 		t.Errorf("EventFilter has %d conditions", n)
 	}
 }
@@ -346,6 +354,10 @@ func TestErrors(t *testing.T) {
 		"too long":              {[]*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a", strings.Repeat("a", 257)}}}}, "include[0].dem.fields[1]", "at most 256"},
 		"of another format":     {[]*f{{}, {Datafile: &replaydv1.DatafileFilter{Layers: []int32{1}}, Teams: []int32{1}}}[1:], "include[0]", "all of its conditions"},
 		"not of the kinds":      {[]*f{{Kinds: []string{"chat", "news"}, Players: []int32{1}}}, "include[0].players", "diff, join"},
+		"unknown type":          {[]*f{{Kinds: []string{"news"}, Dem: &replaydv1.DemFilter{Types: []string{"war", "wra"}}}}, "include[0].dem.types[1]", "peace, war"},
+		"part of a type":        {[]*f{{Kinds: []string{"news"}, Dem: &replaydv1.DemFilter{Types: []string{"w*"}}}}, "include[0].dem.types[0]", "unknown type"},
+		"too long type":         {[]*f{{Dem: &replaydv1.DemFilter{Types: []string{strings.Repeat("a", 257)}}}}, "include[0].dem.types[0]", "at most 256"},
+		"kinds without types":   {[]*f{{Kinds: []string{"diff"}, Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, "include[0].dem.types", "chat, news"},
 		"kinds without a class": {[]*f{{Kinds: []string{"chat"}, Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}}, "include[0].dem.classes", "thing, gone"},
 	} {
 		_, err := filter.Compile(&format, test.include, nil)
@@ -465,6 +477,60 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
+// TestTypes tests conditions on types: events have the type or its number, kinds that cannot have it are not decoded, and an
+// exclude filter for types decides which types are decoded at all.
+func TestTypes(t *testing.T) {
+	type f = replaydv1.EventFilter
+	of := func(types ...string) *replaydv1.DemFilter { return &replaydv1.DemFilter{Types: types} }
+	for name, test := range map[string]struct {
+		include, exclude []*f
+		news             string // the types of news of war, peace and 7 that are delivered
+		chat             string // the same of chat
+		kinds            []uint8
+	}{
+		"no condition":           {[]*f{{Kinds: []string{"news"}}}, nil, "war peace 7", "", []uint8{news}},
+		"one type":               {[]*f{{Dem: of("war")}}, nil, "war", "war", []uint8{chat, news}},
+		"type of one kind":       {[]*f{{Kinds: []string{"news"}, Dem: of("war", "7")}}, nil, "war 7", "", []uint8{news}},
+		"type that news lack":    {[]*f{{Dem: of("gossip")}}, nil, "", "", []uint8{chat}},
+		"type of either filter":  {[]*f{{Kinds: []string{"news"}, Dem: of("war")}, {Kinds: []string{"chat"}, Dem: of("peace")}}, nil, "war", "peace", []uint8{chat, news}},
+		"not a type":             {[]*f{{Kinds: []string{"news", "chat"}}}, []*f{{Dem: of("war")}}, "peace 7", "peace 7", []uint8{chat, news}},
+		"not a type of one kind": {[]*f{{Kinds: []string{"news", "chat"}}}, []*f{{Kinds: []string{"chat"}, Dem: of("war")}}, "war peace 7", "peace 7", []uint8{chat, news}},
+		"no type, at times":      {[]*f{{Kinds: []string{"news"}}}, []*f{{Dem: of("war"), Ticks: ticks(9, 9)}}, "war peace 7", "", []uint8{news}},
+	} {
+		c, err := filter.Compile(&format, test.include, test.exclude)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		delivered := func(kind uint8) string {
+			var all []string
+			for _, typ := range []string{"war", "peace", "7"} {
+				s := subject{typ: typ}
+				e := table.Event(kind, 1, &s)
+				got, _ := table.Type(kind, &s)
+				match := c.MatchType(&e, got)
+				if match {
+					all = append(all, typ)
+				}
+				if match && !c.Type(kind, got) || !match && c.Type(kind, got) && name != "no type, at times" {
+					t.Errorf("%s: %s of kind %d is delivered: %v, but decoded: %v", name, typ, kind, match, c.Type(kind, got))
+				}
+			}
+			return strings.Join(all, " ")
+		}
+		if got := [2]string{delivered(news), delivered(chat)}; got != [2]string{test.news, test.chat} {
+			t.Errorf("%s: got %q", name, got)
+		}
+		for kind := diff; kind <= news; kind++ {
+			if got := c.Kind(kind); got != slices.Contains(test.kinds, kind) {
+				t.Errorf("%s: kind %d is decoded: %v", name, kind, got)
+			}
+		}
+	}
+	if c, err := filter.Compile(&format, []*f{{Kinds: []string{"news"}}}, []*f{{Dem: of("war"), Ticks: ticks(9, 9)}}); err != nil || !c.Type(news, []byte("war")) {
+		t.Errorf("an exclude filter with another condition: %v", err)
+	}
+}
+
 // TestState: of a state only the conditions on things count.
 func TestState(t *testing.T) {
 	type f = replaydv1.EventFilter
@@ -481,6 +547,8 @@ func TestState(t *testing.T) {
 		"without a player":                 {nil, []*f{{Players: []int32{1}}}, false, true},
 		"without a player's other events":  {nil, []*f{{Players: []int32{1}, Kinds: []string{"diff"}}}, true, true},
 		"without a player's earlier times": {nil, []*f{{Players: []int32{1}, Ticks: ticks(0, 100)}}, true, true},
+		"a player's events of a type":      {[]*f{{Players: []int32{1}}, {Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, nil, true, true},
+		"without events of a type":         {nil, []*f{{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, true, true},
 		"without all":                      {nil, []*f{{}}, false, false},
 	} {
 		c, err := filter.CompileState(&format, test.include, test.exclude)

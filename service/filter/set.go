@@ -39,3 +39,23 @@ func (s *set) has(n int32) bool {
 }
 
 func (s *set) hasEither(n *[2]int32) bool { return s.has(n[0]) || n[1] != None && s.has(n[1]) }
+
+// names is a set of exact names.
+type names struct {
+	any bool // every name is in it
+	set map[string]struct{}
+}
+
+// namesOf returns the set of the names, and the set of all for an empty list.
+func namesOf(list []string) names {
+	n := names{any: len(list) == 0, set: make(map[string]struct{}, len(list))}
+	for _, name := range list {
+		n.set[name] = struct{}{}
+	}
+	return n
+}
+
+func (n *names) has(name []byte) bool {
+	_, ok := n.set[string(name)]
+	return ok
+}

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -16,6 +17,7 @@ const (
 	Teams
 	Groups
 	Layers
+	Types
 	Classes
 	Fields
 	propertyCount
@@ -41,6 +43,11 @@ var conditions = [propertyCount]condition{
 		numbers: func(f *replaydv1.EventFilter) []int32 { return f.GetDatafile().GetLayers() },
 		set:     func(c *clause) *set { return &c.layers },
 	},
+	Types: {
+		path:  "dem.types",
+		names: func(f *replaydv1.EventFilter) []string { return f.GetDem().GetTypes() },
+		exact: func(c *clause) *names { return &c.types },
+	},
 	Classes: {
 		path:     "dem.classes",
 		names:    func(f *replaydv1.EventFilter) []string { return f.GetDem().GetClasses() },
@@ -53,13 +60,14 @@ var conditions = [propertyCount]condition{
 	},
 }
 
-// condition is what filters can ask of a property: to be one of some numbers, kept in a set, or else to match one of some
-// names, kept as patterns.
+// condition is what filters can ask of a property: to be one of some numbers, kept in a set, or to be one of some names, or else
+// to match one of some names, kept as patterns.
 type condition struct {
 	path     string
 	numbers  func(*replaydv1.EventFilter) []int32
 	set      func(*clause) *set
 	names    func(*replaydv1.EventFilter) []string
+	exact    func(*clause) *names
 	patterns func(*clause) *patterns
 }
 
@@ -77,6 +85,10 @@ func (d *condition) compile(c *clause, f *replaydv1.EventFilter) {
 		*d.set(c) = setOf(d.numbers(f))
 		return
 	}
+	if d.exact != nil {
+		*d.exact(c) = namesOf(d.names(f))
+		return
+	}
 	*d.patterns(c) = patternsOf(d.names(f))
 }
 
@@ -84,6 +96,9 @@ func (d *condition) compile(c *clause, f *replaydv1.EventFilter) {
 func (d *condition) any(c *clause) bool {
 	if d.numbers != nil {
 		return d.set(c).any
+	}
+	if d.exact != nil {
+		return d.exact(c).any
 	}
 	return d.patterns(c).any
 }
@@ -119,6 +134,11 @@ type Row[E any] struct {
 	Player, OtherPlayer func(*E) int32
 	Team, OtherTeam     func(*E) int32
 	Group, Layer        func(*E) int32
+	// Type returns the name of the event's type, which divides the events of the kind.
+	Type func(*E) []byte
+	// Types lists the types that events of the kind can have. Empty if each replay defines them. A type without a name has its
+	// number in decimal as its name, and is not in the list.
+	Types []string
 	// Classes says that events of the kind are of an entity, which has a class; Fields that they bring fields of it.
 	Classes, Fields bool
 }
@@ -126,7 +146,7 @@ type Row[E any] struct {
 func (r *Row[E]) has() (s Properties) {
 	for p, has := range [propertyCount]bool{
 		Players: r.Player != nil, Teams: r.Team != nil, Groups: r.Group != nil, Layers: r.Layer != nil,
-		Classes: r.Classes, Fields: r.Fields,
+		Types: r.Type != nil, Classes: r.Classes, Fields: r.Fields,
 	} {
 		if has {
 			s |= 1 << p
@@ -163,6 +183,14 @@ func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
 	return e
 }
 
+// Type returns the name of an event's type. ok is false if events of its kind have no types.
+func (t Table[E]) Type(kind uint8, ev *E) (name []byte, ok bool) {
+	if int(kind) >= len(t) || t[kind].Type == nil {
+		return nil, false
+	}
+	return t[kind].Type(ev), true
+}
+
 // Format is what there is to know of a format in order to compile filters for it.
 type Format struct {
 	// Name is the format's, for people.
@@ -177,6 +205,17 @@ type Format struct {
 type Kind struct {
 	Name string
 	Has  Properties
+	// Types is as in Row.
+	Types []string
+}
+
+// may reports whether events of the kind can have a type.
+func (k *Kind) may(typ string) bool {
+	if !k.Has.Has(Types) {
+		return false
+	}
+	_, err := strconv.ParseInt(typ, 10, 64)
+	return len(k.Types) == 0 || err == nil || slices.Contains(k.Types, typ)
 }
 
 // Describe returns the kinds of those names with the properties that the table gives them.
@@ -185,7 +224,7 @@ func (t Table[E]) Describe(names []string) []Kind {
 	for i, name := range names {
 		kinds[i].Name = name
 		if i < len(t) {
-			kinds[i].Has = t[i].has()
+			kinds[i].Has, kinds[i].Types = t[i].has(), t[i].Types
 		}
 	}
 	return kinds

@@ -115,6 +115,7 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 		"team":   wanted(numbers(func() *[]int32 { return &in.Teams })),
 		"class":  wanted(texts(func() *[]string { return &dem().Classes })),
 		"field":  wanted(texts(func() *[]string { return &dem().Fields })),
+		"type":   wanted(texts(func() *[]string { return &dem().Types })),
 		"group":  wanted(numbers(func() *[]int32 { return &layers().Groups })),
 		"layer":  wanted(numbers(func() *[]int32 { return &layers().Layers })),
 		"from-tick": wanted(parameter{set: func(value string) error {

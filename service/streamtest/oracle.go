@@ -7,6 +7,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -38,7 +39,7 @@ type Oracle struct {
 }
 
 // properties are the conditions that events of a kind can meet.
-type properties struct{ players, teams, groups, layers, classes, fields bool }
+type properties struct{ players, teams, groups, layers, types, classes, fields bool }
 
 // event is an event with the properties that filters match.
 type event struct {
@@ -51,6 +52,7 @@ type event struct {
 	groups  []int32
 	layers  []int32
 	class   string
+	typ     string
 
 	// For events with fields, head is the text before them, and tail is the text after them.
 	head, tail string
@@ -198,6 +200,41 @@ type body struct {
 	KillerPlayerID *int32 `json:"killer_player_id"`
 	UpkeepPlayerID *int32 `json:"upkeep_player_id"`
 	RecipientID    *int32 `json:"recipient_id"`
+
+	// The types of events of a demo, by the names of fields that have them. Other formats have other things there.
+	Type     json.RawMessage `json:"type"`
+	TypeName string          `json:"type_name"`
+	Name     json.RawMessage `json:"name"`
+	Table    json.RawMessage `json:"table"`
+	Kind     json.RawMessage `json:"kind"`
+	ID       json.RawMessage `json:"id"`
+}
+
+// typeOf returns the type of an event of a demo. It is empty if events of the kind have no types.
+func (b *body) typeOf(kind string) string {
+	text := func(list ...json.RawMessage) string {
+		for _, raw := range list {
+			if s := strings.Trim(string(raw), `"`); s != "" {
+				return s
+			}
+		}
+		return ""
+	}
+	switch kind {
+	case "combat_log":
+		return text(b.Type)
+	case "chat_event", "order":
+		return text(json.RawMessage(b.TypeName), b.Type)
+	case "game_event", "message", "command":
+		return text(b.Name, b.ID)
+	case "modifier":
+		return text(b.Name)
+	case "string_table_entry":
+		return text(b.Table)
+	case "fault":
+		return text(b.Kind)
+	}
+	return ""
 }
 
 type ref struct {
@@ -286,6 +323,7 @@ func (e *event) readDem(line []byte, b *body) error {
 	default:
 		e.class = b.Class
 	}
+	e.typ = b.typeOf(e.kind)
 	for _, f := range b.Fields {
 		var named struct {
 			Field string `json:"field"`
@@ -355,6 +393,9 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info"}, name)
 			p.teams = name == "combat_log"
 			p.classes = strings.HasPrefix(name, "entity_")
+			p.types = slices.Contains([]string{
+				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault",
+			}, name)
 			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"
 		case "datafile":
 			p = properties{groups: has("group"), layers: has("layer")}
@@ -374,6 +415,8 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
 	case len(f.GetKinds()) > 0 && !slices.Contains(f.GetKinds(), e.kind):
 		return false
 	case f.GetTicks() != nil && (f.GetTicks().Min != nil && e.tick < f.GetTicks().GetMin() || f.GetTicks().Max != nil && e.tick > f.GetTicks().GetMax()):
+		return false
+	case len(f.GetDem().GetTypes()) > 0 && (!has.types || !slices.Contains(f.GetDem().GetTypes(), e.typ)):
 		return false
 	case len(f.GetDem().GetClasses()) > 0 && (!has.classes || !anyGlob(f.GetDem().GetClasses(), e.class)):
 		return false
@@ -446,13 +489,44 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 	return e.with(left), true
 }
 
-// Refused reports whether a request must be refused, because nothing that it includes can be in the replay.
+// typePrefixes are the prefixes of the types of kinds that cannot have types with other names.
+var typePrefixes = map[string]string{
+	"combat_log": "COMBAT_LOG_TYPE_", "chat_event": "CHAT_MESSAGE_", "order": "DOTA_UNIT_ORDER_", "fault": "FAULT_KIND_",
+}
+
+// may reports whether events of a kind that has types can have this one.
+func may(kind, typ string) bool {
+	_, err := strconv.Atoi(typ)
+	return err == nil || strings.HasPrefix(typ, typePrefixes[kind])
+}
+
+// mistyped reports whether a filter has a type that none of its kinds with types can have.
+func (o *Oracle) mistyped(f *replaydv1.EventFilter) bool {
+	return slices.ContainsFunc(f.GetDem().GetTypes(), func(typ string) bool {
+		some := false
+		for kind, has := range o.kinds {
+			if has.types && (len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), kind)) {
+				if some = true; may(kind, typ) {
+					return false
+				}
+			}
+		}
+		return some
+	})
+}
+
+// Refused reports whether a request must be refused, because nothing that it includes can be in the replay, or because of a type
+// that no event can have.
 func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
+	if slices.ContainsFunc(req.GetInclude(), o.mistyped) || slices.ContainsFunc(req.GetExclude(), o.mistyped) {
+		return true
+	}
 	for _, f := range req.GetInclude() {
 		for kind, has := range o.kinds {
 			asked := len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), kind)
 			meets := (has.players || len(f.GetPlayers()) == 0) && (has.teams || len(f.GetTeams()) == 0) &&
 				(has.groups || len(f.GetDatafile().GetGroups()) == 0) && (has.layers || len(f.GetDatafile().GetLayers()) == 0) &&
+				(len(f.GetDem().GetTypes()) == 0 || has.types && slices.ContainsFunc(f.GetDem().GetTypes(), func(t string) bool { return may(kind, t) })) &&
 				(has.classes || len(f.GetDem().GetClasses()) == 0) && (has.fields || len(f.GetDem().GetFields()) == 0)
 			t := f.GetTicks()
 			timely := o.format != "datafile" || (t.GetMin() <= 0 && (t == nil || t.Max == nil || t.GetMax() >= 0))

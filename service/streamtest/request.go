@@ -13,7 +13,7 @@ type Maker struct {
 	random  *rand.Rand
 	cursors [][]byte // from sessions of other requests for the replay
 
-	kinds, players, teams, groups, layers, classes, fields choice
+	kinds, players, teams, groups, layers, types, classes, fields choice
 }
 
 // choice holds the values to choose from.
@@ -47,6 +47,9 @@ func NewMaker(o *Oracle, seed uint64) *Maker {
 		number(&m.teams, e.teams)
 		number(&m.groups, e.groups)
 		number(&m.layers, e.layers)
+		if e.typ != "" {
+			name(&m.types, e.typ)
+		}
 		if e.class != "" {
 			name(&m.classes, e.class)
 		}
@@ -128,7 +131,7 @@ func (m *Maker) filters() (all []*replaydv1.EventFilter) {
 func (m *Maker) filter() *replaydv1.EventFilter {
 	f := &replaydv1.EventFilter{}
 	for n := 1 + m.random.IntN(2) + m.random.IntN(2)*m.random.IntN(2); n > 0; n-- {
-		switch m.random.IntN(10) {
+		switch m.random.IntN(11) {
 		case 0, 1, 2:
 			f.Kinds = m.pick(m.kinds.names, m.allKinds())
 		case 3:
@@ -152,6 +155,8 @@ func (m *Maker) filter() *replaydv1.EventFilter {
 			demOf(f).Classes = m.patterns(m.classes.names)
 		case 9:
 			demOf(f).Fields = m.patterns(m.fields.names)
+		case 10:
+			demOf(f).Types = m.pick(m.types.names, []string{"", "nothing", "7", "-1", "COMBAT_LOG_TYPE_DEATH", "FAULT_KIND_LIMIT"})
 		}
 	}
 	// Only a few requests have conditions that the format does not have.

@@ -1,10 +1,12 @@
-// Command dotanames writes the names that a demo of Dota 2 gives by number only: heroes, items, abilities, orders and
-// announcements.
+// Command dotanames writes the names that a demo of Dota 2 gives by number only: heroes, items, abilities, orders,
+// announcements, and the values of some enums.
 //
-//	go run ./tools/dotanames -dotaconstants DIR -protobufs DIR -version "10.8.0, commit c5b587f9" >decoders/dem/internal/facts/names.txt
+//	go run ./tools/dotanames -dotaconstants DIR -protobufs DIR -dotadata DIR -version "10.8.0, commit c5b587f9" >decoders/dem/internal/facts/names.txt
 //
-// DIR are checkouts of github.com/odota/dotaconstants (MIT), whose build/*.json has the numbers, and of
-// github.com/SteamDatabase/Protobufs, whose dota2/dota_usermessages.proto has the enum of announcements.
+// The DIRs are checkouts of three repositories. github.com/odota/dotaconstants (MIT) has the numbers of heroes, items, abilities,
+// orders and game modes in build/*.json. github.com/SteamDatabase/Protobufs has the enums of announcements and of the phases of a
+// game in dota2/*.proto. github.com/ModDota/dota-data (Apache-2.0) has the enums of reasons, runes and teams in
+// files/vscripts/enums.json.
 package main
 
 import (
@@ -25,21 +27,25 @@ import (
 func main() {
 	constants := flag.String("dotaconstants", "", "directory of dotaconstants")
 	protobufs := flag.String("protobufs", "", "directory of Protobufs")
+	dotadata := flag.String("dotadata", "", "directory of dota-data")
 	version := flag.String("version", "", "which version of dotaconstants")
 	flag.Parse()
-	if err := run(os.Stdout, *constants, *protobufs, *version); err != nil {
+	if err := run(os.Stdout, *constants, *protobufs, *dotadata, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "dotanames:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, constants, protobufs, version string) error {
-	var heroes map[string]struct {
-		ID   int    `json:"id"`
-		Name string `json:"name"`
-	}
+// numbered is an entry of a file that has names by number.
+type numbered struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+func run(out io.Writer, constants, protobufs, dotadata, version string) error {
+	var heroes, modes map[string]numbered
 	var items, abilities, orders map[string]string
-	for name, into := range map[string]any{"heroes": &heroes, "item_ids": &items, "ability_ids": &abilities, "order_types": &orders} {
+	for name, into := range map[string]any{"heroes": &heroes, "game_mode": &modes, "item_ids": &items, "ability_ids": &abilities, "order_types": &orders} {
 		data, err := os.ReadFile(filepath.Join(constants, "build", name+".json"))
 		if err != nil {
 			return err
@@ -48,15 +54,14 @@ func run(out io.Writer, constants, protobufs, version string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	announced, err := os.ReadFile(filepath.Join(protobufs, "dota2", "dota_usermessages.proto"))
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Written by tools/dotanames from dotaconstants %s, and the enum DOTA_CHAT_MESSAGE of the game.\n", version)
-	named := map[string]map[int]string{"hero": {}, "ability": {}, "order": {}, "announcement": {}}
+	fmt.Fprintf(&b, "# Written by tools/dotanames from dotaconstants %s, and enums of the game.\n", version)
+	named := map[string]map[int]string{"hero": {}, "ability": {}, "order": {}, "announcement": {}, "state": {}, "mode": {}}
 	for _, h := range heroes {
 		named["hero"][h.ID] = h.Name
+	}
+	for _, m := range modes {
+		named["mode"][m.ID] = m.Name
 	}
 	if err := number(named["order"], orders, ""); err != nil {
 		return err
@@ -64,17 +69,74 @@ func run(out io.Writer, constants, protobufs, version string) error {
 	if err := numberAbilities(named["ability"], items, abilities); err != nil {
 		return err
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\s*(CHAT_MESSAGE_\w+) = (\d+);`).FindAllSubmatch(announced, -1) {
-		n, _ := strconv.Atoi(string(m[2]))
-		named["announcement"][n] = string(m[1])
+	if err := enum(named["announcement"], filepath.Join(protobufs, "dota2", "dota_usermessages.proto"), "CHAT_MESSAGE_"); err != nil {
+		return err
+	}
+	if err := enum(named["state"], filepath.Join(protobufs, "dota2", "dota_shared_enums.proto"), "DOTA_GAMERULES_STATE_"); err != nil {
+		return err
+	}
+	if err := scriptEnums(named, filepath.Join(dotadata, "files", "vscripts", "enums.json")); err != nil {
+		return err
 	}
 	for _, kind := range slices.Sorted(maps.Keys(named)) {
 		for _, n := range slices.Sorted(maps.Keys(named[kind])) {
 			fmt.Fprintln(&b, kind, n, named[kind][n])
 		}
 	}
-	_, err = out.Write(b.Bytes())
+	_, err := out.Write(b.Bytes())
 	return err
+}
+
+// enum adds the values of an enum in a .proto file whose names have a prefix.
+func enum(into map[int]string, path, prefix string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s*(`+prefix+`\w+) = (\d+);`).FindAllSubmatch(text, -1) {
+		n, _ := strconv.Atoi(string(m[2]))
+		if name := string(m[1]); !strings.HasSuffix(name, "_LAST") {
+			into[n] = name
+		}
+	}
+	return nil
+}
+
+// firstMoved is the first reason for a change of gold whose number has not always been the same: DOTA_ModifyGold_NeutralKill was
+// put in before the kills of Roshan and of couriers.
+const firstMoved = 14
+
+// scriptEnums adds enums of the game's scripts.
+func scriptEnums(named map[string]map[int]string, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var enums []struct {
+		Name    string
+		Members []struct {
+			Name  string
+			Value int
+		}
+	}
+	if err := json.Unmarshal(data, &enums); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	tables := map[string]string{"EDOTA_ModifyGold_Reason": "gold", "EDOTA_ModifyXP_Reason": "xp", "DOTA_RUNES": "rune", "DOTATeam_t": "team"}
+	bounds := regexp.MustCompile(`_(MAX|COUNT|FIRST|CUSTOM_MIN)$`) // no values, and second names of values
+	for _, e := range enums {
+		table, wanted := tables[e.Name]
+		if !wanted {
+			continue
+		}
+		named[table] = map[int]string{}
+		for _, m := range e.Members {
+			if !bounds.MatchString(m.Name) && (table != "gold" || m.Value < firstMoved) {
+				named[table][m.Value] = m.Name
+			}
+		}
+	}
+	return nil
 }
 
 // numberAbilities adds items and abilities, which share their numbers. A number that means an item and another ability is

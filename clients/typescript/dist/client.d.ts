@@ -21,6 +21,8 @@ export interface StreamOptions {
     classes?: readonly string[];
     /** For Source 2 demos: only entity fields whose name matches one of these patterns. */
     fields?: readonly string[];
+    /** For Source 2 demos: only events of these types, such as COMBAT_LOG_TYPE_DEATH. See DemFilter.types. */
+    types?: readonly string[];
     /** For maps: only events of these groups of layers. */
     groups?: readonly number[];
     /** For maps: only events of these layers, by their index over all groups. */

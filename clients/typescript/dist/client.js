@@ -286,6 +286,7 @@ const optionNames = {
     teams: true,
     classes: true,
     fields: true,
+    types: true,
     groups: true,
     layers: true,
     include: true,
@@ -329,10 +330,11 @@ function filters(given = []) {
 }
 /** The filter for the options kinds to layers; undefined without any. */
 function shortFilter(options) {
-    const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
+    const { kinds = [], players = [], teams = [], classes = [], fields = [], types = [], groups = [], layers = [] } = options;
     const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
-    if (classes.length + fields.length > 0)
-        filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields] });
+    if (classes.length + fields.length + types.length > 0) {
+        filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields], types: [...types] });
+    }
     if (groups.length + layers.length > 0)
         filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
     return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;

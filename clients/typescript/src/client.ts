@@ -58,6 +58,8 @@ export interface StreamOptions {
   classes?: readonly string[];
   /** For Source 2 demos: only entity fields whose name matches one of these patterns. */
   fields?: readonly string[];
+  /** For Source 2 demos: only events of these types, such as COMBAT_LOG_TYPE_DEATH. See DemFilter.types. */
+  types?: readonly string[];
   /** For maps: only events of these groups of layers. */
   groups?: readonly number[];
   /** For maps: only events of these layers, by their index over all groups. */
@@ -421,6 +423,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   teams: true,
   classes: true,
   fields: true,
+  types: true,
   groups: true,
   layers: true,
   include: true,
@@ -466,9 +469,11 @@ function filters(given: StreamOptions["include"] = []): EventFilter[] {
 
 /** The filter for the options kinds to layers; undefined without any. */
 function shortFilter(options: StreamOptions): EventFilter | undefined {
-  const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
+  const { kinds = [], players = [], teams = [], classes = [], fields = [], types = [], groups = [], layers = [] } = options;
   const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
-  if (classes.length + fields.length > 0) filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields] });
+  if (classes.length + fields.length + types.length > 0) {
+    filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields], types: [...types] });
+  }
   if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
   return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
 }

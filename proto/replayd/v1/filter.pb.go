@@ -143,7 +143,14 @@ type DemFilter struct {
 	// filter without fields sends all fields. An exclude filter with fields removes the matching fields from the events
 	// that its other conditions match. It does not exclude the event. An event that had fields and has none left is not
 	// sent. An event that never had fields is not sent when only filters with fields match it.
-	Fields        []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	// Names of types of events, of at most 256 bytes each and without wildcards. A type divides the events of one kind. These
+	// kinds have types: combat_log (its type, such as "COMBAT_LOG_TYPE_DEATH"), chat_event and order (their type_name, such as
+	// "CHAT_MESSAGE_ROSHAN_KILL"), game_event (its name, such as "player_death"), modifier (its name), string_table_entry (its
+	// table), message and command (their name), and fault (its kind, such as "FAULT_KIND_ENTITY"). A type that has a number and
+	// no name matches its number in decimal. A request is refused when none of the filter's kinds can have one of the types.
+	// KindInfo.types lists the types of the kinds whose types the server knows.
+	Types         []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,6 +195,13 @@ func (x *DemFilter) GetClasses() []string {
 func (x *DemFilter) GetFields() []string {
 	if x != nil {
 		return x.Fields
+	}
+	return nil
+}
+
+func (x *DemFilter) GetTypes() []string {
+	if x != nil {
+		return x.Types
 	}
 	return nil
 }
@@ -315,10 +329,11 @@ const file_replayd_v1_filter_proto_rawDesc = "" +
 	"\aplayers\x18\x03 \x03(\x05R\aplayers\x12\x14\n" +
 	"\x05teams\x18\x04 \x03(\x05R\x05teams\x12'\n" +
 	"\x03dem\x18\x05 \x01(\v2\x15.replayd.v1.DemFilterR\x03dem\x126\n" +
-	"\bdatafile\x18\x06 \x01(\v2\x1a.replayd.v1.DatafileFilterR\bdatafile\"=\n" +
+	"\bdatafile\x18\x06 \x01(\v2\x1a.replayd.v1.DatafileFilterR\bdatafile\"S\n" +
 	"\tDemFilter\x12\x18\n" +
 	"\aclasses\x18\x01 \x03(\tR\aclasses\x12\x16\n" +
-	"\x06fields\x18\x02 \x03(\tR\x06fields\"@\n" +
+	"\x06fields\x18\x02 \x03(\tR\x06fields\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\"@\n" +
 	"\x0eDatafileFilter\x12\x16\n" +
 	"\x06groups\x18\x01 \x03(\x05R\x06groups\x12\x16\n" +
 	"\x06layers\x18\x02 \x03(\x05R\x06layers\"I\n" +

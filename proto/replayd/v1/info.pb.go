@@ -194,7 +194,10 @@ type KindInfo struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
 	// EventFilter, such as "players" or "dem.classes".
-	Conditions    []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	// The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
+	// types each replay defines itself.
+	Types         []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +242,13 @@ func (x *KindInfo) GetName() string {
 func (x *KindInfo) GetConditions() []string {
 	if x != nil {
 		return x.Conditions
+	}
+	return nil
+}
+
+func (x *KindInfo) GetTypes() []string {
+	if x != nil {
+		return x.Types
 	}
 	return nil
 }
@@ -395,12 +405,13 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"FormatInfo\x12*\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12*\n" +
-	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\">\n" +
+	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"T\n" +
 	"\bKindInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"conditions\x18\x02 \x03(\tR\n" +
-	"conditions\"\x9d\x02\n" +
+	"conditions\x12\x14\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\"\x9d\x02\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +

@@ -817,6 +817,18 @@ func appendCombatLog(b []byte, m *dem.CombatLog) []byte {
 		b = append(b, 0xad, 0x06)
 		b = protoappend.Float(b, m.GameTime)
 	}
+	if len(m.GoldReasonName) > 0 {
+		b = append(b, 0xb2, 0x06)
+		b = protoappend.String(b, m.GoldReasonName)
+	}
+	if len(m.XpReasonName) > 0 {
+		b = append(b, 0xba, 0x06)
+		b = protoappend.String(b, m.XpReasonName)
+	}
+	if len(m.RuneName) > 0 {
+		b = append(b, 0xc2, 0x06)
+		b = protoappend.String(b, m.RuneName)
+	}
 	return b
 }
 
@@ -852,6 +864,10 @@ func appendGameEventKey(b []byte, m *dem.GameEventKey) []byte {
 	if m.HasSteamId {
 		b = append(b, 0x50)
 		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
+	if m.HasValueName {
+		b = append(b, 0x5a)
+		b = protoappend.String(b, m.ValueName)
 	}
 	switch m.ValueCase {
 	case dem.GameEventKeyValueText:
@@ -1419,6 +1435,10 @@ func appendMatch(b []byte, m *dem.Match) []byte {
 	if m.EndTime != 0 {
 		b = append(b, 0x58)
 		b = protoappend.Varint(b, uint64(m.EndTime))
+	}
+	if len(m.GameModeName) > 0 {
+		b = append(b, 0x62)
+		b = protoappend.String(b, m.GameModeName)
 	}
 	return b
 }

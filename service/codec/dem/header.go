@@ -104,7 +104,7 @@ func (h *header) addInfo(at io.ReaderAt) {
 	}
 	m := &info.Match
 	match := &demv1.Match{
-		Id: m.Id, GameMode: m.GameMode, Winner: m.Winner, LeagueId: m.LeagueId, RadiantTeamId: m.RadiantTeamId,
+		Id: m.Id, GameMode: m.GameMode, GameModeName: string(m.GameModeName), Winner: m.Winner, LeagueId: m.LeagueId, RadiantTeamId: m.RadiantTeamId,
 		DireTeamId: m.DireTeamId, RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag), EndTime: m.EndTime,
 	}
 	for _, p := range m.Players {

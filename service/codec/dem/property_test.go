@@ -1,6 +1,7 @@
 package dem
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem"
@@ -41,6 +42,53 @@ func TestProperties(t *testing.T) {
 	ev.CombatLog = dem.CombatLog{TargetTeam: 3}
 	if got := properties.Event(uint8(dem.KindCombatLog), 1, &ev); got.Teams != [2]int32{filter.None, 3} {
 		t.Errorf("no attacker: teams %v", got.Teams)
+	}
+}
+
+// TestTypes tests the types of events: the names in their JSON, and numbers where there is no name.
+func TestTypes(t *testing.T) {
+	text := func(s string) []byte { return []byte(s) }
+	for _, test := range []struct {
+		event dem.Event
+		want  string
+	}{
+		{dem.Event{Kind: dem.KindCombatLog, CombatLog: dem.CombatLog{Type: dem.CombatLogTypeDeath}}, "COMBAT_LOG_TYPE_DEATH"},
+		{dem.Event{Kind: dem.KindCombatLog, CombatLog: dem.CombatLog{Type: 99}}, "99"},
+		{dem.Event{Kind: dem.KindChatEvent, ChatEvent: dem.ChatEvent{Type: 9, TypeName: text("CHAT_MESSAGE_ROSHAN_KILL")}}, "CHAT_MESSAGE_ROSHAN_KILL"},
+		{dem.Event{Kind: dem.KindChatEvent, ChatEvent: dem.ChatEvent{Type: -1}}, "-1"},
+		{dem.Event{Kind: dem.KindOrder, Order: dem.Order{Type: 1, TypeName: text("DOTA_UNIT_ORDER_MOVE_TO_POSITION")}}, "DOTA_UNIT_ORDER_MOVE_TO_POSITION"},
+		{dem.Event{Kind: dem.KindGameEvent, GameEvent: dem.GameEvent{Id: 25, Name: text("player_death")}}, "player_death"},
+		{dem.Event{Kind: dem.KindGameEvent, GameEvent: dem.GameEvent{Id: 25}}, "25"},
+		{dem.Event{Kind: dem.KindModifier, Modifier: dem.Modifier{Name: text("modifier_stunned")}}, "modifier_stunned"},
+		{dem.Event{Kind: dem.KindStringTableEntry, StringTableEntry: dem.StringTableEntry{Table: text("userinfo")}}, "userinfo"},
+		{dem.Event{Kind: dem.KindMessage, Message: dem.Message{Id: 488, Name: text("CDOTAUserMsg_OverheadEvent")}}, "CDOTAUserMsg_OverheadEvent"},
+		{dem.Event{Kind: dem.KindMessage, Message: dem.Message{Id: 4000}}, "4000"},
+		{dem.Event{Kind: dem.KindCommand, Command: dem.Command{Id: 18}}, "18"},
+		{dem.Event{Kind: dem.KindFault, Fault: dem.Fault{Kind: dem.FaultKindEntity}}, "FAULT_KIND_ENTITY"},
+	} {
+		kind := uint8(test.event.Kind)
+		got, ok := properties.Type(kind, &test.event)
+		if !ok || string(got) != test.want {
+			t.Errorf("%v: got %q, want %q", test.event.Kind, got, test.want)
+		}
+		// A filter for it is accepted, and the kind's own.
+		f, err := filter.Compile(&Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{test.event.Kind.String()}, Dem: &replaydv1.DemFilter{Types: []string{test.want}}}}, nil)
+		if err != nil || !f.Type(kind, got) {
+			t.Errorf("%v: %v", test.event.Kind, err)
+		}
+	}
+	for kind := range dem.Kind(dem.KindCount) {
+		if _, typed := properties.Type(uint8(kind), new(dem.Event)); typed != Codec.Filters.Kinds[kind].Has.Has(filter.Types) {
+			t.Errorf("%v has types: %v", kind, typed)
+		}
+	}
+	for kind, name := range map[dem.Kind]string{
+		dem.KindCombatLog: "COMBAT_LOG_TYPE_PURCHASE", dem.KindChatEvent: "CHAT_MESSAGE_TOWER_KILL",
+		dem.KindOrder: "DOTA_UNIT_ORDER_GLYPH", dem.KindFault: "FAULT_KIND_LIMIT",
+	} {
+		if !slices.Contains(Codec.Filters.Kinds[kind].Types, name) {
+			t.Errorf("%v does not list %s", kind, name)
+		}
 	}
 }
 

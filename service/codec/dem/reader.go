@@ -72,6 +72,9 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 		opts.Kinds = func(k dem.Kind) bool {
 			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
 		}
+		opts.Types = func(k dem.Kind, number int32, name []byte) bool {
+			return o.Filter.Type(uint8(k), typeName(k, number, name))
+		}
 		opts.Classes = r.wantsClass
 		if o.Filter.Narrows() {
 			opts.Fields = r.wantsField
@@ -279,6 +282,9 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	case dem.KindEntityDeleted:
 		class = ev.EntityDeleted.Class
 	default:
+		if typ, ok := properties.Type(uint8(ev.Kind), ev); ok {
+			return f.MatchType(e, typ)
+		}
 		return f.Match(e)
 	}
 	n := f.class(class, r.d.Name).Match(e)

@@ -135,8 +135,11 @@ var Tables = table.Format{
 			{Name: "tracked_stat_id", Comment: "The statistic: the game's number.", Type: table.Uint32},
 			{Name: "modifier_purged_duration", Comment: "How much of the modifier was left when it was dispelled, in seconds.", Type: table.Float32},
 			{Name: "heal_from_regen", Comment: "True when the healing is regeneration.", Type: table.Bool},
-			{Name: "value_name", Comment: "The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.", Type: table.Name},
+			{Name: "value_name", Comment: "The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for COMBAT_LOG_TYPE_GAME_STATE, the new state, such as \"DOTA_GAMERULES_STATE_PRE_GAME\". Empty for all other types.", Type: table.Name},
 			{Name: "game_time", Nullable: true, Comment: "The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.", Type: table.Float32},
+			{Name: "gold_reason_name", Comment: "The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as \"DOTA_ModifyGold_HeroKill\". Empty for reasons from 14 on, because the game has changed their numbers.", Type: table.Name},
+			{Name: "xp_reason_name", Comment: "The name of xp_reason for COMBAT_LOG_TYPE_XP, such as \"DOTA_ModifyXP_CreepKill\". Empty when it is not in the decoder's table.", Type: table.Name},
+			{Name: "rune_name", Comment: "The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as \"DOTA_RUNE_BOUNTY\". Empty when it is not in the decoder's table.", Type: table.Name},
 		}},
 		{Name: "game_event", Comment: "A game event.", Fields: []table.Field{
 			{Name: "id", Comment: "The event's number.", Type: table.Int32},
@@ -376,7 +379,7 @@ var columnsOfFieldValue = []table.Field{
 	{Name: "text", Nullable: true, Comment: "Text.", Type: table.Text},
 	{Name: "tuple", Nullable: true, Comment: "Any other number of floating point numbers.", Type: table.Struct, Fields: columnsOfTuple},
 	{Name: "blob", Nullable: true, Comment: "Bytes.", Type: table.Binary},
-	{Name: "name", Nullable: true, Comment: "The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string table EntityNames, which is the name of the entity, such as \"npc_dota_hero_axe\", \"item_blink\", \"axe_berserkers_call\". In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string table EntityNames, which is the name of the entity, such as \"npc_dota_hero_axe\", \"item_blink\", \"axe_berserkers_call\". All other names are from a table in the decoder. In Dota 2, fields of the types HeroID_t and AbilityID_t have the name of a hero, ability or item, as do fields with HeroID or AbilityID in their names, and the drafted heroes of CDOTAGamerulesProxy. m_nGameState has a name such as \"DOTA_GAMERULES_STATE_PRE_GAME\", and m_iRuneType one such as \"DOTA_RUNE_HASTE\". In Counter-Strike 2, m_eRoundWinReason has a name such as \"BombDefused\". m_iTeamNum has the name of the team in both games, such as \"DOTA_TEAM_GOODGUYS\" or \"Terrorist\", and m_lifeState one such as \"LIFE_DEAD\" in all. Absent for all other fields, and for numbers that are not in the table.", Type: table.Name},
 	{Name: "unproven", Nullable: true, Comment: "True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both. Absent for all other values.", Type: table.Bool},
 }
 
@@ -410,11 +413,12 @@ var columnsOfGameEventKey = []table.Field{
 	{Name: "player", Nullable: true, Comment: "A player's slot.", Type: table.Int32},
 	{Name: "player_name", Nullable: true, Comment: "The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.", Type: table.Name},
 	{Name: "steam_id", Nullable: true, Comment: "The player's Steam id, from the same table. 0 for bots.", Type: table.Uint64},
+	{Name: "value_name", Nullable: true, Comment: "Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as \"BombDefused\", and the keys team, oldteam and winner have the name of the team, such as \"CounterTerrorist\". Absent for other keys, and for numbers that are not in the decoder's table.", Type: table.Name},
 }
 
 var columnsOfMatch = []table.Field{
 	{Name: "id", Comment: "The match's number.", Type: table.Uint64},
-	{Name: "game_mode", Comment: "The mode, such as 2 captains mode, 22 all draft, 23 turbo.", Type: table.Int32},
+	{Name: "game_mode", Comment: "The mode, as the game's number.", Type: table.Int32},
 	{Name: "winner", Comment: "The winner: 2 Radiant, 3 Dire.", Type: table.Int32},
 	{Name: "players", Comment: "The players, in order of their slots.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfMatchPlayer}}},
 	{Name: "league_id", Comment: "The league's number. 0 for none.", Type: table.Uint32},
@@ -424,6 +428,7 @@ var columnsOfMatch = []table.Field{
 	{Name: "radiant_team_tag", Comment: "The tag of Radiant's team.", Type: table.Text},
 	{Name: "dire_team_tag", Comment: "The tag of Dire's team.", Type: table.Text},
 	{Name: "end_time", Comment: "When the match ended, in seconds since 1970. 0 when not known.", Type: table.Uint32},
+	{Name: "game_mode_name", Comment: "The name of the mode, such as \"game_mode_captains_mode\". Empty when it is not in the decoder's table.", Type: table.Name},
 }
 
 var columnsOfMatchPlayer = []table.Field{
@@ -763,7 +768,7 @@ func rowTick(c []table.Column, m *dem.Tick) {
 }
 
 func rowCombatLog(c []table.Column, m *dem.CombatLog) {
-	_ = c[84]
+	_ = c[87]
 	c[0].Enum(int32(m.Type))
 	c[1].Name(m.TargetName)
 	c[2].Name(m.TargetSourceName)
@@ -855,10 +860,13 @@ func rowCombatLog(c []table.Column, m *dem.CombatLog) {
 	} else {
 		table.Null(c[84:])
 	}
+	c[85].Name(m.GoldReasonName)
+	c[86].Name(m.XpReasonName)
+	c[87].Name(m.RuneName)
 }
 
 func rowGameEvent(c []table.Column, m *dem.GameEvent) {
-	_ = c[14]
+	_ = c[15]
 	c[0].Int32(m.Id)
 	c[1].Name(m.Name)
 	c[2].Items(len(m.Keys))
@@ -869,7 +877,7 @@ func rowGameEvent(c []table.Column, m *dem.GameEvent) {
 }
 
 func rowGameEventKey(c []table.Column, m *dem.GameEventKey) {
-	_ = c[10]
+	_ = c[11]
 	c[0].Name(m.Name)
 	if m.ValueCase != dem.GameEventKeyValueNone {
 		c[1].Enum(int32(m.ValueCase))
@@ -920,6 +928,11 @@ func rowGameEventKey(c []table.Column, m *dem.GameEventKey) {
 		c[10].Uint64(m.SteamId)
 	} else {
 		table.Null(c[10:])
+	}
+	if m.HasValueName {
+		c[11].Name(m.ValueName)
+	} else {
+		table.Null(c[11:])
 	}
 }
 
@@ -1129,7 +1142,7 @@ func rowFileHeader(c []table.Column, m *dem.FileHeader) {
 }
 
 func rowFileInfo(c []table.Column, m *dem.FileInfo) {
-	_ = c[27]
+	_ = c[28]
 	c[0].Float32(m.PlaybackTime)
 	c[1].Int32(m.PlaybackTicks)
 	c[2].Int32(m.PlaybackFrames)
@@ -1139,14 +1152,14 @@ func rowFileInfo(c []table.Column, m *dem.FileInfo) {
 	} else {
 		table.Null(c[3:])
 	}
-	c[26].Items(len(m.RoundStartTicks))
+	c[27].Items(len(m.RoundStartTicks))
 	for i := range m.RoundStartTicks {
-		c[27].Int32(m.RoundStartTicks[i])
+		c[28].Int32(m.RoundStartTicks[i])
 	}
 }
 
 func rowMatch(c []table.Column, m *dem.Match) {
-	_ = c[21]
+	_ = c[22]
 	c[0].Uint64(m.Id)
 	c[1].Int32(m.GameMode)
 	c[2].Int32(m.Winner)
@@ -1166,6 +1179,7 @@ func rowMatch(c []table.Column, m *dem.Match) {
 	c[19].Text(m.RadiantTeamTag)
 	c[20].Text(m.DireTeamTag)
 	c[21].Uint32(m.EndTime)
+	c[22].Name(m.GameModeName)
 }
 
 func rowMatchPlayer(c []table.Column, m *dem.MatchPlayer) {

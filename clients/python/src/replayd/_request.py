@@ -24,6 +24,8 @@ class StreamOptions(TypedDict, total=False):
     """For Source 2 demos: only events of entities whose class matches one of these patterns."""
     fields: Sequence[str]
     """For Source 2 demos: only entity fields whose name matches one of these patterns."""
+    types: Sequence[str]
+    """For Source 2 demos: only events of these types, such as COMBAT_LOG_TYPE_DEATH. See DemFilter.types."""
     groups: Sequence[int]
     """For maps: only events of these groups of layers."""
     layers: Sequence[int]
@@ -185,15 +187,15 @@ def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb
 
 def _filter(options: StreamOptions) -> filter_pb2.EventFilter | None:
     """The filter for the options kinds to layers. None without any."""
-    for name in ("kinds", "players", "teams", "classes", "fields", "groups", "layers"):
+    for name in ("kinds", "players", "teams", "classes", "fields", "types", "groups", "layers"):
         if isinstance(options.get(name), str):
             raise TypeError(f"{name} must be a list, not a str")
     filter = filter_pb2.EventFilter(
         kinds=options.get("kinds"), players=options.get("players"), teams=options.get("teams")
     )
-    classes, fields = options.get("classes"), options.get("fields")
-    if classes or fields:
-        filter.dem.CopyFrom(filter_pb2.DemFilter(classes=classes, fields=fields))
+    classes, fields, types = options.get("classes"), options.get("fields"), options.get("types")
+    if classes or fields or types:
+        filter.dem.CopyFrom(filter_pb2.DemFilter(classes=classes, fields=fields, types=types))
     groups, layers = options.get("groups"), options.get("layers")
     if groups or layers:
         filter.datafile.CopyFrom(filter_pb2.DatafileFilter(groups=groups, layers=layers))

@@ -16,10 +16,20 @@ const (
 	EntityName         // an entry of the string table EntityNames
 	Hero               // of Dota 2
 	Ability            // or item, of Dota 2
+	GameState          // of Dota 2
+	Rune               // of Dota 2
+	Team               // of Dota 2 and Counter-Strike 2
+	RoundEnd           // why a round of Counter-Strike 2 ended
+	LifeState          // of all games
 )
 
 // drafted are lists of heroes by number: those of the rules of a game in which captains or all draft.
 var drafted = map[string]bool{"m_BannedHeroes": true, "m_SelectedHeroes": true, "m_vecNewBannedHeroes": true}
+
+// meanings are those of fields that have one by their name alone.
+var meanings = map[string]Meaning{
+	"m_nGameState": GameState, "m_iRuneType": Rune, "m_iTeamNum": Team, "m_eRoundWinReason": RoundEnd, "m_lifeState": LifeState,
+}
 
 // meaningOf returns what the values stand for that a codec of a field reads.
 func meaningOf(f *schema.Field, c *value.Codec) Meaning {
@@ -40,7 +50,7 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	case typ.Base == "AbilityID_t" || strings.Contains(f.Name, "AbilityID"):
 		return Ability
 	}
-	return NoMeaning
+	return meanings[f.Name]
 }
 
 // Body holds the nodes of an entity's place: its cell, its offset within the cell, and its parent entity. There are several

@@ -1319,9 +1319,12 @@ type FieldValue struct {
 	Value isFieldValue_Value `protobuf_oneof:"value"`
 	// The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
 	// table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
-	// In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
-	// AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
-	// CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
+	// All other names are from a table in the decoder. In Dota 2, fields of the types HeroID_t and AbilityID_t have the name
+	// of a hero, ability or item, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+	// CDOTAGamerulesProxy. m_nGameState has a name such as "DOTA_GAMERULES_STATE_PRE_GAME", and m_iRuneType one such as
+	// "DOTA_RUNE_HASTE". In Counter-Strike 2, m_eRoundWinReason has a name such as "BombDefused". m_iTeamNum has the name of
+	// the team in both games, such as "DOTA_TEAM_GOODGUYS" or "Terrorist", and m_lifeState one such as "LIFE_DEAD" in all.
+	// Absent for all other fields, and for numbers that are not in the table.
 	Name *string `protobuf:"bytes,11,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
 	// unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
@@ -2156,10 +2159,20 @@ type CombatLog struct {
 	ModifierPurgedDuration float32 `protobuf:"fixed32,81,opt,name=modifier_purged_duration,json=modifierPurgedDuration,proto3" json:"modifier_purged_duration,omitempty"`
 	// True when the healing is regeneration.
 	HealFromRegen bool `protobuf:"varint,82,opt,name=heal_from_regen,json=healFromRegen,proto3" json:"heal_from_regen,omitempty"`
-	// The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
+	// The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
+	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
 	ValueName string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3" json:"value_name,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
-	GameTime      *float32 `protobuf:"fixed32,101,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	GameTime *float32 `protobuf:"fixed32,101,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+	// because the game has changed their numbers.
+	GoldReasonName string `protobuf:"bytes,102,opt,name=gold_reason_name,json=goldReasonName,proto3" json:"gold_reason_name,omitempty"`
+	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+	// table.
+	XpReasonName string `protobuf:"bytes,103,opt,name=xp_reason_name,json=xpReasonName,proto3" json:"xp_reason_name,omitempty"`
+	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+	// table.
+	RuneName      string `protobuf:"bytes,104,opt,name=rune_name,json=runeName,proto3" json:"rune_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2782,6 +2795,27 @@ func (x *CombatLog) GetGameTime() float32 {
 	return 0
 }
 
+func (x *CombatLog) GetGoldReasonName() string {
+	if x != nil {
+		return x.GoldReasonName
+	}
+	return ""
+}
+
+func (x *CombatLog) GetXpReasonName() string {
+	if x != nil {
+		return x.XpReasonName
+	}
+	return ""
+}
+
+func (x *CombatLog) GetRuneName() string {
+	if x != nil {
+		return x.RuneName
+	}
+	return ""
+}
+
 // A key of a game event.
 type GameEventKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2802,7 +2836,11 @@ type GameEventKey struct {
 	// The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
 	PlayerName *string `protobuf:"bytes,9,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
 	// The player's Steam id, from the same table. 0 for bots.
-	SteamId       *uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
+	SteamId *uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
+	// Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as "BombDefused",
+	// and the keys team, oldteam and winner have the name of the team, such as "CounterTerrorist". Absent for other keys, and
+	// for numbers that are not in the decoder's table.
+	ValueName     *string `protobuf:"bytes,11,opt,name=value_name,json=valueName,proto3,oneof" json:"value_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2926,6 +2964,13 @@ func (x *GameEventKey) GetSteamId() uint64 {
 		return *x.SteamId
 	}
 	return 0
+}
+
+func (x *GameEventKey) GetValueName() string {
+	if x != nil && x.ValueName != nil {
+		return *x.ValueName
+	}
+	return ""
 }
 
 type isGameEventKey_Value interface {
@@ -4734,7 +4779,7 @@ type Match struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The match's number.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The mode, such as 2 captains mode, 22 all draft, 23 turbo.
+	// The mode, as the game's number.
 	GameMode int32 `protobuf:"varint,2,opt,name=game_mode,json=gameMode,proto3" json:"game_mode,omitempty"`
 	// The winner: 2 Radiant, 3 Dire.
 	Winner int32 `protobuf:"varint,3,opt,name=winner,proto3" json:"winner,omitempty"`
@@ -4753,7 +4798,9 @@ type Match struct {
 	// The tag of Dire's team.
 	DireTeamTag string `protobuf:"bytes,10,opt,name=dire_team_tag,json=direTeamTag,proto3" json:"dire_team_tag,omitempty"`
 	// When the match ended, in seconds since 1970. 0 when not known.
-	EndTime       uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	GameModeName  string `protobuf:"bytes,12,opt,name=game_mode_name,json=gameModeName,proto3" json:"game_mode_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4863,6 +4910,13 @@ func (x *Match) GetEndTime() uint32 {
 		return x.EndTime
 	}
 	return 0
+}
+
+func (x *Match) GetGameModeName() string {
+	if x != nil {
+		return x.GameModeName
+	}
+	return ""
 }
 
 // The facts that the game wrote at the end of the recording.
@@ -6032,7 +6086,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06paused\x18\x03 \x01(\bR\x06paused\x12/\n" +
 	"\x05phase\x18\x04 \x01(\x0e2\x19.replayd.dem.v1.GamePhaseR\x05phaseB\f\n" +
 	"\n" +
-	"_game_time\"\x80\x1b\n" +
+	"_game_time\"\xed\x1b\n" +
 	"\tCombatLog\x121\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1d.replayd.dem.v1.CombatLogTypeR\x04type\x12\x1f\n" +
 	"\vtarget_name\x18\x02 \x01(\tR\n" +
@@ -6127,9 +6181,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x0fheal_from_regen\x18R \x01(\bR\rhealFromRegen\x12\x1d\n" +
 	"\n" +
 	"value_name\x18d \x01(\tR\tvalueName\x12 \n" +
-	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
+	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12(\n" +
+	"\x10gold_reason_name\x18f \x01(\tR\x0egoldReasonName\x12$\n" +
+	"\x0exp_reason_name\x18g \x01(\tR\fxpReasonName\x12\x1b\n" +
+	"\trune_name\x18h \x01(\tR\bruneNameB\f\n" +
 	"\n" +
-	"_game_time\"\xb0\x02\n" +
+	"_game_time\"\xe3\x02\n" +
 	"\fGameEventKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x16\n" +
@@ -6142,10 +6199,13 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vplayer_name\x18\t \x01(\tH\x01R\n" +
 	"playerName\x88\x01\x01\x12\x1e\n" +
 	"\bsteam_id\x18\n" +
-	" \x01(\x04H\x02R\asteamId\x88\x01\x01B\a\n" +
+	" \x01(\x04H\x02R\asteamId\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"value_name\x18\v \x01(\tH\x03R\tvalueName\x88\x01\x01B\a\n" +
 	"\x05valueB\x0e\n" +
 	"\f_player_nameB\v\n" +
-	"\t_steam_id\"a\n" +
+	"\t_steam_idB\r\n" +
+	"\v_value_name\"a\n" +
 	"\tGameEvent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x120\n" +
@@ -6321,7 +6381,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\ais_pick\x18\x01 \x01(\bR\x06isPick\x12\x12\n" +
 	"\x04team\x18\x02 \x01(\rR\x04team\x12\x17\n" +
 	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12\x1b\n" +
-	"\thero_name\x18\x04 \x01(\tR\bheroName\"\x84\x03\n" +
+	"\thero_name\x18\x04 \x01(\tR\bheroName\"\xaa\x03\n" +
 	"\x05Match\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tgame_mode\x18\x02 \x01(\x05R\bgameMode\x12\x16\n" +
@@ -6335,7 +6395,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x10radiant_team_tag\x18\t \x01(\tR\x0eradiantTeamTag\x12\"\n" +
 	"\rdire_team_tag\x18\n" +
 	" \x01(\tR\vdireTeamTag\x12\x19\n" +
-	"\bend_time\x18\v \x01(\rR\aendTime\"\xd8\x01\n" +
+	"\bend_time\x18\v \x01(\rR\aendTime\x12$\n" +
+	"\x0egame_mode_name\x18\f \x01(\tR\fgameModeName\"\xd8\x01\n" +
 	"\bFileInfo\x12#\n" +
 	"\rplayback_time\x18\x01 \x01(\x02R\fplaybackTime\x12%\n" +
 	"\x0eplayback_ticks\x18\x02 \x01(\x05R\rplaybackTicks\x12'\n" +

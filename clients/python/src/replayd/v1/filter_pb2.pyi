@@ -100,6 +100,7 @@ class DemFilter(google.protobuf.message.Message):
 
     CLASSES_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    TYPES_FIELD_NUMBER: builtins.int
     @property
     def classes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Patterns of entity classes, of at most 256 bytes each. In a pattern, * stands for any characters and ? for one. Only
@@ -118,13 +119,24 @@ class DemFilter(google.protobuf.message.Message):
         sent. An event that never had fields is not sent when only filters with fields match it.
         """
 
+    @property
+    def types(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Names of types of events, of at most 256 bytes each and without wildcards. A type divides the events of one kind. These
+        kinds have types: combat_log (its type, such as "COMBAT_LOG_TYPE_DEATH"), chat_event and order (their type_name, such as
+        "CHAT_MESSAGE_ROSHAN_KILL"), game_event (its name, such as "player_death"), modifier (its name), string_table_entry (its
+        table), message and command (their name), and fault (its kind, such as "FAULT_KIND_ENTITY"). A type that has a number and
+        no name matches its number in decimal. A request is refused when none of the filter's kinds can have one of the types.
+        KindInfo.types lists the types of the kinds whose types the server knows.
+        """
+
     def __init__(
         self,
         *,
         classes: collections.abc.Iterable[builtins.str] | None = ...,
         fields: collections.abc.Iterable[builtins.str] | None = ...,
+        types: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["classes", b"classes", "fields", b"fields"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["classes", b"classes", "fields", b"fields", "types", b"types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DemFilter: typing_extensions.TypeAlias = DemFilter

@@ -104,6 +104,7 @@ class KindInfo(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     CONDITIONS_FIELD_NUMBER: builtins.int
+    TYPES_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The kind's name, as used in EventFilter.kinds."""
     @property
@@ -112,13 +113,20 @@ class KindInfo(google.protobuf.message.Message):
         EventFilter, such as "players" or "dem.classes".
         """
 
+    @property
+    def types(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
+        types each replay defines itself.
+        """
+
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         conditions: collections.abc.Iterable[builtins.str] | None = ...,
+        types: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name", "types", b"types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___KindInfo: typing_extensions.TypeAlias = KindInfo

@@ -608,8 +608,8 @@ Global___StreamStart: typing_extensions.TypeAlias = StreamStart
 class StateBatch(google.protobuf.message.Message):
     """Part of the state of a replay at a position in it. Only sent with Start.with_state. Its events did not happen at that
     position, so they have no sequence numbers and no positions. The state covers what the filters' conditions on players,
-    teams, classes and fields let through. Conditions on kinds and ticks do not count, and an exclude filter that has such
-    conditions removes nothing.
+    teams, classes and fields let through. Conditions on kinds, types and ticks do not count, and an exclude filter that
+    has such conditions removes nothing.
 
     The cursor of a part other than the last one leads to the same position. The whole state is then sent again, whether or
     not the request sets with_state.

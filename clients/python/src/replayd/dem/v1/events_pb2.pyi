@@ -718,9 +718,12 @@ class FieldValue(google.protobuf.message.Message):
     name: builtins.str
     """The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
     table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
-    In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
-    AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
-    CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
+    All other names are from a table in the decoder. In Dota 2, fields of the types HeroID_t and AbilityID_t have the name
+    of a hero, ability or item, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+    CDOTAGamerulesProxy. m_nGameState has a name such as "DOTA_GAMERULES_STATE_PRE_GAME", and m_iRuneType one such as
+    "DOTA_RUNE_HASTE". In Counter-Strike 2, m_eRoundWinReason has a name such as "BombDefused". m_iTeamNum has the name of
+    the team in both games, such as "DOTA_TEAM_GOODGUYS" or "Terrorist", and m_lifeState one such as "LIFE_DEAD" in all.
+    Absent for all other fields, and for numbers that are not in the table.
     """
     unproven: builtins.bool
     """True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
@@ -1053,6 +1056,9 @@ class CombatLog(google.protobuf.message.Message):
     HEAL_FROM_REGEN_FIELD_NUMBER: builtins.int
     VALUE_NAME_FIELD_NUMBER: builtins.int
     GAME_TIME_FIELD_NUMBER: builtins.int
+    GOLD_REASON_NAME_FIELD_NUMBER: builtins.int
+    XP_REASON_NAME_FIELD_NUMBER: builtins.int
+    RUNE_NAME_FIELD_NUMBER: builtins.int
     type: Global___CombatLogType.ValueType
     """What happened."""
     target_name: builtins.str
@@ -1218,9 +1224,23 @@ class CombatLog(google.protobuf.message.Message):
     heal_from_regen: builtins.bool
     """True when the healing is regeneration."""
     value_name: builtins.str
-    """The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for."""
+    """The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
+    COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
+    """
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn."""
+    gold_reason_name: builtins.str
+    """The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+    because the game has changed their numbers.
+    """
+    xp_reason_name: builtins.str
+    """The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+    table.
+    """
+    rune_name: builtins.str
+    """The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+    table.
+    """
     @property
     def assist_players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Ids of the players who assisted."""
@@ -1312,10 +1332,13 @@ class CombatLog(google.protobuf.message.Message):
         heal_from_regen: builtins.bool = ...,
         value_name: builtins.str = ...,
         game_time: builtins.float | None = ...,
+        gold_reason_name: builtins.str = ...,
+        xp_reason_name: builtins.str = ...,
+        rune_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "game_time", b"game_time", "gold_reason", b"gold_reason", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xpm", b"xpm"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "game_time", b"game_time", "gold_reason", b"gold_reason", "gold_reason_name", b"gold_reason_name", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_name", b"rune_name", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xp_reason_name", b"xp_reason_name", "xpm", b"xpm"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
@@ -1339,6 +1362,7 @@ class GameEventKey(google.protobuf.message.Message):
     PLAYER_FIELD_NUMBER: builtins.int
     PLAYER_NAME_FIELD_NUMBER: builtins.int
     STEAM_ID_FIELD_NUMBER: builtins.int
+    VALUE_NAME_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The key's name. Empty when the event's description has no such key."""
     text: builtins.str
@@ -1359,6 +1383,11 @@ class GameEventKey(google.protobuf.message.Message):
     """The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values."""
     steam_id: builtins.int
     """The player's Steam id, from the same table. 0 for bots."""
+    value_name: builtins.str
+    """Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as "BombDefused",
+    and the keys team, oldteam and winner have the name of the team, such as "CounterTerrorist". Absent for other keys, and
+    for numbers that are not in the decoder's table.
+    """
     def __init__(
         self,
         *,
@@ -1372,21 +1401,26 @@ class GameEventKey(google.protobuf.message.Message):
         player: builtins.int = ...,
         player_name: builtins.str | None = ...,
         steam_id: builtins.int | None = ...,
+        value_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
     _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
     _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
     _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
+    _WhichOneofReturnType__value_name: typing_extensions.TypeAlias = typing.Literal["value_name"]
+    _WhichOneofArgType__value_name: typing_extensions.TypeAlias = typing.Literal["_value_name", b"_value_name"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["text", "float", "int", "bool", "uint", "handle", "player"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value_name) -> _WhichOneofReturnType__value_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
@@ -2229,10 +2263,11 @@ class Match(google.protobuf.message.Message):
     RADIANT_TEAM_TAG_FIELD_NUMBER: builtins.int
     DIRE_TEAM_TAG_FIELD_NUMBER: builtins.int
     END_TIME_FIELD_NUMBER: builtins.int
+    GAME_MODE_NAME_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The match's number."""
     game_mode: builtins.int
-    """The mode, such as 2 captains mode, 22 all draft, 23 turbo."""
+    """The mode, as the game's number."""
     winner: builtins.int
     """The winner: 2 Radiant, 3 Dire."""
     league_id: builtins.int
@@ -2247,6 +2282,8 @@ class Match(google.protobuf.message.Message):
     """The tag of Dire's team."""
     end_time: builtins.int
     """When the match ended, in seconds since 1970. 0 when not known."""
+    game_mode_name: builtins.str
+    """The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MatchPlayer]:
         """The players, in order of their slots."""
@@ -2269,8 +2306,9 @@ class Match(google.protobuf.message.Message):
         radiant_team_tag: builtins.str = ...,
         dire_team_tag: builtins.str = ...,
         end_time: builtins.int = ...,
+        game_mode_name: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Match: typing_extensions.TypeAlias = Match

@@ -504,9 +504,12 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   /**
    * The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
    * table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
-   * In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
-   * AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
-   * CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
+   * All other names are from a table in the decoder. In Dota 2, fields of the types HeroID_t and AbilityID_t have the name
+   * of a hero, ability or item, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+   * CDOTAGamerulesProxy. m_nGameState has a name such as "DOTA_GAMERULES_STATE_PRE_GAME", and m_iRuneType one such as
+   * "DOTA_RUNE_HASTE". In Counter-Strike 2, m_eRoundWinReason has a name such as "BombDefused". m_iTeamNum has the name of
+   * the team in both games, such as "DOTA_TEAM_GOODGUYS" or "Terrorist", and m_lifeState one such as "LIFE_DEAD" in all.
+   * Absent for all other fields, and for numbers that are not in the table.
    *
    * @generated from field: optional string name = 11;
    */
@@ -1367,7 +1370,8 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   healFromRegen: boolean;
 
   /**
-   * The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
+   * The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
+   * COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
    *
    * @generated from field: string value_name = 100;
    */
@@ -1379,6 +1383,30 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
    * @generated from field: optional float game_time = 101;
    */
   gameTime?: number | undefined;
+
+  /**
+   * The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+   * because the game has changed their numbers.
+   *
+   * @generated from field: string gold_reason_name = 102;
+   */
+  goldReasonName: string;
+
+  /**
+   * The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+   * table.
+   *
+   * @generated from field: string xp_reason_name = 103;
+   */
+  xpReasonName: string;
+
+  /**
+   * The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+   * table.
+   *
+   * @generated from field: string rune_name = 104;
+   */
+  runeName: string;
 };
 
 /**
@@ -1476,6 +1504,15 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
    * @generated from field: optional uint64 steam_id = 10;
    */
   steamId?: bigint | undefined;
+
+  /**
+   * Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as "BombDefused",
+   * and the keys team, oldteam and winner have the name of the team, such as "CounterTerrorist". Absent for other keys, and
+   * for numbers that are not in the decoder's table.
+   *
+   * @generated from field: optional string value_name = 11;
+   */
+  valueName?: string | undefined;
 };
 
 /**
@@ -2574,7 +2611,7 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   id: bigint;
 
   /**
-   * The mode, such as 2 captains mode, 22 all draft, 23 turbo.
+   * The mode, as the game's number.
    *
    * @generated from field: int32 game_mode = 2;
    */
@@ -2642,6 +2679,13 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
    * @generated from field: uint32 end_time = 11;
    */
   endTime: number;
+
+  /**
+   * The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+   *
+   * @generated from field: string game_mode_name = 12;
+   */
+  gameModeName: string;
 };
 
 /**
