@@ -169,7 +169,7 @@ func waitingFor(finished bool, likely []string) *replaydv1.Waiting {
 
 // open opens a successor.
 func (n *chain) open(ctx context.Context, to *index.Entry) (*stream.Replay, error) {
-	file, err := n.server.Catalog.Open(to.Name)
+	file, err := n.server.Catalog.OpenContext(ctx, to.Name)
 	if err != nil {
 		return nil, err
 	}

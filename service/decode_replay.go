@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/admission"
+	plainhttp "github.com/replayd/replayd/service/plain"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -30,7 +31,7 @@ func (s *Server) DecodeReplay(
 	defer ticket.Return()
 	s.failures.uploads.Inc()
 	defer s.failures.uploads.Dec()
-	first, err := s.first(ctx, in.Recv)
+	first, err := first(ctx, s, in.Recv)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -46,13 +47,26 @@ func (s *Server) DecodeReplay(
 		return badRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
 	}
 	req = options
-	return s.decode(ctx, req, in.Recv, s.counted(in))
+	return s.decode(ctx, req, partsOf(in.Recv), s.counted(in))
+}
+
+// part is a message of an upload.
+type part struct {
+	data    []byte
+	options bool // it has the options in place of data
+}
+
+// partsOf returns a function that receives the messages of an upload.
+func partsOf(recv func() (*replaydv1.DecodeReplayRequest, error)) func() (part, error) {
+	return func() (part, error) {
+		msg, err := recv()
+		return part{msg.GetData(), msg.GetOptions() != nil}, err
+	}
 }
 
 // decode streams the events of an upload.
 func (s *Server) decode(
-	ctx context.Context, req *replaydv1.StreamEventsRequest,
-	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
+	ctx context.Context, req *replaydv1.StreamEventsRequest, recv func() (part, error), send stream.Send,
 ) error {
 	c, err := s.config(ctx, req)
 	if err != nil {
@@ -124,7 +138,7 @@ const (
 	smallPart = 64 << 10
 )
 
-func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error)) *upload {
+func (s *Server) newUpload(ctx context.Context, recv func() (part, error)) *upload {
 	ctx, stop := context.WithCancel(ctx)
 	u := &upload{
 		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
@@ -138,29 +152,30 @@ func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeRe
 }
 
 // receive takes messages until there are no more.
-func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) error {
+func (u *upload) receive(recv func() (part, error)) error {
 	received := int64(0)
 	for {
 		msg, err := recv()
 		if err != nil {
 			return err
 		}
-		if msg.GetOptions() != nil {
+		plainhttp.Took(u.ctx, len(msg.data))
+		if msg.options {
 			return badRequest("options", "may come only once")
 		}
-		if received += int64(len(msg.GetData())); received > u.limit {
+		if received += int64(len(msg.data)); received > u.limit {
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
 				"it has more than %d bytes", u.limit)
 		}
-		if more := int64(len(msg.GetData())) - u.largest; more > 0 {
+		if more := int64(len(msg.data)) - u.largest; more > 0 {
 			if err := u.ticket.Memory(partsHeld * more); err != nil {
 				return err
 			}
 			u.largest += more
 		}
-		u.count.Add(float64(len(msg.GetData())))
+		u.count.Add(float64(len(msg.data)))
 		select { // a message without data, too: it keeps the upload from being stalled
-		case u.parts <- msg.GetData():
+		case u.parts <- msg.data:
 		case <-u.ctx.Done():
 			return u.ctx.Err()
 		}
@@ -171,11 +186,9 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 var errStalled = errors.New("the upload has stalled")
 
 // first receives the first message, and waits for it no longer than UploadTimeout.
-func (s *Server) first(
-	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error),
-) (*replaydv1.DecodeReplayRequest, error) {
+func first[M any](ctx context.Context, s *Server, recv func() (*M, error)) (*M, error) {
 	type received struct {
-		msg *replaydv1.DecodeReplayRequest
+		msg *M
 		err error
 	}
 	got := make(chan received, 1)

@@ -20,6 +20,7 @@
 //	stream/      one subscription
 //	streamtest/  what a stream promises, for tests
 //	succession/  which replay comes after another
+//	temporary/   replays that clients have stored
 //	watch/       when files and directories may have changed
 //
 // # Files
@@ -28,6 +29,7 @@
 //
 //	stream_events.go   StreamEvents: which replay a request means, and waiting for one that is not there yet
 //	decode_replay.go   DecodeReplay: uploads
+//	create_replay.go   CreateReplay and DeleteReplay: temporary replays
 //	list_replays.go    ListReplays
 //	get_replay.go      GetReplay, and the views that it shares with ListReplays
 //	watch_replays.go   WatchReplays

@@ -42,7 +42,7 @@ func newFeeds(s *Server) *feeds {
 
 // follow makes r follow its file: through a feed if the format is Shared, otherwise by itself. reopen opens the file again.
 func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
-	if !r.Codec.Shared || r.Columns { // a feed keeps rows
+	if !r.Codec.Shared || r.Tables != nil { // a feed keeps rows
 		f, err := l.server.newFollower(g, file, r.Codec, nil)
 		if err != nil {
 			return err

@@ -201,7 +201,7 @@ func TestFollowLoss(t *testing.T) {
 		for how, req := range map[string]*replaydv1.StreamEventsRequest{
 			"alone":           {},
 			"with successors": {FollowSuccessors: true},
-			"as columns":      {Encoding: replaydv1.Encoding_ENCODING_COLUMNS},
+			"as columns":      {Encoding: replaydv1.Encoding_ENCODING_ARROW},
 			"strictly":        {Strict: true},
 		} {
 			t.Run(what+" "+how, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/temporary"
 )
 
 // GetReplay implements the API.
@@ -21,6 +22,13 @@ func (s *Server) GetReplay(
 	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)
 	if err != nil {
 		return nil, err
+	}
+	if temporary.Is(req.GetReplay()) {
+		replay, err := s.describeTemporary(ctx, req.GetReplay())
+		if err != nil {
+			return nil, err
+		}
+		return &replaydv1.GetReplayResponse{Replay: replay}, nil
 	}
 	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
 	if err != nil {
@@ -68,7 +76,7 @@ func (s *Server) addNothing(context.Context, *index.Entry, *replaydv1.Replay) er
 
 // addHeader adds the fields that come from the file's header.
 func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Replay) error {
-	file, err := s.Catalog.Open(r.GetName())
+	file, err := s.Catalog.OpenContext(ctx, r.GetName())
 	if err != nil {
 		return err
 	}
@@ -79,6 +87,9 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 		return err
 	}
 	defer memory.free()
+	if err := memory.take(file.Cost()); err != nil {
+		return err
+	}
 	described, err := Describe(ctx, file)
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func (m *maps) sum(ctx context.Context, info *source.Info) (mapSum, error) {
 	if sum, ok := m.sums[keyOf(info)]; ok {
 		return sum, nil
 	}
-	file, err := m.catalog.Open(info.Name)
+	file, err := m.catalog.OpenContext(ctx, info.Name)
 	if err != nil {
 		return mapSum{}, err
 	}

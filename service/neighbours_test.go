@@ -228,7 +228,7 @@ func TestNothingToCome(t *testing.T) {
 		"all excluded":      {Exclude: []*replaydv1.EventFilter{{}}},
 		"the range is over": {Include: []*replaydv1.EventFilter{ticks(0, 1)}},
 	} {
-		for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
+		for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_ARROW} {
 			req.Replay, req.Follow, req.Encoding = name("live.teehistorian"), true, encoding
 			req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}
 			s := d.Session(timeout(t), req, nil)

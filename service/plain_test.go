@@ -373,7 +373,7 @@ func TestPlainParameters(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	for _, test := range [][2]string{{http.MethodPost, "/v1/replays"}, {http.MethodGet, "/v1/decode"}, {http.MethodHead, eventsPath(replay, "")}} {
+	for _, test := range [][2]string{{http.MethodPut, "/v1/replays"}, {http.MethodPost, "/v1/replays/x"}, {http.MethodGet, "/v1/decode"}, {http.MethodHead, eventsPath(replay, "")}} {
 		if resp := d.do(timeout(t), t, test[0], test[1], nil, nil); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") == "" {
 			t.Errorf("%s %s: %s", test[0], test[1], resp.Status)
 		}

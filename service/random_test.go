@@ -24,7 +24,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	codecdem "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -50,6 +52,26 @@ func TestRandomRequests(t *testing.T) {
 			t.Logf("%d requests for %d files", made, len(files))
 		})
 	}
+}
+
+// TestRandomRequestsOfLongDemo is TestRandomRequests for a demo that leaves checkpoints: the stream of the whole, which comes first,
+// leaves them, and what starts in the middle starts from one.
+func TestRandomRequestsOfLongDemo(t *testing.T) {
+	short := filepath.Join(samples(), "dem", "dota.dem")
+	if *corpus {
+		short = filepath.Join("..", "..", "shared", "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
+	}
+	path := filepath.Join(t.TempDir(), "long.dem")
+	data, err := demtest.Repeat(read(t, short), 5*int(codecdem.Codec.Spacing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, data)
+	n := *requests / 4
+	if streamtest.Race {
+		n = min(n, 5)
+	}
+	randomRequests(t, path, n)
 }
 
 // replayFiles returns the files to make requests for, by format.

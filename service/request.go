@@ -55,6 +55,9 @@ func setBatches(c *stream.Config, req *replaydv1.StreamEventsRequest) error {
 	switch {
 	case c.MaxEvents == 0:
 		c.MaxEvents = stream.DefaultBatchEvents
+		if req.GetEncoding() == replaydv1.Encoding_ENCODING_ARROW {
+			c.MaxEvents = stream.DefaultTableRows
+		}
 	case c.MaxEvents > stream.MaxBatchEvents:
 		c.MaxEvents = stream.MaxBatchEvents
 	}

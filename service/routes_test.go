@@ -60,12 +60,12 @@ func TestEveryRoute(t *testing.T) {
 		"routes.go: ":                                                {"GET /nothing", "POST /nothing", "GET /metrics", "GET /debug/pprof/"},
 
 		"plain/plain.go: path == decodePath":                             {"POST /v1/decode"},
-		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays"},
+		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays", "POST /v1/replays"},
 		"plain/plain.go: below && strings.HasSuffix(rest, eventsSuffix)": {"GET /v1/replays/x/events"},
-		"plain/plain.go: below":                                          {"GET /v1/replays/x"},
+		"plain/plain.go: below":                                          {"GET /v1/replays/x", "DELETE /v1/replays/x", "GET /v1/replays/@upload/x"},
 		"plain/plain.go: ":                                               {"GET /v1/nothing", "POST /v1/nothing"},
 	}
-	for _, at := range [][2]string{{"routes.go", "routes"}, {"plain/plain.go", "ServeHTTP"}} {
+	for _, at := range [][2]string{{"routes.go", "routes"}, {"plain/plain.go", "methods"}} {
 		has := casesOf(t, at[0], at[1])
 		if len(has) < 3 {
 			t.Fatalf("%s has no routes any more: this test must look elsewhere", at[0])

@@ -9,6 +9,7 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/temporary"
 )
 
 // A replay that the caller may not see is treated as if it did not exist. It is refused with the text of a missing file, and
@@ -17,9 +18,13 @@ import (
 // scopeOf returns the roots that the caller may see.
 func scopeOf(ctx context.Context) index.Scope { return access.Of(ctx).Roots() }
 
+// reaches reports whether the caller may see the replay or directory of that name. Temporary replays are in no root; openTemporary
+// refuses those of others.
+func reaches(g *access.Grant, name string) bool { return temporary.Is(name) || g.Reaches(name) }
+
 // seen returns the error of a missing file if the caller may not see the replay.
 func seen(ctx context.Context, name string, f decoders.Format) error {
-	if g := access.Of(ctx); !g.Reaches(name) || !g.Sees(f) {
+	if g := access.Of(ctx); !reaches(g, name) || !g.Sees(f) {
 		return catalog.NotFound(name)
 	}
 	return nil

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -22,6 +21,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/temporary"
 	"github.com/replayd/replayd/service/watch"
 )
 
@@ -60,6 +60,9 @@ type Config struct {
 	// SurveyBudget is the share of one processor, 0 to 1, that the index may spend on decoding replays for facts that headers
 	// do not have, such as the players. With 0 these facts stay unknown.
 	SurveyBudget float64
+	// TemporaryLife is how long a replay that a client stores is kept at most. Default 1 hour. If it is negative, clients cannot
+	// store replays.
+	TemporaryLife time.Duration
 	// CheckpointBytes limits the memory of checkpoints, which make starts in the middle of large replays fast. Default 64 MiB.
 	CheckpointBytes int
 }
@@ -69,6 +72,7 @@ const (
 	defaultCheckpointBytes = 64 << 20
 	defaultMaxUpload       = 1 << 30
 	defaultPatience        = time.Minute
+	defaultTemporaryLife   = time.Hour
 )
 
 // Server implements the API. It is safe for concurrent use.
@@ -86,6 +90,7 @@ type Server struct {
 	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
 	maps        *maps
+	temporary   *temporary.Store
 
 	sentBytes, sentResponses, unknown prometheus.Counter
 	failures                          *failureMetrics
@@ -110,13 +115,16 @@ func NewServer(c Config) (*Server, error) {
 	if c.Admission == nil {
 		c.Admission = admission.New(admission.Limits{All: admission.Amounts{admission.Streams: int64(c.MaxStreams)}})
 	}
+	if c.TemporaryLife == 0 {
+		c.TemporaryLife = defaultTemporaryLife
+	}
 	if c.CheckpointBytes <= 0 {
 		c.CheckpointBytes = defaultCheckpointBytes
 	}
 	s := &Server{
 		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
-		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
-		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), failures: newFailureMetrics(),
+		checkpoints: checkpoint.NewStore(c.CheckpointBytes), temporary: temporary.New(),
+		sentBytes: newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), failures: newFailureMetrics(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
@@ -148,6 +156,7 @@ func NewServer(c Config) (*Server, error) {
 
 // Close ends the server's background work and waits for it. No call may be running.
 func (s *Server) Close() error {
+	s.temporary.Close()
 	s.left.close()
 	return s.index.Close()
 }
@@ -182,21 +191,6 @@ func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	return ctx.Err()
 }
 
-// CreateReplay implements the API. It is not implemented yet.
-func (s *Server) CreateReplay(
-	in grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
-) error {
-	return s.fail(in.Context(),
-		notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them"), "")
-}
-
-// DeleteReplay implements the API. It is not implemented yet.
-func (s *Server) DeleteReplay(
-	ctx context.Context, _ *replaydv1.DeleteReplayRequest,
-) (*replaydv1.DeleteReplayResponse, error) {
-	return nil, s.fail(ctx, notImplemented("DeleteReplay", "this server keeps no replays that clients send"), "")
-}
-
 // GetServerInfo implements the API.
 func (s *Server) GetServerInfo(
 	ctx context.Context, _ *replaydv1.GetServerInfoRequest,
@@ -210,6 +204,9 @@ func (s *Server) GetServerInfo(
 			MaxInflatedBytes: s.MaxInflated,
 			MaxUploadBytes:   s.MaxUpload,
 		},
+	}
+	if s.TemporaryLife > 0 {
+		resp.Limits.MaxTimeToLive = durationpb.New(s.TemporaryLife)
 	}
 	for _, c := range codecs {
 		if !access.Of(ctx).Sees(c.Format) {
@@ -228,9 +225,8 @@ func (s *Server) GetServerInfo(
 
 // kindsOf describes the kinds of events of a format.
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
-	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil, Types: k.Types}
+		info := &replaydv1.KindInfo{Name: k.Name, Types: k.Types}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}

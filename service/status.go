@@ -227,6 +227,7 @@ var causes = []struct {
 	retry  bool // send the client a retry delay
 }{
 	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, false},
+	{source.ErrStore, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, true},
 	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},
 	{catalog.ErrDenied, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT, false},
 	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST, false},

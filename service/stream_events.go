@@ -16,6 +16,7 @@ import (
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/temporary"
 )
 
 // StreamEvents implements the API.
@@ -44,24 +45,16 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
 		return badRequest("successor_rule", "needs follow_successors")
 	}
-	if !access.Of(ctx).Reaches(req.GetReplay()) {
+	if !reaches(access.Of(ctx), req.GetReplay()) {
 		return catalog.NotFound(req.GetReplay())
 	}
 	c, err := s.config(ctx, req)
 	if err != nil {
 		return err
 	}
-	name, err := s.resolve(ctx, req)
+	file, grows, err := s.openFor(ctx, req)
 	if err != nil {
 		return err
-	}
-	file, err := s.open(ctx, name, req.GetFollow())
-	if err != nil {
-		return err
-	}
-	grows := whole
-	if req.GetFollow() {
-		grows = followed
 	}
 	if c.Replay, err = s.newReplay(ctx, file, req, grows); err != nil {
 		return err
@@ -78,10 +71,31 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	return stream.Run(ctx, c, send)
 }
 
-// open opens a replay. If it is to be followed and still too short for its format to be recognized, as every file is that was
+// openFor opens the replay that a request means.
+func (s *Server) openFor(ctx context.Context, req *replaydv1.StreamEventsRequest) (*source.File, growth, error) {
+	if temporary.Is(req.GetReplay()) {
+		if req.GetFollowSuccessors() {
+			return nil, whole, badRequest("follow_successors", "is not possible with a temporary replay")
+		}
+		file, _, err := s.openTemporary(ctx, req.GetReplay())
+		return file, whole, err
+	}
+	name, err := s.resolve(ctx, req)
+	if err != nil {
+		return nil, whole, err
+	}
+	grows := whole
+	if req.GetFollow() {
+		grows = followed
+	}
+	file, err := s.open(ctx, name, req.GetFollow())
+	return file, grows, err
+}
+
+// open opens a replay below a root. If it is to be followed and still too short for its format to be recognized, as every file is that was
 // just created, open waits for it to grow.
 func (s *Server) open(ctx context.Context, name string, follow bool) (*source.File, error) {
-	file, err := s.Catalog.Open(name)
+	file, err := s.Catalog.OpenContext(ctx, name)
 	if err != nil || !follow || s.Watcher == nil || !tooShort(file) {
 		return file, err
 	}
@@ -95,7 +109,7 @@ func (s *Server) open(ctx context.Context, name string, follow bool) (*source.Fi
 // tooShort reports whether a file is too short for its format to be recognized.
 func tooShort(file *source.File) bool {
 	info := file.Info()
-	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
+	return info.Format == decoders.Unknown && info.Growable() && info.Size < decoders.SniffLen
 }
 
 // awaitFormat waits until the format of a file can be recognized.
@@ -142,11 +156,16 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	switch {
 	case err != nil && req.GetFollow() && !missing:
 		return "", err
+	case isDir && req.GetFollow() && !s.Catalog.Grows(name):
+		return "", errFixed
 	case isDir && req.GetFollow():
 		return s.newest(ctx, name)
 	}
 	return name, nil
 }
+
+// errFixed is the error of a request that follows a replay, or a directory, in a bucket.
+var errFixed = badRequest("follow", "an object in a bucket never grows; leave out follow to read it")
 
 // followable reports whether a replay may grow.
 func followable(info *source.Info) bool {

@@ -50,8 +50,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestColumns streams every recording as columns, whole and resumed after every batch.
-func TestColumns(t *testing.T) {
+// TestTables streams every recording as tables, whole and resumed after every batch.
+func TestTables(t *testing.T) {
 	for _, path := range recordings(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestColumns(t *testing.T) {
 					continue
 				}
 				req := &replaydv1.StreamEventsRequest{
-					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_COLUMNS,
+					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 				}
 				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
 				if size != 0 && len(want.Events) < 5_000 {
@@ -155,7 +155,7 @@ func TestFilters(t *testing.T) {
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				req.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
+				req.Encoding = replaydv1.Encoding_ENCODING_ARROW
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
 				all, end := len(offline(t, path, nil).Events), h.End()
 				passed := int(end.GetEventsSent() + end.GetEventsFiltered())

@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // Subscribe returns the subscription for a request for the events of an opened replay, as it is now, without a Server. It takes
@@ -75,15 +76,20 @@ func (s *Server) newReplay(
 	if grows == uploaded {
 		return r, nil
 	}
+	r.Await = file.OnWait
 	r.Roster = s.roster(r.Codec, access.Of(ctx))
 	info := file.Info()
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) codec.Checkpoints {
-			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version)
+			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, r.Codec.Spacing)
 		}
 	}
+	r.Spare = s.spare
 	if grows == whole || r.Codec.RandomAccess { // such a file never grows
 		return r, nil
+	}
+	if info.Fixed {
+		return nil, errFixed
 	}
 	if s.Watcher == nil {
 		return nil, errNoWatcher
@@ -93,6 +99,18 @@ func (s *Server) newReplay(
 		return nil, err
 	}
 	return r, nil
+}
+
+// spare is codec.Options.Spare.
+func (s *Server) spare() (give func()) {
+	if s.Turns == nil {
+		return func() {}
+	}
+	turn := s.Turns.Spare()
+	if turn == nil {
+		return nil
+	}
+	return func() { s.Turns.Give(turn) }
 }
 
 var errNoWatcher = errors.New("following needs a watcher")
@@ -150,12 +168,8 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	r.StateFilter = func() (*filter.Filter, error) {
 		return filter.CompileState(&c.Filters, req.GetInclude(), req.GetExclude())
 	}
-	switch req.GetEncoding() {
-	case replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS:
-	case replaydv1.Encoding_ENCODING_COLUMNS:
-		r.Columns = true
-	default:
-		return badRequest("encoding", "is unknown")
+	if r.Tables, err = tablesOf(req); err != nil {
+		return err
 	}
 	// A file that must be unpacked is unpacked here, so that the client gets the error if that fails.
 	first, err := input(ctx, file, c)
@@ -170,7 +184,16 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	if err != nil {
 		return err
 	}
+	if err := memory.take(file.Cost()); err != nil {
+		memory.free()
+		return err
+	}
 	closeWith(&r.Close, memory.free)
+	if r.Tables != nil {
+		if err := memory.take(tablesCost); err != nil {
+			return err
+		}
+	}
 	last := first
 	r.Open = func(o codec.Options) (codec.Reader, error) {
 		last = first
@@ -187,6 +210,27 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 		r.Rest = func() error { return readRest(last.Front) }
 	}
 	return nil
+}
+
+// tablesCost is the memory that a stream of tables needs beyond that of one of rows.
+const tablesCost = 1 << 20
+
+// tablesOf returns the encoder of the tables that a request asks for, nil if it asks for rows.
+func tablesOf(req *replaydv1.StreamEventsRequest) (stream.TableEncoder, error) {
+	compression := req.GetArrowCompression()
+	if _, known := replaydv1.ArrowCompression_name[int32(compression)]; !known {
+		return nil, badRequest("arrow_compression", "is unknown")
+	}
+	switch req.GetEncoding() {
+	case replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS:
+		if compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED {
+			return nil, badRequest("arrow_compression", "needs ENCODING_ARROW")
+		}
+		return nil, nil //nolint:nilnil // rows need no encoder
+	case replaydv1.Encoding_ENCODING_ARROW:
+		return arrowipc.NewEncoder(compression == replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), nil
+	}
+	return nil, badRequest("encoding", "is unknown")
 }
 
 // maxRest limits how many bytes are read behind the end of the replay in a compressed file, to reach the file's checksum.

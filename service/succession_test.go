@@ -92,7 +92,7 @@ func TestTwoServers(t *testing.T) {
 	strictly := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(a.file()), Follow: true, Strict: true})
 	on := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(a.file()), Follow: true, FollowSuccessors: true})
 	columns := follow(t, d, &replaydv1.StreamEventsRequest{
-		Replay: name(a.file()), Follow: true, FollowSuccessors: true, Encoding: replaydv1.Encoding_ENCODING_COLUMNS,
+		Replay: name(a.file()), Follow: true, FollowSuccessors: true, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	})
 	for _, f := range []*following{alone, strictly, on, columns} {
 		f.caughtUp(t)
@@ -146,7 +146,7 @@ func TestRestart(t *testing.T) {
 // TestNextInDirectory continues with the next file because the request vouches for it: after a crash, and under another name
 // and port. Late bytes of the file that was left are counted and logged, and a cursor leads to them.
 func TestNextInDirectory(t *testing.T) {
-	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
+	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_ARROW} {
 		dir := t.TempDir()
 		d := start(t, dir)
 		a := gameOf{number: 1, server: "ctf", start: time.Now().Add(-time.Minute), killed: true}
@@ -203,7 +203,7 @@ func TestMoved(t *testing.T) {
 	w.write(data[:len(data)/3])
 	var all []*following
 	for _, req := range []*replaydv1.StreamEventsRequest{
-		{}, {FollowSuccessors: true}, {Encoding: replaydv1.Encoding_ENCODING_COLUMNS}, {ResolvePlayers: true},
+		{}, {FollowSuccessors: true}, {Encoding: replaydv1.Encoding_ENCODING_ARROW}, {ResolvePlayers: true},
 		{FollowSuccessors: true, SuccessorRule: replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY},
 	} {
 		req.Replay, req.Follow = name(g.file()), true

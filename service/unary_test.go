@@ -69,8 +69,7 @@ func TestUnary(t *testing.T) {
 			if k.GetName() == "" {
 				t.Errorf("kinds of %v: %v", f.GetFormat(), f.GetKinds())
 			}
-			if columns := k.GetName() == "player_diff" || k.GetName() == "input_diff"; columns && !k.GetColumns() ||
-				columns && !slices.Equal(k.GetConditions(), []string{"players"}) {
+			if k.GetName() == "player_diff" && !slices.Equal(k.GetConditions(), []string{"players"}) {
 				t.Errorf("got %v", k)
 			}
 			if k.GetName() == "entity_updated" && !slices.Equal(k.GetConditions(), []string{"dem.classes", "dem.fields"}) {

@@ -58,7 +58,7 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	} else {
 		others := cors.New(cors.Options{
 			AllowedOrigins: origins,
-			AllowedMethods: connectcors.AllowedMethods(),
+			AllowedMethods: append(connectcors.AllowedMethods(), http.MethodDelete),
 			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "Last-Event-ID"),
 			ExposedHeaders: connectcors.ExposedHeaders(),
 			MaxAge:         int(corsMaxAge / time.Second),

@@ -30,12 +30,11 @@ type Batch struct {
 	Cursor []byte
 
 	format  *format
-	list    []byte // the EventList message
-	length  int    // number of events
-	rows    int    // number of events outside columns
-	columns []Columns
-	strings []string // the strings that events refer to by index
-	raw     [][]byte // the same strings as bytes of list
+	list    []byte             // the EventList message
+	length  int                // number of events
+	tables  []*replaydv1.Table // instead of a list
+	strings []string           // the strings that events refer to by index
+	raw     [][]byte           // the same strings as bytes of list
 }
 
 // Len returns how many events there are.
@@ -43,7 +42,7 @@ func (b *Batch) Len() int { return b.length }
 
 // Format returns the name of the replay's format, such as "teehistorian": that of the field of the response.
 func (b *Batch) Format() string {
-	if b.format == nil { // a state without events
+	if b.format == nil { // a state without events, or tables
 		return ""
 	}
 	return b.format.name
@@ -54,7 +53,7 @@ func (b *Batch) Format() string {
 func (b *Batch) Wire() []byte { return b.list }
 
 // Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList. It returns nil for a
-// state without events, whose format is unknown.
+// state without events, and for tables.
 func (b *Batch) Message() (proto.Message, error) {
 	if b.format == nil {
 		return nil, nil
@@ -66,15 +65,23 @@ func (b *Batch) Message() (proto.Message, error) {
 	return m, nil
 }
 
-// Events returns an iterator over all events in order, including those in columns.
+// Tables returns the tables of the batch, if the request asked for ENCODING_ARROW; otherwise it returns nil. They must not be
+// modified.
+func (b *Batch) Tables() []*replaydv1.Table { return b.tables }
+
+// errTables reports that a batch has tables where events are wanted.
+var errTables = errors.New("replayd: the batch has tables: see Batch.Tables")
+
+// Events returns an iterator over all events in order. A batch of tables gives an error.
 func (b *Batch) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { b.each(yield) }
 }
 
 // each calls yield for each event. It reports whether it reached the end.
 func (b *Batch) each(yield func(Event, error) bool) bool {
-	if len(b.columns) > 0 {
-		return b.eachOfColumns(yield)
+	if len(b.tables) > 0 {
+		yield(Event{}, errTables)
+		return false
 	}
 	e := Event{Sequence: b.First, State: b.State, batch: b}
 	for list := b.list; len(list) > 0; {
@@ -129,6 +136,10 @@ func parseBatch(raw []byte) (*Batch, error) {
 		case protoscan.BatchNext:
 			b.Next = field.Value
 		case protoscan.BatchOffsets, protoscan.BatchIndexes: // positions, not events
+		case protoscan.BatchTables:
+			if err := b.table(field.Bytes); err != nil {
+				return nil, err
+			}
 		default:
 			if field.Type != protowire.BytesType {
 				continue
@@ -140,7 +151,7 @@ func parseBatch(raw []byte) (*Batch, error) {
 			}
 		}
 	}
-	if b.format == nil {
+	if b.format == nil && len(b.tables) == 0 {
 		return nil, errMalformed
 	}
 	if err := b.index(); err != nil {
@@ -162,23 +173,43 @@ func (b *Batch) state(inner, raw []byte) error {
 		if !ok {
 			return errMalformed
 		}
-		if inner = left; field.Type == protowire.BytesType {
+		inner = left
+		switch {
+		case field.Number == protoscan.StateTables:
+			if err := b.table(field.Bytes); err != nil {
+				return err
+			}
+		case field.Type == protowire.BytesType:
 			if b.format, b.list = stateFormats()[field.Number], field.Bytes; b.format == nil {
 				return errMalformed
 			}
 		}
 	}
-	if b.format == nil {
+	if b.format == nil && len(b.tables) == 0 {
 		return nil // a state without events
 	}
 	return b.index()
 }
 
-// index counts the rows of the event list and finds its columns and strings.
+// table adds a table.
+func (b *Batch) table(wire []byte) error {
+	t := new(replaydv1.Table)
+	if err := proto.Unmarshal(wire, t); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	b.tables = append(b.tables, t)
+	return nil
+}
+
+// index counts the events of the event list or the tables, and finds the list's strings.
 func (b *Batch) index() error {
+	count := 0
+	for _, t := range b.tables {
+		count += int(t.GetRows())
+	}
 	for list := b.list; len(list) > 0; {
 		if _, end := rowAt(list); end > 0 {
-			b.rows, list = b.rows+1, list[end:]
+			count, list = count+1, list[end:]
 			continue
 		}
 		field, rest, ok := protoscan.Next(list)
@@ -188,17 +219,9 @@ func (b *Batch) index() error {
 		switch {
 		case field.Type != protowire.BytesType:
 		case field.Number == protoscan.ListEvents:
-			b.rows++
+			count++
 		case field.Number == b.format.strings:
 			b.raw = append(b.raw, field.Bytes)
-		default:
-			if t := b.format.columns[field.Number]; t != nil {
-				c, err := newColumns(t, field.Bytes)
-				if err != nil {
-					return err
-				}
-				b.columns = append(b.columns, c)
-			}
 		}
 		list = rest
 	}
@@ -208,10 +231,6 @@ func (b *Batch) index() error {
 		for i, s := range b.raw {
 			b.strings[i], text = text[:len(s)], text[len(s):]
 		}
-	}
-	count := b.rows
-	for i := range b.columns {
-		count += b.columns[i].Len()
 	}
 	b.length = count
 	if !b.State && uint64(count) != b.Next-b.First {

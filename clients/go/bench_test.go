@@ -70,7 +70,7 @@ func BenchmarkStream(b *testing.B) {
 			b.ReportMetric(float64(cpu()-before)/float64(n), "cpu-ns/event")
 		})
 	}
-	rows, columns := replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS
+	rows := replaydv1.Encoding_ENCODING_ROWS
 	run("raw", rows, func(batch *replayd.Batch) int { return batch.Len() })
 	run("rows", rows, func(batch *replayd.Batch) int {
 		n := 0
@@ -119,31 +119,7 @@ func BenchmarkStream(b *testing.B) {
 		}
 		return len(m.(*teehistorianv1.EventList).GetEvents())
 	})
-	var xs, ys []int32
-	run("columns", columns, func(batch *replayd.Batch) int {
-		if c := batch.Columns("player_diff"); c != nil {
-			xs, _ = c.AppendInt32(xs[:0], "x")
-			ys, _ = c.AppendInt32(ys[:0], "y")
-		}
-		if c := batch.Columns("input_diff"); c != nil {
-			xs, _ = c.AppendInt32(xs[:0], "input_target_x")
-			ys, _ = c.AppendInt32(ys[:0], "input_target_y")
-		}
-		return batch.Len()
-	})
-	run("columns-generated", columns, func(batch *replayd.Batch) int {
-		if _, err := batch.Message(); err != nil {
-			b.Fatal(err)
-		}
-		return batch.Len()
-	})
-	run("columns-as-rows", columns, func(batch *replayd.Batch) int {
-		n := 0
-		for range batch.Events() {
-			n++
-		}
-		return n
-	})
+	run("tables", replaydv1.Encoding_ENCODING_ARROW, func(batch *replayd.Batch) int { return batch.Len() })
 }
 
 // cpu returns the CPU time that this process has used.

@@ -34,23 +34,13 @@
 // [Event.Unmarshal] reuses a message and does not allocate. Events of Source 2 demos name classes and fields by numbers;
 // [Event.StringAt] returns the name of a number.
 //
-// # Batches and columns
+// # Batches and tables
 //
 // Events arrive in batches. [Client.Batches] yields each batch with the cursor after it. Store the cursor together with the
 // results of the events, and a restarted program resumes exactly there.
 //
-// Programs that compute over many events should request ENCODING_COLUMNS. Frequent and uniform kinds then arrive as arrays, one
-// for each field, and [Columns] decodes only the arrays that the program reads:
-//
-//	for batch, err := range client.Batches(ctx, req) {
-//		...
-//		if c := batch.Columns("player_diff"); c != nil {
-//			xs, err = c.AppendInt32(xs[:0], "x")
-//			ys, err = c.AppendInt32(ys[:0], "y")
-//		}
-//	}
-//
-// [Batch.Events] still yields all events one by one, in order.
+// Programs that compute over many events should request ENCODING_ARROW. Events then arrive as record batches of Apache Arrow, one
+// table for each kind: see [Batch.Tables]. A table's schema followed by its data is an IPC stream for any Arrow library.
 //
 // # Errors
 //

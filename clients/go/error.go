@@ -29,9 +29,10 @@ type Error struct {
 	// Cursor is the cursor after the last event of a stream that failed. It is nil if no event was sent.
 	Cursor []byte
 
-	after  time.Duration // how long the daemon asks the client to wait before retrying
-	silent bool          // no response arrived in time, so the connection is considered dead
-	err    error
+	after     time.Duration // how long the daemon asks the client to wait before retrying
+	explained bool          // the daemon sent a reason, perhaps one that this client does not know
+	silent    bool          // no response arrived in time, so the connection is considered dead
+	err       error
 }
 
 // Field is an invalid field of a request.
@@ -105,7 +106,7 @@ func explain(err error) *Error {
 		case *errdetails.ErrorInfo:
 			if d.GetDomain() == errorDomain {
 				e.Reason = replaydv1.ErrorReason(replaydv1.ErrorReason_value[reasonPrefix+d.GetReason()])
-				e.Metadata = d.GetMetadata()
+				e.Metadata, e.explained = d.GetMetadata(), true
 			}
 		case *errdetails.BadRequest:
 			for _, v := range d.GetFieldViolations() {

@@ -65,30 +65,3 @@ func ExampleClient_Batches() {
 	// 512 events
 	// 2918 events
 }
-
-// This example finds the rightmost position of any player.
-func ExampleBatch_Columns() {
-	client, err := replayd.Dial(exampleAddr)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.Close()
-	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished, Encoding: replaydv1.Encoding_ENCODING_COLUMNS}
-	var xs []int32
-	for batch, err := range client.Batches(context.Background(), req) {
-		if c := batch.Columns("player_diff"); err == nil && c != nil {
-			xs, err = c.AppendInt32(xs, "x")
-		}
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	farthest := int32(0)
-	for _, x := range xs {
-		farthest = max(farthest, x)
-	}
-	fmt.Println(len(xs), "positions,", farthest)
-	// Output: 1851 positions, 3058
-}

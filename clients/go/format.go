@@ -1,7 +1,6 @@
 package replayd
 
 import (
-	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -25,7 +24,6 @@ type format struct {
 	kinds   map[protowire.Number]*kind
 	small   [32]*kind        // the entries of kinds with numbers below 32
 	strings protowire.Number // number of the field for strings in EventList, or 0
-	columns map[protowire.Number]*columnType
 }
 
 // kind is a kind of events.
@@ -77,7 +75,7 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 	f := &format{
 		name: string(list.Name()), list: messageType(list.Message()), event: messageType(events.Message()),
 		printer: eventjson.New(list.Message()),
-		kinds:   map[protowire.Number]*kind{}, columns: map[protowire.Number]*columnType{},
+		kinds:   map[protowire.Number]*kind{},
 	}
 	fields := events.Message().Fields()
 	for i := range fields.Len() {
@@ -98,13 +96,8 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 	}
 	others := list.Message().Fields()
 	for i := range others.Len() {
-		field := others.Get(i)
-		if field.Name() == "strings" {
+		if field := others.Get(i); field.Name() == "strings" {
 			f.strings = field.Number()
-		} else if field.Message() != nil && strings.HasSuffix(string(field.Message().Name()), "Columns") {
-			if c, ok := newColumnType(events.Message(), field.Message()); ok {
-				f.columns[field.Number()] = c
-			}
 		}
 	}
 	return f, true

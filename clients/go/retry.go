@@ -13,9 +13,10 @@ import (
 // Retry configures how an interrupted stream is resumed. The zero value of each field means its default.
 type Retry struct {
 	// Initial is the delay before the first attempt. It doubles with each attempt. A random part of up to half is subtracted, so
-	// that the clients of a daemon do not all reconnect at the same time. Default 100 ms.
+	// that the clients of a daemon do not all reconnect at the same time. If the daemon asks for a delay (google.rpc.RetryInfo),
+	// the delay is at least that. Default 100 ms.
 	Initial time.Duration
-	// Max is the longest delay between two attempts. Default 5 s.
+	// Max is the longest delay between two attempts, even if the daemon asks for a longer one. Default 5 s.
 	Max time.Duration
 	// GiveUpAfter is how long to try without success. After that, the stream ends with the last error. Default 10 min. A
 	// negative value means no limit.
@@ -44,13 +45,15 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// delay returns how long to wait before the next attempt, after a number of failed ones.
-func (r Retry) delay(failures int) time.Duration {
+// delay returns how long to wait before the next attempt, after a number of failed ones. asked is the delay that the daemon asks
+// for, or 0.
+func (r Retry) delay(failures int, asked time.Duration) time.Duration {
 	d := r.Max
 	if failures < 30 {
 		d = min(r.Max, r.Initial<<failures)
 	}
-	return d - rand.N(d/2+1) //nolint:gosec // jitter needs no secure random numbers
+	d -= rand.N(d/2 + 1) //nolint:gosec // jitter needs no secure random numbers
+	return max(d, min(asked, r.Max))
 }
 
 // Transient reports whether a failed call to a daemon may succeed if it is retried. Only errors from this package or from gRPC
@@ -65,6 +68,9 @@ func Transient(err error) bool {
 func (e *Error) transient() bool {
 	switch e.Reason {
 	case replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED:
+		if e.explained { // by a reason that this client does not know
+			return e.Code == codes.Unavailable
+		}
 	case replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS:
 		return true
 	case replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED:

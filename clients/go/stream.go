@@ -106,7 +106,7 @@ func (s *Stream) End() *replaydv1.StreamEnd { return s.end }
 // Missed returns the number of events that the daemon dropped in gaps. It is always 0 without SLOW_CONSUMER_DROP.
 func (s *Stream) Missed() uint64 { return s.missed }
 
-// Reconnects returns the number of attempts to resume the stream, including failed ones.
+// Reconnects returns how often the stream was resumed. Attempts that failed do not count; see [Retry.OnBreak] for those.
 func (s *Stream) Reconnects() int { return s.reconnects }
 
 // Cursor returns the cursor after the last batch that the loop has finished, which is when it takes the next item. Store it
@@ -225,10 +225,9 @@ func (s *Stream) run(take func(Response) bool) error {
 		select {
 		case <-s.ctx.Done():
 			return broken(s.ctx, err)
-		case <-time.After(max(s.retry.delay(s.failures), min(e.after, s.retry.Max))):
+		case <-time.After(s.retry.delay(s.failures, e.after)):
 		}
 		s.failures++
-		s.reconnects++
 		s.heal(e)
 	}
 }
@@ -359,6 +358,9 @@ func (s *Stream) started(start *replaydv1.StreamStart) (again bool, err error) {
 	again = s.start != nil
 	if again && s.req.GetStart().GetCursor() != nil && start.GetNextSequence() != s.expected {
 		return true, fmt.Errorf("%w: resumed at %d, want %d", ErrSequence, start.GetNextSequence(), s.expected)
+	}
+	if again {
+		s.reconnects++
 	}
 	s.expected, s.start, s.replay = start.GetNextSequence(), start, start.GetReplay()
 	if name := s.replay.GetName(); name != "" {

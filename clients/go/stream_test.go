@@ -73,7 +73,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestWays checks for all formats that rows, columns and an upload give the same events.
+// TestWays checks for all formats that rows and an upload give the same events.
 func TestWays(t *testing.T) {
 	check := func(t *testing.T, dir string, keep func(string, int64) bool) {
 		d := serve(t, dir)
@@ -106,12 +106,8 @@ func TestWays(t *testing.T) {
 						t.Errorf("%s: %d events of %d", way, n, len(want))
 					}
 				}
-				columns := proto.CloneOf(rows)
-				columns.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
-				same("columns", client.Events(soon(t), columns))
 				file := read(t, filepath.Join(dir, filepath.FromSlash(name)))
 				same("upload", client.Decode(soon(t), bytes.NewReader(file), nil).Events())
-				same("upload as columns", client.Decode(soon(t), bytes.NewReader(file), columns).Events())
 			})
 		}
 	}
@@ -124,57 +120,33 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestColumns compares single arrays with those of the generated message.
-func TestColumns(t *testing.T) {
+// TestTables checks that batches of tables have as many rows as events, and that their schema comes once for each kind.
+func TestTables(t *testing.T) {
 	d := serve(t, samples)
 	req := stream(finished)
-	req.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
-	rows := 0
+	req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+	req.MaxBatchEvents = 500
+	want := len(lines(t, d.connect().Events(soon(t), stream(finished))))
+	rows, schemas := 0, map[string]int{}
 	for b, err := range d.connect().Batches(soon(t), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := b.Columns("player_diff")
-		if c == nil {
-			continue
-		}
-		rows += c.Len()
-		m, err := c.Message()
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := m.(*teehistorianv1.PlayerDiffColumns)
-		for name, array := range map[string][]int32{
-			"at_tick": want.GetAtTick(), "client_id": want.GetClientId(), "dx": want.GetDx(), "x": want.GetX(), "y": want.GetY(),
-		} {
-			if got, err := c.AppendInt32(nil, name); err != nil || !slices.Equal(got, array) {
-				t.Errorf("%s: %v, %v; want %v", name, got, err, array)
+		for _, table := range b.Tables() {
+			rows += int(table.GetRows())
+			if _, known := schemas[table.GetKind()]; known != (len(table.GetSchema()) == 0) || len(table.GetData()) == 0 {
+				t.Errorf("table %s with a schema of %d bytes", table.GetKind(), len(table.GetSchema()))
 			}
+			schemas[table.GetKind()]++
 		}
-		if got, err := c.AppendUint32(nil, "place"); err != nil || !slices.Equal(got, want.GetPlace()) {
-			t.Errorf("place: %v, %v; want %v", got, err, want.GetPlace())
-		}
-		for _, name := range []string{"z", "place"} {
-			if got, err := c.AppendInt32(nil, name); err == nil || len(got) > 0 {
-				t.Errorf("%s as int32: %v", name, got)
+		for _, err := range b.Events() {
+			if err == nil {
+				t.Error("a batch of tables yields an event")
 			}
-		}
-		if ticks := b.Columns("tick"); ticks != nil {
-			m, err := ticks.Message()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := m.(*teehistorianv1.TickColumns).GetImplicit()
-			if got, err := ticks.AppendBool(nil, "implicit"); err != nil || !slices.Equal(got, want) {
-				t.Errorf("implicit: %v, %v; want %v", got, err, want)
-			}
-		}
-		if b.Columns("join") != nil || b.Format() != "teehistorian" {
-			t.Error("joins have columns")
 		}
 	}
-	if rows == 0 {
-		t.Error("the stream has no columns")
+	if rows != want || schemas["player_diff"] < 2 {
+		t.Errorf("%d rows of %d events, tables %v", rows, want, schemas)
 	}
 }
 
@@ -383,8 +355,8 @@ func TestNoDaemon(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		d.start()
 	})
-	if n := len(lines(t, s.Events())); n == 0 || s.Reconnects() == 0 {
-		t.Errorf("%d events over %d reconnects of a stream that follows", n, s.Reconnects())
+	if n := len(lines(t, s.Events())); n == 0 || s.Reconnects() != 0 {
+		t.Errorf("%d events, %d reconnects of a stream that follows and had not begun", n, s.Reconnects())
 	}
 	wg.Wait()
 	client := d.connect(replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: 10 * time.Millisecond, GiveUpAfter: 200 * time.Millisecond}))

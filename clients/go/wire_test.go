@@ -1,18 +1,16 @@
 package replayd
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestFormats checks that formats has every format of the API, with all its kinds and columns.
+// TestFormats checks that formats has every format of the API, with all its kinds.
 func TestFormats(t *testing.T) {
 	if n := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Oneofs().ByName("events").Fields().Len(); n != len(formats()) {
 		t.Errorf("%d formats of %d", len(formats()), n)
@@ -22,16 +20,6 @@ func TestFormats(t *testing.T) {
 			if k.message == nil {
 				t.Errorf("%s: no message for %s", f.name, k.name)
 			}
-		}
-		columns := 0
-		fields := f.list.Descriptor().Fields()
-		for i := range fields.Len() {
-			if d := fields.Get(i); d.Name() != "events" && d.Message() != nil {
-				columns++
-			}
-		}
-		if columns != len(f.columns) {
-			t.Errorf("%s: %d columns of %d", f.name, len(f.columns), columns)
 		}
 	}
 	if playerDiffKind == nil || inputDiffKind == nil || tickKind == nil {
@@ -82,12 +70,7 @@ func FuzzValue(f *testing.F) {
 // FuzzResponse checks that parsing arbitrary bytes does not panic, and that a batch has as many events as it claims.
 func FuzzResponse(f *testing.F) {
 	diff := &teehistorianv1.Event{AtTick: 7, Kind: &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{X: 9}}}
-	list := &teehistorianv1.EventList{
-		Events: []*teehistorianv1.Event{diff},
-		TickColumns: &teehistorianv1.TickColumns{
-			Place: []uint32{0, 2}, AtTick: []int32{7, 8}, Skipped: []int32{0, -1}, Implicit: []bool{true, false},
-		},
-	}
+	list := &teehistorianv1.EventList{Events: []*teehistorianv1.Event{diff, diff, diff}}
 	b, err := proto.Marshal(&replaydv1.StreamEventsResponse{
 		Cursor: []byte("cursor"), Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{
 			FirstSequence: 5, NextSequence: 8, Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
@@ -97,8 +80,13 @@ func FuzzResponse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{0, 3}, 1)) // a place outside the batch
-	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{2, 2}, 1)) // a place used twice
+	tables, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Batch{
+		Batch: &replaydv1.EventBatch{NextSequence: 2, Tables: []*replaydv1.Table{{Kind: "tick", Rows: 2, Data: []byte("data")}}},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(tables)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		batch, err := parseBatch(b)
 		if err != nil || batch == nil {
@@ -122,33 +110,6 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// TestStateAsColumns checks that events of a state have no sequence numbers even in columns.
-func TestStateAsColumns(t *testing.T) {
-	wire, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-		State: &replaydv1.StateBatch{Events: &replaydv1.StateBatch_Teehistorian{Teehistorian: &teehistorianv1.EventList{
-			TickColumns: &teehistorianv1.TickColumns{
-				Place: []uint32{0, 1}, AtTick: []int32{7, 8}, Skipped: []int32{0, 1}, Implicit: []bool{true, false},
-			},
-		}}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := parseBatch(wire)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for e, err := range batch.Events() {
-		if n++; err != nil || !e.State || e.Sequence != 0 || e.Kind != "tick" {
-			t.Errorf("%v, %v", e, err)
-		}
-	}
-	if n != 2 {
-		t.Errorf("%d events", n)
-	}
-}
-
 // TestRetryDefaults checks the defaults, and that a negative GiveUpAfter is kept.
 func TestRetryDefaults(t *testing.T) {
 	if r := (Retry{}).withDefaults(); r.Initial != 100*time.Millisecond || r.Max != 5*time.Second || r.GiveUpAfter != 10*time.Minute {
@@ -156,37 +117,5 @@ func TestRetryDefaults(t *testing.T) {
 	}
 	if r := (Retry{GiveUpAfter: -1}).withDefaults(); r.GiveUpAfter != -1 {
 		t.Errorf("GiveUpAfter -1 became %v", r.GiveUpAfter)
-	}
-}
-
-func TestVarints(t *testing.T) {
-	values := []uint32{0, 1, 127, 128, 300, 16383, 16384, 1<<32 - 1}
-	var packed []byte
-	var want []uint32
-	for i := range 200 {
-		v := values[i*i%len(values)]
-		if i/20%2 == 0 {
-			v &= 127
-		}
-		want = append(want, v)
-		packed = protowire.AppendVarint(packed, uint64(v))
-	}
-	for n := range want {
-		size := 0
-		for _, v := range want[:n] {
-			size += protowire.SizeVarint(uint64(v))
-		}
-		if got := countVarints(packed[:size]); got != n {
-			t.Fatalf("counted %d varints of %d", got, n)
-		}
-		got, err := appendVarints([]uint32{42}, packed[:size], n)
-		if err != nil || got[0] != 42 || len(got) != n+1 {
-			t.Fatal(got, err)
-		}
-		for i, v := range want[:n] {
-			if got[i+1] != v {
-				t.Fatalf("number %d of %d is %d, not %d", i, n, got[i+1], v)
-			}
-		}
 	}
 }

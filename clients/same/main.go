@@ -43,8 +43,6 @@ func run(ctx context.Context, address, directory string) error {
 		}
 		name := replay.GetName()
 		line("rows", name, client.Stream(ctx, &replaydv1.StreamEventsRequest{Replay: name}))
-		columns := &replaydv1.StreamEventsRequest{Replay: name, Encoding: replaydv1.Encoding_ENCODING_COLUMNS}
-		line("columns", name, client.Stream(ctx, columns))
 		state := &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true}
 		line("state", name+"@end", client.Stream(ctx, &replaydv1.StreamEventsRequest{Replay: name, Start: state}))
 		last := &replaydv1.StreamEventsRequest{
@@ -52,8 +50,6 @@ func run(ctx context.Context, address, directory string) error {
 			Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 200}, WithState: true},
 		}
 		line("players", name+"@last", client.Stream(ctx, last))
-		last.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
-		line("players-columns", name+"@last", client.Stream(ctx, last))
 		_, path, _ := strings.Cut(name, "/")
 		file, err := os.Open(filepath.Join(directory, path))
 		if err != nil {

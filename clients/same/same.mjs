@@ -44,11 +44,9 @@ function canonical(value) {
 const client = connect(address);
 for await (const { name } of client.replays()) {
   await line("rows", name, client.events(name));
-  await line("columns", name, client.events(name, { columns: true }));
   await line("state", `${name}@end`, client.events(name, { now: true, withState: true }));
   const last = { last: 200, withState: true, resolvePlayers: name.includes(".teehistorian") };
   await line("players", `${name}@last`, client.events(name, last));
-  await line("players-columns", `${name}@last`, client.events(name, { columns: true, ...last }));
   await line("upload", name, client.decode(join(directory, name.slice(name.indexOf("/") + 1))));
 }
 client.close();

@@ -17,13 +17,11 @@ def main(address: str, directory: str) -> None:
     with replayd.connect(address) as client:
         for replay in client.replays():
             line("rows", replay.name, client.events(replay.name))
-            line("columns", replay.name, client.events(replay.name, columns=True))
             line("state", replay.name + "@end", client.events(replay.name, now=True, with_state=True))
             last: replayd.StreamOptions = {
                 "last": 200, "with_state": True, "resolve_players": ".teehistorian" in replay.name
             }  # fmt: skip
             line("players", replay.name + "@last", client.events(replay.name, **last))
-            line("players-columns", replay.name + "@last", client.events(replay.name, **last, columns=True))
             line("upload", replay.name, client.decode(Path(directory, replay.name.split("/", 1)[1])))
 
 

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/bucket"
 )
 
 // configFile is the path of a file of flags. Each line is "name = value", with the name as on the command line without the
@@ -25,7 +26,7 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	if path == "" {
 		return nil
 	}
-	c, err := readConfig(string(path), ctx.Selected(), k)
+	c, err := readConfig(string(path), ctx.Selected())
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (e *configError) Error() string {
 }
 
 // readConfig reads a file of flags of a command. It returns a *configError for an invalid line.
-func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) {
+func readConfig(path string, command *kong.Node) (*config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -170,6 +171,9 @@ func (c *serveCmd) checkFiles() error {
 	errs = append(errs, err)
 	for _, root := range c.Root {
 		_, dir := splitRoot(root)
+		if bucket.Is(dir) {
+			continue // Validate has parsed it, and asking the store takes the credentials of the daemon
+		}
 		if stat, err := os.Stat(dir); err == nil && !stat.IsDir() {
 			errs = append(errs, fmt.Errorf("--root %s: not a directory", root))
 		}

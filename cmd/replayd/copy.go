@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,8 +23,8 @@ type redactCmd struct {
 }
 
 // Run writes the copy.
-func (c *redactCmd) Run(con console) error {
-	return c.copy(con, teehistorian.CopyOptions{Redact: true})
+func (c *redactCmd) Run(ctx context.Context, con console) error {
+	return c.copy(ctx, con, teehistorian.CopyOptions{Redact: true})
 }
 
 type cutCmd struct {
@@ -43,13 +44,13 @@ func (c *cutCmd) Validate() error {
 }
 
 // Run writes the copy.
-func (c *cutCmd) Run(con console) error {
-	return c.copy(con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: c.Redact})
+func (c *cutCmd) Run(ctx context.Context, con console) error {
+	return c.copy(ctx, con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: c.Redact})
 }
 
 // copy writes a copy. The file appears only when it is complete.
-func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
-	file, err := openLocal(con.in, c.In)
+func (c *copying) copy(ctx context.Context, con console, o teehistorian.CopyOptions) error {
+	file, err := openLocal(ctx, con.in, c.In)
 	if err != nil {
 		return err
 	}

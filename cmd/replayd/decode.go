@@ -13,6 +13,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
@@ -34,7 +35,7 @@ func localResponses(
 	if req.GetFollow() {
 		return localFollow(ctx, req, reveal, send)
 	}
-	file, err := openLocal(in, req.GetReplay())
+	file, err := openLocal(ctx, in, req.GetReplay())
 	if err != nil {
 		return err
 	}
@@ -59,6 +60,9 @@ func localResponses(
 func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
 	if req.GetReplay() == "-" {
 		return usageError{errors.New("--follow: the standard input cannot be followed; it is always read until it ends")}
+	}
+	if bucket.Is(req.GetReplay()) {
+		return usageError{errors.New("--follow: an object in a bucket never grows; leave out --follow to read it")}
 	}
 	stat, err := os.Stat(req.GetReplay())
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	exitNotFound  = 3   // no such replay
 	exitCorrupt   = 4   // the replay is damaged, or of a format that is not supported
 	exitTruncated = 5   // the file ends early, and --strict was given or its format needs all of it
-	exitLost      = 6   // the daemon is unreachable, stopped or is overloaded; retrying may help
+	exitLost      = 6   // the daemon or the store is unreachable, stopped or is overloaded; retrying may help
 	exitCancelled = 130 // interrupted
 )
 
@@ -31,6 +31,9 @@ func exitCode(err error) int {
 		{catalog.ErrNotFound, exitNotFound},
 		{catalog.ErrAlias, exitUsage},
 		{source.ErrDirectory, exitUsage},
+		{source.ErrRemoved, exitNotFound},
+		{source.ErrReplaced, exitLost},
+		{source.ErrStore, exitLost},
 		{decoders.ErrTruncated, exitTruncated},
 		{decoders.ErrCorrupt, exitCorrupt},
 		{decoders.ErrUnsupported, exitCorrupt},

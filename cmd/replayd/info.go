@@ -61,7 +61,7 @@ func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1
 		})
 		return replay, err
 	}
-	file, err := openLocal(in, c.Replay)
+	file, err := openLocal(ctx, in, c.Replay)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ type limits struct {
 	MaxFeeds   int  `help:"The maximum number of live replays followed at the same time." default:"256" group:"Limits"`
 	MaxStreams int  `help:"The maximum number of concurrent streams." default:"1024" group:"Limits"`
 
+	MaxTemporary  int           `help:"The maximum number of temporary replays, which clients have stored." default:"64" group:"Limits"`
+	TemporaryLife time.Duration `help:"How long a temporary replay is kept at most. With 0 clients cannot store replays." default:"1h" group:"Limits"`
+
 	ClientShare float64 `help:"The share of these limits that one token, or one remote address, may use: above 0, at most 1." default:"0.5" placeholder:"SHARE" group:"Limits"`
 
 	MaxConnections     int           `help:"The maximum number of connections. Default: 4096, or a quarter of the file descriptors if that is less." default:"0" group:"Limits"`
@@ -54,7 +57,8 @@ func (l *limits) check() error {
 		flag  string
 		value int
 	}{
-		{"--max-streams", l.MaxStreams}, {"--max-calls", l.MaxCalls}, {"--max-feeds", l.MaxFeeds}, {"--address-connections", l.AddressConnections},
+		{"--max-streams", l.MaxStreams}, {"--max-calls", l.MaxCalls}, {"--max-feeds", l.MaxFeeds},
+		{"--max-temporary", l.MaxTemporary}, {"--address-connections", l.AddressConnections},
 	} {
 		if n.value < 1 || n.value > math.MaxInt32 {
 			return fmt.Errorf("%s %d: must be 1 to %d", n.flag, n.value, math.MaxInt32)
@@ -63,6 +67,8 @@ func (l *limits) check() error {
 	switch {
 	case l.MaxMemory != 0 && l.MaxMemory < leastMemory:
 		return fmt.Errorf("--max-memory %d: must be 64MiB or more", l.MaxMemory)
+	case l.TemporaryLife < 0:
+		return fmt.Errorf("--temporary-life %v: must not be negative", l.TemporaryLife)
 	case l.MaxConnections < 0:
 		return fmt.Errorf("--max-connections %d: must not be negative", l.MaxConnections)
 	case !(l.ClientShare > 0) || l.ClientShare > 1:
@@ -114,13 +120,16 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	}
 	all := admission.Amounts{
 		admission.Streams: int64(l.MaxStreams), admission.Calls: int64(l.MaxCalls), admission.Feeds: int64(l.MaxFeeds),
-		admission.Memory: int64(l.MaxMemory), admission.Spool: int64(l.MaxSpool),
+		admission.Memory: int64(l.MaxMemory), admission.Spool: int64(l.MaxSpool), admission.Temporary: int64(l.MaxTemporary),
 	}
 	each := all
 	for i := range each {
 		each[i] = int64(math.Ceil(float64(each[i]) * l.ClientShare))
 	}
-	c.MaxStreams, c.SendTimeout, c.UploadTimeout = l.MaxStreams, l.SendTimeout, l.UploadTimeout
+	c.MaxStreams, c.SendTimeout, c.UploadTimeout, c.TemporaryLife = l.MaxStreams, l.SendTimeout, l.UploadTimeout, l.TemporaryLife
+	if c.TemporaryLife == 0 {
+		c.TemporaryLife = -1
+	}
 	c.Admission = admission.New(admission.Limits{All: all, Caller: each})
 	if os.Getenv("GOGC") == "" {
 		c.Admission.Pace(func(percent int) { debug.SetGCPercent(percent) })

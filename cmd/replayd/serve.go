@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/source"
@@ -30,25 +32,26 @@ import (
 )
 
 type serveCmd struct {
-	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
-	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
-	Listen        string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
-	WebListen     string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
-	WebOrigin     []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
-	MetricsListen string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
-	DebugListen   string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
-	MaxInflated   int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
-	MaxUpload     int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
-	Watch         watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
-	Index         string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
-	SurveyBudget  float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
-	RevealSecrets bool          `help:"Do not redact timeout codes, remote-console arguments, connection ids and antibot data."`
-	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
-	LogFormat     string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
-	LogLevel      slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
-	Grpcurl       string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
-	Limits        limits        `embed:""`
-	Security      security      `embed:""`
+	Config         configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
+	Root           []string      `help:"A directory, or s3://BUCKET/PATH, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Listen         string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen      string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
+	WebOrigin      []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
+	MetricsListen  string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
+	DebugListen    string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
+	MaxInflated    int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
+	MaxUpload      int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
+	Watch          watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
+	Index          string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
+	SurveyBudget   float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
+	RevealSecrets  bool          `help:"Do not redact timeout codes, remote-console arguments, connection ids and antibot data."`
+	DrainTimeout   time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
+	LogFormat      string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
+	LogLevel       slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
+	UntilStdinEnds bool          `help:"End when standard input ends. For programs that run a daemon of their own, which then ends with them."`
+	Grpcurl        string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
+	Limits         limits        `embed:""`
+	Security       security      `embed:""`
 }
 
 // Validate rejects invalid flags, before the daemon opens anything.
@@ -61,7 +64,15 @@ func (c *serveCmd) Validate() error {
 		}
 	}
 	for _, root := range c.Root {
-		if _, dir := splitRoot(root); dir == "" {
+		alias, dir := splitRoot(root)
+		switch {
+		case bucket.Is(root):
+			return errors.New("--root: a bucket needs an alias: ALIAS=" + bucket.Scheme + "BUCKET/PATH")
+		case bucket.Is(dir):
+			if _, err := bucket.Parse(dir); err != nil {
+				return fmt.Errorf("--root %s: %w", alias, err) // without the URL, which may have secrets in it
+			}
+		case dir == "":
 			return fmt.Errorf("--root %s: the directory is missing", root)
 		}
 	}
@@ -105,10 +116,20 @@ func isOrigin(text string) bool {
 // Run serves until ctx ends.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
+	if c.UntilStdinEnds {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go func() { // ends with the process, if not before
+			defer cancel()
+			_, _ = io.Copy(io.Discard, con.in)
+		}()
+	}
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP) // before anything else, because an unhandled SIGHUP kills the process
 	defer signal.Stop(again)
-	roots, clean, err := c.roots()
+	registry := prometheus.NewRegistry()
+	roots, clean, err := c.roots(ctx, registry)
 	if err != nil {
 		return err
 	}
@@ -126,7 +147,6 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = watcher.Close() }()
 
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gate, err := c.Security.gate(log, registry)
 	if err != nil {
@@ -182,10 +202,22 @@ func (c *serveCmd) logger(con console) *slog.Logger {
 }
 
 // roots parses the --root flags. Without any it unpacks the bundled samples into a temporary directory, which clean removes.
-func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
+func (c *serveCmd) roots(ctx context.Context, reg prometheus.Registerer) (roots []catalog.Root, clean func(), err error) {
+	var account func(alias string) func(string, bool, int64)
 	for _, r := range c.Root {
 		alias, dir := splitRoot(r)
-		roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
+		if !bucket.Is(dir) {
+			roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
+			continue
+		}
+		if account == nil {
+			account = accountStores(reg)
+		}
+		store, err := openBucket(ctx, dir, bucket.Options{Account: account(alias)})
+		if err != nil {
+			return nil, nil, fmt.Errorf("--root %s: %w", alias, err)
+		}
+		roots = append(roots, catalog.Root{Alias: alias, Store: store})
 	}
 	if len(roots) > 0 {
 		return roots, func() {}, nil
@@ -202,7 +234,7 @@ func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
 }
 
-// splitRoot splits a --root flag into alias and directory. Without an alias, the alias is the directory's base name.
+// splitRoot splits a --root flag into alias and directory, or URL. Without an alias, the alias is the directory's base name.
 func splitRoot(root string) (alias, dir string) {
 	alias, dir, ok := strings.Cut(root, "=")
 	if !ok {

@@ -77,7 +77,7 @@ func (d *Decoder) readBlob(ev *Event, blob int) error {
 // skipBlob moves behind the places of the current blob, because no more of it can be read.
 func (d *Decoder) skipBlob() {
 	d.blobOpen = false
-	d.slot = d.plan.total()
+	d.slot = d.plan.total() - d.plan.derived
 	if d.record == d.records()-1 {
 		d.slot = d.looseSlot + looseChunks(d.file.DataSize(d.loose))
 	}

@@ -98,7 +98,7 @@ func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int
 func ofBlobs(event string) bool {
 	kind, _, _ := strings.Cut(event, " ")
 	switch kind {
-	case "tiles", "tile_summary", "quads", "sound_sources", "image_data", "sound_data", "raw_data", "settings",
+	case "physics_tiles", "entities", "link", "layer_bounds", "tiles", "tile_summary", "quads", "sound_sources", "image_data", "sound_data", "raw_data", "settings",
 		"info", "image", "sound":
 		return true
 	}
@@ -141,7 +141,8 @@ func checkResumed(t *testing.T, f *datafile.File, want error) {
 func checkFiltered(t *testing.T, f *datafile.File) {
 	t.Helper()
 	for _, kinds := range [][]datafile.Kind{
-		{datafile.KindTiles}, {datafile.KindTileSummary}, {datafile.KindRawData, datafile.KindImageData},
+		{datafile.KindTiles}, {datafile.KindTileSummary}, {datafile.KindPhysicsTiles}, {datafile.KindEntities}, {datafile.KindLink},
+		{datafile.KindLayerBounds}, {datafile.KindRawData, datafile.KindImageData},
 		{datafile.KindInfo, datafile.KindImage}, {datafile.KindQuads, datafile.KindQuadLayer},
 	} {
 		var want []string

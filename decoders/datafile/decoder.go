@@ -52,6 +52,9 @@ type Decoder struct {
 	tiles     tileReader
 	summary   summary
 
+	second     *derived // nil before the first derived event
+	secondOpen bool     // it reads the current record
+
 	// Buffers that events refer to.
 	chunk    []byte
 	texts    []byte

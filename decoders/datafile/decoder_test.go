@@ -203,6 +203,10 @@ func TestFilter(t *testing.T) {
 		"no tiles":  func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindTiles },
 		"tiles":     func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindTiles },
 		"summaries": func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindTileSummary },
+		"unpacked":  func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindPhysicsTiles },
+		"entities":  func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindEntities },
+		"links":     func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindLink },
+		"bounds":    func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindLayerBounds },
 		"raw":       func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindRawData },
 		"raw items": func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindRawItem },
 		"points":    func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindEnvelopePoints },
@@ -253,6 +257,14 @@ func place(ev *datafile.Event) datafile.Place {
 		at.Group, at.Layer = ev.Tiles.Group, ev.Tiles.Layer
 	case datafile.KindTileSummary:
 		at.Group, at.Layer = ev.TileSummary.Group, ev.TileSummary.Layer
+	case datafile.KindPhysicsTiles:
+		at.Group, at.Layer = ev.PhysicsTiles.Group, ev.PhysicsTiles.Layer
+	case datafile.KindEntities:
+		at.Group, at.Layer = ev.Entities.Group, ev.Entities.Layer
+	case datafile.KindLink:
+		at.Group, at.Layer = ev.Link.Group, ev.Link.Layer
+	case datafile.KindLayerBounds:
+		at.Group, at.Layer = ev.LayerBounds.Group, ev.LayerBounds.Layer
 	case datafile.KindQuadLayer:
 		at.Group, at.Layer = ev.QuadLayer.Group, ev.QuadLayer.Layer
 	case datafile.KindQuads:
@@ -388,7 +400,7 @@ func TestOddLayers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := dumpAll(t, layerFile(t, tt.layer, tt.blobs...).Events(datafile.Options{}))
 			got = slices.DeleteFunc(got, func(s string) bool {
-				return strings.HasPrefix(s, "header") || strings.HasPrefix(s, "item_type") || strings.HasPrefix(s, "version")
+				return strings.HasPrefix(s, "header") || strings.HasPrefix(s, "item_type") || strings.HasPrefix(s, "version") || isDerived(s)
 			})
 			for i := range got {
 				got[i] = strings.Replace(got[i], " LayerInGroup=-1", "", 1)

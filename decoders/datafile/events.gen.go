@@ -57,6 +57,14 @@ type Event struct {
 	EnvelopeBeziers EnvelopeBeziers
 	// The index entry that gives a UUID to an item type of this file.
 	UuidType UuidType
+	// Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them.
+	PhysicsTiles PhysicsTiles
+	// Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles.
+	Entities Entities
+	// What a number of a tele or switch layer connects. Derived from the layer's tiles.
+	Link Link
+	// The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none.
+	LayerBounds LayerBounds
 	// Oddities of the item, which are no reason to stop. Empty for nearly all events.
 	Warnings []Warning
 }
@@ -611,6 +619,132 @@ type UuidType struct {
 	Name []byte
 }
 
+// PhysicsTiles: Tiles of a layer that affects play, row by row. Air is left out.
+type PhysicsTiles struct {
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32
+	// The group that it belongs to. Absent for none.
+	Group int32
+	// The kind of layer.
+	Kind LayerKind
+	// The tiles.
+	Tiles []PhysicsTile
+}
+
+// PhysicsTile: A tile that affects play, or several equal ones beside each other.
+type PhysicsTile struct {
+	// The column of the tile, or of the leftmost one.
+	X int32
+	// The row.
+	Y int32
+	// The number of equal tiles, 1 or more: those at x to x + columns - 1.
+	Columns int32
+	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
+	Tile int32
+	// The tile's name, as in TileCount. Empty for tiles without a name.
+	Name []byte
+	// The number of the teleporter, the switch or the tuning zone, 0 to 255.
+	Number int32
+	// The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.
+	Flags int32
+	// The delay of a switch in seconds, 0 to 255.
+	DelayS int32
+	// The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359.
+	Angle int32
+	// The force of a speedup, 0 to 255.
+	Force int32
+	// The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+	MaxSpeed int32
+}
+
+// Entities: Things that a layer places.
+type Entities struct {
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32
+	// The group that it belongs to. Absent for none.
+	Group int32
+	// The kind of layer: game, front or switch.
+	Kind LayerKind
+	// The things, row by row.
+	Entities []Entity
+}
+
+// Entity: A thing that the map places in the middle of a tile.
+type Entity struct {
+	// Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
+	Name []byte
+	// The tile's index, 192 to 255.
+	Tile int32
+	// Its position in world units: the middle of its tile.
+	Position Point
+	// HasPosition reports whether Position is set.
+	HasPosition bool
+	// The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+	// only the former has the number.
+	Number int32
+	// The tile's flags, as in TileLayer: its direction.
+	Flags int32
+	// The delay in seconds, in the switch layer.
+	DelayS int32
+}
+
+// Link: What a number of a tele or switch layer connects. In a tele layer, the entrances and exits of a teleporter, or the
+// checkpoints of a number and their exits. In a switch layer, the tiles that change a switch, and the tiles that it
+// controls. A number has one link, or two in a tele layer.
+type Link struct {
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32
+	// The group that it belongs to. Absent for none.
+	Group int32
+	// The kind of layer: tele or switch.
+	Kind LayerKind
+	// The number, 0 to 255.
+	Number int32
+	// True for the checkpoints of a tele layer.
+	Checkpoint bool
+	// The number of tiles from which the link leads: entrances, checkpoints, or tiles that change the switch.
+	NumFrom int32
+	// The number of tiles to which it leads: exits, or tiles that the switch controls.
+	NumTo int32
+	// The first of the tiles from which it leads, at most 32 runs of equal tiles.
+	From []LinkTile
+	// The first of the tiles to which it leads, at most 32 runs of equal tiles.
+	To []LinkTile
+}
+
+// LinkTile: A tile of a link, or several equal ones beside each other.
+type LinkTile struct {
+	// The column of the tile, or of the leftmost one.
+	X int32
+	// The row.
+	Y int32
+	// The number of equal tiles, 1 or more.
+	Columns int32
+	// The tile's type.
+	Tile int32
+	// The tile's name, as in TileCount.
+	Name []byte
+}
+
+// LayerBounds: The smallest rectangle with all tiles of a layer that are not air, or all corners of its quads, as they are without
+// animation. In world units. The right and the lower edge do not belong to it.
+type LayerBounds struct {
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32
+	// The group that it belongs to. Absent for none.
+	Group int32
+	// The kind of layer.
+	Kind LayerKind
+	// The left edge.
+	MinX int32
+	// The top edge.
+	MinY int32
+	// The right edge.
+	MaxX int32
+	// The lower edge.
+	MaxY int32
+}
+
 // Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
@@ -641,10 +775,14 @@ const (
 	KindAutomapper
 	KindEnvelopeBeziers
 	KindUuidType
+	KindPhysicsTiles
+	KindEntities
+	KindLink
+	KindLayerBounds
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 25
+const KindCount = 29
 
 var kindNames = [KindCount]string{
 	"none",
@@ -672,6 +810,10 @@ var kindNames = [KindCount]string{
 	"automapper",
 	"envelope_beziers",
 	"uuid_type",
+	"physics_tiles",
+	"entities",
+	"link",
+	"layer_bounds",
 }
 
 // String returns the kind's name in the API.

@@ -1,12 +1,12 @@
 package datafile
 
 // segments counts the places for events of a record, in this order: the record's own event or its pieces, the pieces of
-// its data, the events that follow the data, and the rest of the blob.
+// its data, the events that follow the data, the rest of the blob, and the events that are derived from the data.
 type segments struct {
-	own, body, tail, rest int64
+	own, body, tail, rest, derived int64
 }
 
-func (s segments) total() int64 { return s.own + s.body + s.tail + s.rest }
+func (s segments) total() int64 { return s.own + s.body + s.tail + s.rest + s.derived }
 
 // prepare counts the places of the current record.
 func (d *Decoder) prepare() {
@@ -50,6 +50,10 @@ func (d *Decoder) prepare() {
 	}
 	if l.body != KindNone {
 		d.plan.rest = chunks(f.DataSize(int(l.data))-l.bytes, ChunkSize)
+	}
+	d.secondOpen = false
+	if d.plan.derived = d.derivedPlaces(); l.body == KindTiles {
+		d.tiles.reset(&d.item)
 	}
 }
 
@@ -101,8 +105,11 @@ func (d *Decoder) produce(ev *Event) error {
 		return d.produceBody(ev, slot)
 	}
 	slot -= plan.body + plan.tail
+	if slot >= plan.rest {
+		return d.produceDerived(ev, slot-plan.rest)
+	}
 	if !d.wants(KindRawData) {
-		d.slot = plan.total()
+		d.slot = plan.total() - plan.derived
 		return nil
 	}
 	return d.produceRawData(ev, int(d.item.data), d.item.bytes+slot*ChunkSize)

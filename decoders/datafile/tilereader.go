@@ -24,7 +24,10 @@ type tileReader struct {
 type rectangle struct{ x, y, columns, rows int }
 
 // reset begins a layer.
-func (t *tileReader) reset(l *layout) {
+func (t *tileReader) reset(l *layout) { t.resetTo(l, ChunkSize) }
+
+// resetTo begins a layer, with rectangles of at most size bytes.
+func (t *tileReader) resetTo(l *layout, size int) {
 	t.width, t.height, t.stride, t.skips = int(l.width), int(l.height), int(l.stride), l.skips
 	t.columns, t.rows, t.next, t.repeat, t.pending = 0, 0, 0, 0, nil
 	t.err, t.short, t.damaged, t.done, t.exact = nil, false, false, false, false
@@ -36,9 +39,9 @@ func (t *tileReader) reset(l *layout) {
 	if !t.skips {
 		t.height = int(l.bytes / int64(row))
 	}
-	t.columns, t.rows = t.width, ChunkSize/row
+	t.columns, t.rows = t.width, size/row
 	if t.rows == 0 {
-		t.columns, t.rows = ChunkSize/t.stride, 1
+		t.columns, t.rows = size/t.stride, 1
 	}
 }
 

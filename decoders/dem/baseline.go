@@ -43,8 +43,7 @@ func (d *Decoder) startState(c *entity.Class) *entity.State {
 	}
 	b := &c.Baseline
 	if !b.Made {
-		b.Made = true
-		b.Reset()
+		b.Remake()
 		value, ok := d.classBaseline(c.Id)
 		if !ok {
 			d.stats.BaselinesMissing++

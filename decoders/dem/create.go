@@ -70,7 +70,8 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if !again {
 		ent = d.world.store.Create(e.index)
 	}
-	ent.Class, ent.Serial, ent.Active, ent.Seen = c, serial, true, true
+	ent.Mention()
+	ent.Class, ent.Serial, ent.Active = c, serial, true
 	kind := KindEntityCreated
 	if again {
 		kind = KindEntityEntered

@@ -19,6 +19,7 @@ type Decoder struct {
 	match  match         // the game
 	tables tables
 	world  world // classes and entities
+	snaps  snapshots
 
 	// The stage that Next continues with, and the state of each stage.
 	stage    stage
@@ -135,6 +136,9 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	case stageFrame:
 		if d.opts.Yield > 0 && d.in.Work > d.opts.Yield {
 			d.in.Work = 0
+			return false, ErrYield
+		}
+		if d.opts.Record != nil && d.opts.Record() {
 			return false, ErrYield
 		}
 		if ok, err = d.nextFrame(ev); err != nil {

@@ -281,7 +281,7 @@ func (d *Decoder) updateKnown(ev *Event) bool {
 		e.index, e.sizes = index, e.sizes[used:]
 		d.out.place.nextElement()
 		r.Skip(n)
-		ent.Seen = true
+		ent.Mention()
 		if !ent.Decoded {
 			r.Skip(int(size))
 			d.stats.EntitySkips++
@@ -322,7 +322,8 @@ func (d *Decoder) hideEntity(ev *Event, index int) bool {
 	if old == nil {
 		return false
 	}
-	old.Active, old.Seen = false, true
+	old.Mention()
+	old.Active = false
 	if !emit || !old.Class.Wanted {
 		return false
 	}

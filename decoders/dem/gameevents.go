@@ -99,6 +99,7 @@ func (d *Decoder) keepEventType(described *GameEventType) {
 		t.keys = append(t.keys, eventKey{bytes.Clone(k.Name), k.Type})
 	}
 	d.match.events[described.Id] = t
+	d.snaps.events = nil
 }
 
 // skipsGameEvent is like skipsType, for a game event.

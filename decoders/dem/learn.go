@@ -28,6 +28,9 @@ func newLearner() learner {
 // are created with them. Every decoder of the file does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
 	l := &d.world.learn
+	if !l.begun || len(l.changed) > 0 {
+		d.snaps.learnt = nil
+	}
 	l.begun = true
 	if len(l.changed) == 0 || !d.world.schema.Guesses || l.left < 0 {
 		return

@@ -25,11 +25,15 @@ type Options struct {
 	Types func(kind Kind, number int32, name []byte) bool
 	// Schemas keeps compiled schemas for other decoders. Nil disables sharing.
 	Schemas *Schemas
+	// Record, when not nil, is called before each record is read. Snapshot may be called from it. When it returns true, Next returns
+	// ErrYield before it reads the record, and calls it again then.
+	Record func() (pause bool)
 	// Yield, when not 0, makes Next return ErrYield after about this many bytes of the file without an event.
 	Yield int64
 }
 
-// ErrYield means that Next read as much as Options.Yield allows without an event. Call Next again.
+// ErrYield means that Next read as much as Options.Yield allows without an event, or that Options.Record paused it. Call Next
+// again.
 var ErrYield = errors.New("no event yet")
 
 // Stats holds counts of what a decoder has read so far.

@@ -40,7 +40,9 @@ func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 		d.forgetEntities()
 	}
 	d.world.schema = s
+	d.world.tree.Forget()
 	d.world.learnAnew()
+	d.snaps.learnt = nil
 	for _, c := range d.world.classes {
 		if c != nil {
 			d.setRoot(c)
@@ -156,10 +158,12 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	for int(id) >= len(d.world.classes) {
 		d.world.classes = append(d.world.classes, nil)
 	}
+	d.world.tree.Replace(d.world.classes[id])
 	c := &entity.Class{Id: id, Name: d.world.tree.Intern(name)}
 	c.Wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
 	c.Decoded = c.Wanted || d.out.has(KindFault)
 	d.world.classes[id] = c
+	d.snaps.classes = nil
 	if d.world.schema != nil {
 		d.setRoot(c)
 	}

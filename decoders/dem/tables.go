@@ -132,6 +132,7 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 func (d *Decoder) clearTables() {
 	d.tables.list, d.tables.stored, d.world.meanings.names = nil, 0, nil
 	clear(d.world.baseIndex)
+	d.snaps.learnt = nil
 	d.world.store.DropAlternates()
 	for _, c := range d.world.classes {
 		if c != nil {
@@ -207,6 +208,7 @@ func (d *Decoder) entryChanged(t *stringtable.Table, index int, key []byte) {
 		return
 	}
 	d.world.store.DropAlternates()
+	d.snaps.learnt = nil
 	if key == nil {
 		key = t.Key(index)
 	}

@@ -38,7 +38,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		r.Skip(size)
 		return false
 	}
-	ent.Seen = true
+	ent.Mention()
 	c := ent.Class
 	if !ent.Decoded && size >= 0 {
 		r.Skip(size)
@@ -110,7 +110,8 @@ func readVisibility(r *bits.Reader, ent *entity.Entity) (entered, left, only boo
 	if ent != nil {
 		active := p&2 != 0
 		entered, left = active && !ent.Active, !active && ent.Active
-		ent.Active, ent.Seen = active, true
+		ent.Mention()
+		ent.Active = active
 	}
 	return entered, left, p&1 != 0
 }

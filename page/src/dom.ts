@@ -104,5 +104,5 @@ export function baseOf(name: string): string {
 
 /** The path of the page that shows a replay. */
 export function pathOf(name: string): string {
-  return `/replay/${name.split("/").map(encodeURIComponent).join("/")}`;
+  return `/replay/${name.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;
 }

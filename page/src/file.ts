@@ -1,86 +1,99 @@
-// Shows a local file. The daemon decodes it, and this tab keeps the events.
+// Opens a local file: it becomes a temporary replay of the daemon, which the player seeks in as in any other.
 
-import { fromJson, type JsonObject } from "@bufbuild/protobuf";
-import type { Kind, Replay } from "@replayd/client";
-import { LayerKind } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
-import { Format, ReplaySchema } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { fromJson } from "@bufbuild/protobuf";
+import { Code, type Replay, ReplaydError } from "@replayd/client";
+import { CreateReplayResponseSchema } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { fill, h, sizeText } from "./dom.js";
-import { GameMap } from "./map.js";
-import { mapView } from "./mapview.js";
-import { authorization } from "./net.js";
-import { factsView, playLoaded } from "./player.js";
-import { kinds, TeeWorld } from "./world.js";
+import { authorization, client } from "./net.js";
 
-const most = 4 << 20;
+const prefix = "@upload/";
 
-/** Uploads a file for decoding, and shows it. */
-export async function openFile(app: HTMLElement, file: File, signal: AbortSignal): Promise<void> {
-  if (file.size > most) throw new Error(`${file.name} has ${sizeText(file.size)}; files from here may have 4 MB. Put it below a directory that the daemon serves.`);
-  const bar = h("progress", { "aria-label": "Decoding" });
-  const status = h("p", { class: "quiet", role: "status" }, `Decoding ${file.name} …`);
-  fill(app, h("main", { class: "middle" }, status, bar));
+/** Whether a replay is temporary. */
+export function isTemporary(name: string): boolean {
+  return name.startsWith(prefix);
+}
+
+/** A file that was opened in this browser. */
+export interface Opened {
+  /** The name of the temporary replay. */
+  name: string;
+  file: string;
+  /** When it expires, in milliseconds. */
+  expires: number;
+}
+
+const key = "replayd files";
+
+/** The files that were opened in this browser and have not expired, latest first. */
+export function openedFiles(): Opened[] {
+  try {
+    return (JSON.parse(localStorage.getItem(key) ?? "[]") as Opened[]).filter(({ expires }) => expires > Date.now());
+  } catch {
+    return [];
+  }
+}
+
+/** The name that people know a replay by: for a temporary one, its file's. */
+export function fileOf(name: string): string {
+  return openedFiles().find((one) => one.name === name)?.file ?? name;
+}
+
+function keep(files: Opened[]): void {
+  localStorage.setItem(key, JSON.stringify(files.slice(0, 20)));
+}
+
+/** Removes a file from the list. */
+export function forgetFile(name: string): void {
+  keep(openedFiles().filter((one) => one.name !== name));
+}
+
+/** The files that the daemon still has. */
+export async function filesThere(): Promise<Opened[]> {
+  await Promise.all(openedFiles().map(({ name }) => client.replay(name).catch((error: unknown) => {
+    if (error instanceof ReplaydError && error.code === Code.NotFound) forgetFile(name);
+  })));
+  return openedFiles();
+}
+
+/** Removes a temporary replay from the daemon. */
+export async function removeFile(name: string): Promise<void> {
+  await fetch(`/v1/replays/${encodeURIComponent(name)}`, { method: "DELETE", headers: authorization() });
+  forgetFile(name);
+}
+
+/** Uploads a file, and returns the temporary replay. It shows the progress, and cancelled is called when the viewer cancels it. */
+export async function uploadFile(app: HTMLElement, file: File, signal: AbortSignal, cancelled: () => void): Promise<Replay> {
+  const bar = h("progress", { "aria-label": "Uploading", max: 1, value: 0 });
+  const status = h("p", { class: "quiet", role: "status" }, `0 B of ${sizeText(file.size)}`);
+  fill(app, h("main", { class: "middle" }, h("h1", { class: "upload" }, file.name), bar, status,
+    h("button", { type: "button", class: "more", onclick: cancelled }, "Cancel")));
   document.title = `${file.name} · replayd`;
-  history.pushState(null, "", "/");
-
-  const response = await fetch("/v1/decode", { method: "POST", body: file, headers: authorization(), signal });
-  const world = new TeeWorld(0);
-  let replay: Replay | undefined = undefined as Replay | undefined;
-  let map: GameMap | undefined;
-  let count = 0;
-  for await (const line of linesOf(response, signal)) {
-    const what = JSON.parse(line) as JsonObject & { [kind: string]: never };
-    if (what["error"]) throw new Error((what["error"] as { message: string }).message);
-    if (what["start"]) {
-      const start = what["start"] as { replay: JsonObject };
-      // JSON represents maps by other types. The page does not show them.
-      replay = fromJson(ReplaySchema, { ...start.replay, name: file.name }, { ignoreUnknownFields: true });
-    } else if (what["end"]) world.reach((what["end"] as { last_tick: number }).last_tick);
-    if (!what["kind"] || !replay) continue;
-    if (++count % 20_000 === 0) status.textContent = `Decoding ${file.name} … ${count.toLocaleString()} events`;
-    const kind = what["kind"] as string;
-    const value = what[kind] as JsonObject;
-    if (replay.format === Format.TEEHISTORIAN && kinds.includes(kind as Kind)) {
-      world.take({ atTick: what["at_tick"] as number, kind: { case: camel(kind), value: camels(value) } as never });
-    } else if (kind === "tile_layer" && value["kind"] === "LAYER_KIND_GAME") map = new GameMap(value["width"] as number, value["height"] as number);
-    else if (kind === "tiles" && map) {
-      const v = value as Record<string, number>;
-      map.put(LayerKind[String(value["kind"]).replace("LAYER_KIND_", "") as keyof typeof LayerKind], v.x, v.y, v.columns, v.rows, v.bytes_per_tile,
-        Uint8Array.from(atob(value["data"] as string), (letter) => letter.charCodeAt(0)));
-    }
-  }
-  if (signal.aborted) return;
-  if (!replay) throw new Error(`${file.name} was not decoded`);
-  if (replay.format === Format.TEEHISTORIAN) playLoaded(app, signal, replay, world);
-  else if (replay.format === Format.DATAFILE) await mapView(app, signal, replay, map);
-  else factsView(app, signal, replay, false);
+  const { limits } = await client.serverInfo();
+  if (limits && !limits.maxTimeToLive) throw new Error("This daemon keeps no files of its visitors.");
+  if (limits && file.size > limits.maxUploadBytes) throw new Error(`${file.name} has ${sizeText(file.size)}; this daemon takes files of ${sizeText(Number(limits.maxUploadBytes))}.`);
+  const answer = await send(file, signal, (sent) => {
+    bar.value = sent / Math.max(file.size, 1);
+    status.textContent = sent < file.size ? `${sizeText(sent)} of ${sizeText(file.size)}` : "Reading it …";
+  });
+  const { replay } = fromJson(CreateReplayResponseSchema, answer, { ignoreUnknownFields: true });
+  if (!replay) throw new Error("The daemon did not keep it.");
+  const expires = Number(replay.expireTime?.seconds ?? 0n) * 1000;
+  keep([{ name: replay.name, file: file.name, expires }, ...openedFiles()]);
+  return replay;
 }
 
-async function* linesOf(response: Response, signal: AbortSignal): AsyncGenerator<string> {
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done || signal.aborted) break;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop()!;
-    yield* lines;
-  }
-  if (rest) yield rest;
-}
-
-function camel(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-const cases = new Set(["say", "start_info", "change_info"]);
-
-/** Converts an event's JSON value to the generated code's form, as far as TeeWorld reads it. */
-function camels(value: JsonObject): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const [name, inner] of Object.entries(value)) {
-    const whole = inner && typeof inner === "object" && !Array.isArray(inner) ? camels(inner) : inner;
-    if (cases.has(name)) result["content"] = { case: camel(name), value: whole };
-    else result[camel(name)] = whole;
-  }
-  return result;
+/** Sends a file. Only XMLHttpRequest reports how much was sent. */
+function send(file: File, signal: AbortSignal, progress: (sent: number) => void): Promise<never> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", "/v1/replays");
+    request.responseType = "json";
+    for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded }) => progress(Math.min(loaded, file.size));
+    request.onload = () => request.status === 201 ? resolve(request.response as never) : reject(new Error(request.response?.error?.message ?? `The daemon answered ${request.status}.`));
+    request.onerror = () => reject(new Error("The connection broke, or the daemon refused the file."));
+    request.onabort = () => reject(new Error("cancelled"));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
 }

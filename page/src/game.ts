@@ -78,15 +78,11 @@ export class Game<W extends World = World> {
   private surveyed = false;
   private readonly over = new AbortController();
 
-  constructor(readonly replay: Replay, readonly format: Format<W>, private readonly loaded?: W) {
+  constructor(readonly replay: Replay, readonly format: Format<W>) {
     this.ticksPerSecond = format.ticksPerSecond || replay.ticksPerSecond || 50;
-    this.last = Math.max(replay.lastTick ?? 0, loaded?.to ?? 0);
+    this.last = replay.lastTick ?? 0;
     this.grows = replay.state === ReplayState.GROWING || replay.state === ReplayState.SILENT;
-    this.world = loaded ?? format.world(0);
-    if (loaded) {
-      this.complete = true;
-      this.told.take(loaded, Infinity);
-    }
+    this.world = format.world(0);
   }
 
   /** The news up to a tick, latest last. They include news that have just arrived and are not in told yet. */
@@ -105,7 +101,6 @@ export class Game<W extends World = World> {
   seek(tick: number, live = false): void {
     this.tick = Math.max(0, live ? tick : Math.min(tick, this.last));
     this.live = live;
-    if (this.loaded) return;
     const { world } = this;
     const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
     if (world.to >= 0 && near && this.failure === undefined) return;
@@ -228,9 +223,8 @@ export class Game<W extends World = World> {
     else if (this.grows && this.tick >= this.last - this.lag) this.live = true;
   }
 
-  /** Loads the news, beats and chart values of the whole replay, unless the whole replay is loaded anyway. */
+  /** Loads the news, beats and chart values of the whole replay. */
   async survey(): Promise<void> {
-    if (this.loaded) return;
     this.surveyed = false;
     const world = this.format.world(0);
     const { signal } = this.over;

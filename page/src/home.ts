@@ -4,6 +4,7 @@ import type { Replay } from "@replayd/client";
 import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { baseOf, fill, h, icon, pathOf, sizeText, timeText } from "./dom.js";
+import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
 import { client, sleep, wantsToken } from "./net.js";
 import { askToken } from "./token.js";
 
@@ -32,6 +33,8 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   const list = h("ul", { class: "replays" });
   const status = h("p", { class: "quiet", role: "status" }, "Looking …");
   const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; draw(); } }, "More");
+  const mine = h("ul", { class: "replays" });
+  const mineSection = h("section", { hidden: true, "aria-labelledby": "mine" }, h("h2", { id: "mine" }, "Your files"), mine);
   const liveSection = h("section", { class: "live", hidden: true, "aria-labelledby": "live" }, h("h2", { id: "live" }, "Live now"), live);
   const file = h("input", {
     type: "file", hidden: true, "aria-label": "A replay of this computer",
@@ -43,7 +46,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
       h("div", { class: "search" }, icon("search"), search),
       h("button", { type: "button", class: "open", onclick: () => file.click() }, icon("drop"), h("span", {}, "Open a file")), file),
     h("main", { class: "home" },
-      h("h1", { class: "hidden" }, "Replays"), liveSection,
+      h("h1", { class: "hidden" }, "Replays"), mineSection, liveSection,
       h("section", { "aria-label": "All replays" }, h("div", { class: "bar" }, formats, status), list, more)));
 
   const draw = () => {
@@ -104,6 +107,15 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
       await sleep(600, signal);
     }
   };
+  const drawMine = (files: Opened[]) => {
+    mineSection.hidden = files.length === 0;
+    fill(mine, ...files.map((one) => h("li", { class: "mine" },
+      h("a", { href: pathOf(one.name) }, h("span", { class: "title" }, h("strong", {}, one.file)),
+        h("span", { class: "quiet" }, `until ${new Date(one.expires).toLocaleTimeString([], { timeStyle: "short" })}`)),
+      h("button", { type: "button", "aria-label": `Remove ${one.file}`, onclick: () => void removeFile(one.name).then(() => drawMine(openedFiles())) }, icon("close")))));
+  };
+  drawMine(openedFiles());
+  filesThere().then(drawMine, () => {});
   draw();
   void watch();
 }

@@ -1,6 +1,7 @@
 // The raw events, and how to get them with other tools.
 
 import { h, fill, icon, sizeText } from "./dom.js";
+import { fileOf } from "./file.js";
 import { client } from "./net.js";
 import { Format, type Replay } from "@replayd/client";
 
@@ -27,7 +28,7 @@ export class Inspector {
   private due = 0;
 
   /** tickOf is undefined for replays without a clock. */
-  constructor(private readonly replay: Replay, signal: AbortSignal, private readonly tickOf?: () => number, private readonly elsewhere = true) {
+  constructor(private readonly replay: Replay, signal: AbortSignal, private readonly tickOf?: () => number) {
     signal.addEventListener("abort", () => this.asking.abort());
     const again = () => {
       this.shown = undefined;
@@ -36,7 +37,7 @@ export class Inspector {
     this.element = h("section", { class: "inspector", "aria-label": "Inspector" },
       h("form", { class: "filter", onsubmit: (event: Event) => { event.preventDefault(); again(); }, onchange: again },
         this.kinds, this.players, replay.format === Format.DEM && this.types),
-      this.status, this.list, elsewhere && h("h2", {}, "The same elsewhere"), this.lines);
+      this.status, this.list, h("h2", {}, "The same elsewhere"), this.lines);
   }
 
   private wanted(): Wanted {
@@ -55,7 +56,7 @@ export class Inspector {
     this.asking = new AbortController();
     const { signal } = this.asking;
     this.print(tick);
-    if (this.elsewhere) void this.load(tick, signal).catch((error) => signal.aborted || (this.status.textContent = String(error.message ?? error)));
+    void this.load(tick, signal).catch((error) => signal.aborted || (this.status.textContent = String(error.message ?? error)));
   }
 
   private async load(tick: number, signal: AbortSignal): Promise<void> {
@@ -131,7 +132,7 @@ function named(filter: object): string {
 export function facts(replay: Replay): HTMLElement {
   const rows: [string, string | undefined][] = [
     ["map", replay.mapName], ["players", replay.players.map(({ name }) => name).filter(Boolean).join(", ")],
-    ["size", sizeText(Number(replay.sizeBytes))], ["file", replay.name],
+    ["size", sizeText(Number(replay.sizeBytes))], ["file", fileOf(replay.name)],
   ];
   const { header } = replay;
   if (header.case) {

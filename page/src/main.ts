@@ -1,8 +1,8 @@
 // The entry point: shows the view for the address.
 
-import { Format } from "@replayd/client";
-import { fill, h } from "./dom.js";
-import { openFile } from "./file.js";
+import { Code, Format, ReplaydError } from "@replayd/client";
+import { fill, h, pathOf } from "./dom.js";
+import { forgetFile, isTemporary, uploadFile } from "./file.js";
 import { home } from "./home.js";
 import { mapView } from "./mapview.js";
 import { client, wantsToken } from "./net.js";
@@ -22,7 +22,11 @@ async function show(): Promise<void> {
   try {
     const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
     document.title = `${name} · replayd`;
-    const replay = await client.replay(name);
+    const replay = await client.replay(name).catch((error: unknown) => {
+      if (!isTemporary(name) || !(error instanceof ReplaydError) || error.code !== Code.NotFound) throw error;
+      forgetFile(name);
+      throw new Error("This file is no longer here. A file that was dropped on the page is kept for a limited time, and only while the daemon runs. Drop it again.");
+    });
     if (signal.aborted) return;
     if (replay.format === Format.DATAFILE) return await mapView(app, signal, replay);
     play(app, signal, replay);
@@ -38,12 +42,21 @@ function failed(error: unknown): void {
   fill(app, h("main", { class: "middle" }, h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "/" }, "All replays"))));
 }
 
-/** Shows a local file. */
-function drop(file: File): void {
+/** Uploads a local file and shows it. */
+async function drop(file: File): Promise<void> {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
-  openFile(app, file, signal).catch((error) => signal.aborted || failed(error));
+  try {
+    const replay = await uploadFile(app, file, signal, () => void show());
+    if (signal.aborted) return;
+    history.pushState(null, "", pathOf(replay.name));
+    await show();
+  } catch (error) {
+    if (signal.aborted) return;
+    if (wantsToken(error)) return askToken(app);
+    failed(error);
+  }
 }
 
 // Links within the page change the view without reloading the page.
@@ -70,7 +83,7 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("dropping");
   const file = event.dataTransfer?.files[0];
-  if (file) drop(file);
+  if (file) void drop(file);
 });
 
 void show();

@@ -10,11 +10,11 @@ import { bar, steer } from "./player.js";
 import { Scene } from "./scene.js";
 import { tees } from "./tees.js";
 
-export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded?: GameMap): Promise<void> {
+export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Replay): Promise<void> {
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": `The map ${replay.name}`, tabIndex: 0 });
   const game = new Game(replay, tees(replay, signal));
   const scene = new Scene(canvas, game);
-  const inspector = new Inspector(replay, signal, undefined, !loaded);
+  const inspector = new Inspector(replay, signal);
   const status = h("p", { class: "notice", role: "status" }, "Loading the map …");
   fill(app, h("main", { class: "player still" },
     bar(replay),
@@ -32,7 +32,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
   };
   requestAnimationFrame(draw);
   inspector.update(true);
-  scene.map = loaded ?? (await GameMap.load(client, replay.name, signal));
+  scene.map = await GameMap.load(client, replay.name, signal);
   scene.reset();
   status.hidden = scene.map !== undefined;
   if (!scene.map) status.textContent = "This map has no game layer.";

@@ -6,13 +6,13 @@ import { Charts } from "./chart.js";
 import { dem } from "./dem.js";
 import { baseOf, fill, h, icon, timeText, update } from "./dom.js";
 import type { Format as Played, News, Person, World } from "./format.js";
+import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
 import { sc2 } from "./sc2.js";
 import type { Stage } from "./stage.js";
 import { tees } from "./tees.js";
 import { Timeline } from "./timeline.js";
-import type { TeeWorld } from "./world.js";
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 32];
 
@@ -23,14 +23,14 @@ export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLEleme
   const date = replay.startTime ? new Date(Number(replay.startTime.seconds) * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
   return h("header", { class: "topbar" },
     h("a", { class: "back", href: "/", "aria-label": "All replays" }, icon("back")),
-    h("div", { class: "heading" }, h("h1", {}, replay.mapName || baseOf(replay.name)),
-      h("p", { class: "quiet" }, [server, date].filter(Boolean).join(" · ") || replay.name)),
+    h("div", { class: "heading" }, h("h1", {}, isTemporary(replay.name) ? fileOf(replay.name) : replay.mapName || baseOf(replay.name)),
+      h("p", { class: "quiet" }, [server, date].filter(Boolean).join(" · ") || fileOf(replay.name))),
     ...more);
 }
 
 /** Shows the facts and events of a replay that has no player. */
-export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay, elsewhere = true): void {
-  const inspector = new Inspector(replay, signal, undefined, elsewhere);
+export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
+  const inspector = new Inspector(replay, signal);
   document.title = `${replay.mapName || baseOf(replay.name)} · replayd`;
   fill(app, h("main", { class: "sheet" }, bar(replay), facts(replay), inspector.element));
   inspector.update(true);
@@ -66,11 +66,6 @@ export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: numb
   }, { passive: false });
 }
 
-/** Plays a teehistorian file that this tab has loaded. */
-export function playLoaded(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded: TeeWorld): void {
-  player(app, signal, replay, tees(replay, signal), loaded);
-}
-
 /** Shows a replay of the daemon. */
 export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
   switch (replay.format) {
@@ -96,8 +91,8 @@ function overlayOf(asked: URLSearchParams): Overlay | undefined {
 /** How many news an overlay shows at most, and for how many seconds of the game. */
 const overlaid = { most: 7, seconds: 20 };
 
-function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: Replay, format: Played<W>, loaded?: W): void {
-  const game = new Game(replay, format, loaded);
+function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: Replay, format: Played<W>): void {
+  const game = new Game(replay, format);
   const asked = new URL(location.href).searchParams;
   const overlay = overlayOf(asked);
   const title = replay.mapName || baseOf(replay.name);
@@ -108,7 +103,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const go = (tick: number) => { game.seek(tick); scene.reset(); address(); };
   const timeline = new Timeline(game as unknown as Game, go);
   const charts = new Charts(game as unknown as Game, format.charts, go);
-  const inspector = new Inspector(replay, signal, () => game.tick, !loaded);
+  const inspector = new Inspector(replay, signal, () => game.tick);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });
   const feed = h("ol", { class: "feed", tabIndex: 0, "aria-label": "What happened" });
@@ -142,7 +137,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     fill(app, h("main", { class: `overlay overlay-${overlay}` }, h("h1", { class: "hidden" }, title), overlay === "feed" ? feed : players));
   } else {
     fill(app, h("main", { class: format.charts.length > 0 ? "player wide" : "player" },
-      bar(replay, live, !loaded && share, inspect),
+      bar(replay, live, share, inspect),
       h("div", { class: "stage" }, canvas, notice, tools),
       h("aside", { class: "side", "aria-label": "Players and events" },
         h("section", { class: "people" }, heads, players),
@@ -192,7 +187,6 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   };
   /** Updates the address so that it leads to the current view. */
   const address = () => {
-    if (loaded) return;
     const url = new URL(location.href);
     url.searchParams.delete("tick");
     url.searchParams.delete("player");

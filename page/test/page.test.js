@@ -286,15 +286,58 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   assert.match(await page.$eval(".feed", (feed) => feed.textContent), /Donald killed Margaret/);
 });
 
-test("a file that is dropped is decoded and played", options, async (t) => {
+test("a file that is opened becomes a temporary replay, in which the player seeks", options, async (t) => {
   const page = await tab(t);
+  const files = [
+    [finished, lastTick, 141], ["dota.dem", 900, 780], ["sc2replay/5.0.SC2Replay", undefined, 450], ["datafile/sample.map"],
+  ];
+  for (const [name, last, at] of files) {
+    await page.goto(daemon.url);
+    await (await page.waitForSelector("input[type=file]")).uploadFile(join(directory, name));
+    await until(page, () => location.pathname.startsWith("/replay/@upload/"));
+    await page.waitForSelector('[data-ready="true"]');
+    assert.equal(await page.$eval(".topbar h1", (heading) => heading.textContent), name.split("/").at(-1));
+    if (at === undefined) continue;
+    await page.keyboard.press("End");
+    if (last) await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, last);
+    await page.goto(`${await page.url().split("?")[0]}?tick=${at}`); // a link to a moment, which needs the state there
+    await shown(page);
+    assert.equal(await tickOf(page), at);
+    await until(page, () => document.querySelectorAll(".players button").length > 0 && document.querySelector(".timeline").dataset.marks > 0);
+  }
+  const address = await page.url();
   await page.goto(daemon.url);
-  const input = await page.waitForSelector("input[type=file]");
-  await input.uploadFile(join(repository, "testdata", finished));
-  await shown(page);
-  await page.keyboard.press("End");
-  await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, lastTick);
-  await until(page, () => document.querySelectorAll(".feed li").length > 4);
+  await until(page, (count) => document.querySelectorAll(".mine").length === count, files.length);
+  await accessible(page);
+  assert.equal(await page.$eval(".replays:not(:has(.mine))", (list) => list.textContent.includes("@upload")), false);
+  await page.click(".mine button");
+  await until(page, (count) => document.querySelectorAll(".mine").length === count, files.length - 1);
+
+  const other = await tab(t, { away: true }); // the browser logs the 404
+  await other.goto(address);
+  await until(other, () => /no longer here/.test(document.body.textContent));
+});
+
+test("an upload shows its progress, and is refused when it is no replay or cancelled", options, async (t) => {
+  const page = await tab(t, { away: true });
+  writeFileSync(join(directory, "large.bin"), Buffer.concat([readFileSync(join(directory, finished)), Buffer.alloc(60 << 20)]));
+  writeFileSync(join(directory, "no-replay"), "no replay");
+  const client = await page.createCDPSession();
+  await client.send("Network.enable");
+  await page.goto(daemon.url);
+  const open = async (name) => (await page.waitForSelector("input[type=file]")).uploadFile(join(directory, name));
+  await open("no-replay");
+  await until(page, () => /unrecognized format/.test(document.body.textContent));
+  await page.goto(daemon.url);
+  await page.waitForSelector("input[type=file]");
+  await client.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4 << 20 });
+  await open("large.bin");
+  await until(page, () => document.querySelector("progress")?.value > 0);
+  assert.match(await page.$eval("main", (main) => main.textContent), /large\.bin.* of 63 MB/);
+  await accessible(page);
+  await page.click("main button");
+  await page.waitForSelector(".home");
+  rmSync(join(directory, "large.bin"));
 });
 
 test("a live game goes on through kills of the daemon, and never back", options, async (t) => {

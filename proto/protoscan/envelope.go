@@ -12,8 +12,15 @@ const (
 	BatchNext    protowire.Number = 2 // EventBatch.next_sequence
 	BatchOffsets protowire.Number = 7 // EventBatch.offsets
 	BatchIndexes protowire.Number = 8 // EventBatch.indexes
+	BatchTables  protowire.Number = 9 // EventBatch.tables
 
 	StateComplete protowire.Number = 3 // StateBatch.complete
+	StateTables   protowire.Number = 5 // StateBatch.tables
+
+	TableKind   protowire.Number = 1 // Table.kind
+	TableRows   protowire.Number = 2 // Table.rows
+	TableSchema protowire.Number = 3 // Table.schema
+	TableData   protowire.Number = 4 // Table.data
 
 	ListEvents protowire.Number = 1 // events of the EventList of every format
 

@@ -25,7 +25,7 @@ var methods = map[string]Power{
 	"/replayd.v1.ReplayService/WatchReplays":  Read,
 	"/replayd.v1.ReplayService/DecodeReplay":  Upload,
 	"/replayd.v1.ReplayService/CreateReplay":  Upload,
-	"/replayd.v1.ReplayService/DeleteReplay":  all,
+	"/replayd.v1.ReplayService/DeleteReplay":  Upload,
 	"/replayd.v1.ReplayService/GetServerInfo": 0,
 
 	"/grpc.health.v1.Health/Check": 0,

@@ -13,15 +13,16 @@ type Resource int
 
 // The resources.
 const (
-	Streams Resource = iota // streams of events, uploads and watches
-	Calls                   // other running calls
-	Feeds                   // live replays, each decoded once for all its followers
-	Memory                  // bytes
-	Spool                   // bytes on disk
+	Streams   Resource = iota // streams of events, uploads and watches
+	Calls                     // other running calls
+	Feeds                     // live replays, each decoded once for all its followers
+	Memory                    // bytes
+	Spool                     // bytes on disk
+	Temporary                 // replays that clients have stored
 	resources
 )
 
-var resourceNames = [resources]string{"streams", "calls", "feeds", "memory", "spool"}
+var resourceNames = [resources]string{"streams", "calls", "feeds", "memory", "spool", "temporary replays"}
 
 // String returns the resource's name, such as "memory".
 func (r Resource) String() string { return resourceNames[r] }
@@ -129,8 +130,8 @@ func (c *Control) Taken(r Resource) int64 {
 // Limit returns the total limit of a resource, 0 for no limit.
 func (c *Control) Limit(r Resource) int64 { return c.limits.All[r] }
 
-// Enter begins a call of the caller w, and takes one of r for it, which is Streams or Calls. It returns a *RefusedError if a
-// limit is reached. The caller must call Return on the ticket.
+// Enter begins a call of the caller w, and takes one of r for it, which is Streams or Calls; or Temporary for something that
+// outlives its call. It returns a *RefusedError if a limit is reached. The caller must call Return on the ticket.
 func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 	t := &Ticket{control: c}
 	c.mu.Lock()

@@ -65,6 +65,17 @@ func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	}
 }
 
+// Spare returns a turn if a processor is free and nobody waits for one, and nil otherwise. Call Give with the turn after some
+// milliseconds.
+func (t *Turns) Spare() *Turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.free <= 0 {
+		return nil
+	}
+	return t.start()
+}
+
 // start starts a turn. There must be a free processor.
 func (t *Turns) start() *Turn {
 	t.free--

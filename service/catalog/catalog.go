@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,18 +10,31 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/replayd/replayd/service/source"
 )
 
-// Root is a directory whose replays are served.
+// Root is a directory, or another Store, whose replays are served.
 type Root struct {
-	// Alias is the directory's name in the names of replays. It consists of letters, digits, '.', '_' and '-', and is neither
+	// Alias is the root's name in the names of replays. It consists of letters, digits, '.', '_' and '-', and is neither
 	// "." nor "..".
 	Alias string
-	// Dir is the directory's path in the file system.
+	// Dir is the directory's path in the file system. It is empty with Store.
 	Dir string
+	// Store has the files instead of a directory. Nil for a directory.
+	Store Store
+}
+
+// Every returns how often the root is to be listed again. It is 0 for a directory, whose changes are noticed.
+func (r Root) Every() time.Duration { return r.store().Every() }
+
+// store returns the root's Store.
+func (r Root) store() Store {
+	if r.Store != nil {
+		return r.Store
+	}
+	return directory(r.Dir)
 }
 
 // Options are a Catalog's settings.
@@ -50,17 +64,22 @@ func New(roots []Root, o Options) (*Catalog, error) {
 		if !aliasPattern.MatchString(r.Alias) || r.Alias == "." || r.Alias == ".." {
 			return nil, fmt.Errorf("%w %q: want letters, digits, '.', '_' and '-'", ErrAlias, r.Alias)
 		}
-		dir, err := filepath.Abs(r.Dir)
-		if err != nil {
-			return nil, fmt.Errorf("root %q: %w", r.Alias, err)
+		if r.Store == nil {
+			dir, err := filepath.Abs(r.Dir)
+			if err != nil {
+				return nil, fmt.Errorf("root %q: %w", r.Alias, err)
+			}
+			r.Dir = dir
 		}
-		r.Dir = dir
 		c.roots = append(c.roots, r)
 	}
 	slices.SortFunc(c.roots, func(a, b Root) int { return strings.Compare(a.Alias, b.Alias) })
 	for i, r := range c.roots {
 		if i > 0 && r.Alias == c.roots[i-1].Alias {
 			return nil, fmt.Errorf("%w %q is used twice", ErrAlias, r.Alias)
+		}
+		if r.Store != nil {
+			continue
 		}
 		if stat, err := os.Stat(r.Dir); err == nil && !stat.IsDir() {
 			return nil, fmt.Errorf("root %q: %q: %w", r.Alias, r.Dir, ErrNotDirectory)
@@ -69,11 +88,14 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Missing returns the roots that cannot be read now, with the reason. A game server creates its directory when it records for
+// Missing returns the directories that cannot be read now, with the reason. It does not ask other stores. A game server creates its directory when it records for
 // the first time; until then such a root is empty.
 func (c *Catalog) Missing() map[Root]error {
 	missing := map[Root]error{}
 	for _, r := range c.roots {
+		if r.Store != nil {
+			continue
+		}
 		root, err := os.OpenRoot(r.Dir)
 		if err != nil {
 			missing[r] = err
@@ -93,9 +115,6 @@ type place struct {
 	root Root
 	rel  string // below the root; "." for the root itself
 }
-
-// path is the place's path in the file system, links not resolved.
-func (p place) path() string { return filepath.Join(p.root.Dir, filepath.FromSlash(p.rel)) }
 
 // place parses a name.
 func (c *Catalog) place(name string) (place, error) {
@@ -141,7 +160,7 @@ func (c *Catalog) IsDir(name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	stat, err := p.stat()
+	stat, err := p.root.store().Stat(context.Background(), p.rel)
 	switch {
 	case p.awaited(err):
 		return true, nil
@@ -151,46 +170,53 @@ func (c *Catalog) IsDir(name string) (bool, error) {
 	return stat.IsDir(), nil
 }
 
+// Grows reports whether files with names below the same root may grow. The objects of a bucket do not.
+func (c *Catalog) Grows(name string) bool {
+	p, err := c.place(name)
+	return err != nil || p.root.Every() == 0
+}
+
 // awaited reports whether err means that a root does not exist yet. Until it does, it counts as an empty directory.
 func (p place) awaited(err error) bool { return p.rel == "." && errors.Is(err, fs.ErrNotExist) }
 
-// stat returns the attributes of the file or directory.
-func (p place) stat() (fs.FileInfo, error) {
-	root, err := os.OpenRoot(p.root.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written
-	return root.Stat(p.rel)
+// Open is OpenContext without a context.
+func (c *Catalog) Open(name string) (*source.File, error) {
+	return c.OpenContext(context.Background(), name)
 }
 
-// Open opens a replay. It returns source.ErrDirectory or source.ErrIrregular if it is not a regular file, and a *decoders.Error
-// if the beginning of a compressed file cannot be unpacked. A file of an unknown format is opened, too; see
-// source.File.Recognized.
-func (c *Catalog) Open(name string) (*source.File, error) {
+// OpenContext opens a replay. It returns source.ErrDirectory or source.ErrIrregular if it is not a regular file, and a
+// *decoders.Error if the beginning of a compressed file cannot be unpacked. A file of an unknown format is opened, too; see
+// source.File.Recognized. Reading a file that is not in the file system fails once ctx has ended.
+func (c *Catalog) OpenContext(ctx context.Context, name string) (*source.File, error) {
 	p, err := c.place(name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(p.root.Dir)
-	if err != nil {
-		return nil, explain(name, err)
-	}
-	defer root.Close() //nolint:errcheck // nothing was written
-	file, err := open(root, p.rel)
-	if err != nil {
-		return nil, explainKnown(name, err)
-	}
-	f, err := source.New(file, p.origin(), c.limits)
-	if err != nil {
+	for try := 1; ; try++ {
+		handle, err := p.root.store().Open(ctx, p.rel)
+		if err != nil {
+			return nil, explainKnown(name, err)
+		}
+		f, err := source.New(handle, p.origin(), c.limits)
+		switch {
+		case err == nil:
+			return f, nil
+		case errors.Is(err, source.ErrReplaced) && try < maxOpens: // between Open and the first read
+			continue
+		}
 		return nil, named(name, err)
 	}
-	return f, nil
 }
+
+// maxOpens is how often a file is opened that is replaced while it is opened.
+const maxOpens = 3
 
 // origin returns the place's origin for a source.File.
 func (p place) origin() source.Origin {
-	path := p.path()
+	path := p.root.store().Path(p.rel)
+	if path == "" {
+		return source.Origin{Name: p.name}
+	}
 	// Stat is called for each write to a live file, so it must be cheap, and os.Stat is. It may follow links out of the root:
 	// the attributes are only compared with those of the file that was opened within the root.
 	return source.Origin{Name: p.name, Path: path, Stat: func() (fs.FileInfo, error) { return os.Stat(path) }}
@@ -203,22 +229,6 @@ func (c *Catalog) Origin(name string) (source.Origin, error) {
 		return source.Origin{}, err
 	}
 	return p.origin(), nil
-}
-
-// open opens a regular file below a root.
-func open(root *os.Root, rel string) (*os.File, error) {
-	// Opening a device can have effects, so it is not even tried. Another file may take the name between stat and open:
-	// therefore source.New checks again, and O_NONBLOCK keeps open from waiting for the other end of a pipe.
-	stat, err := root.Stat(rel)
-	switch {
-	case err != nil:
-		return nil, err
-	case stat.IsDir():
-		return nil, source.ErrDirectory
-	case !stat.Mode().IsRegular():
-		return nil, source.ErrIrregular
-	}
-	return root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // explainKnown is explain, but returns errors of package source unchanged.

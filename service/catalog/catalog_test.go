@@ -76,12 +76,12 @@ func TestNewRefusesWhatCannotBeServed(t *testing.T) {
 		name  string
 		roots []catalog.Root
 	}{
-		{"an empty alias", []catalog.Root{{"", dir}}},
-		{"a slash in an alias", []catalog.Root{{"a/b", dir}}},
-		{"dots for an alias", []catalog.Root{{"..", dir}}},
-		{"a dot for an alias", []catalog.Root{{".", dir}}},
-		{"an alias twice", []catalog.Root{{"a", dir}, {"a", t.TempDir()}}},
-		{"a file", []catalog.Root{{"a", filepath.Join(dir, "file")}}},
+		{"an empty alias", []catalog.Root{{Alias: "", Dir: dir}}},
+		{"a slash in an alias", []catalog.Root{{Alias: "a/b", Dir: dir}}},
+		{"dots for an alias", []catalog.Root{{Alias: "..", Dir: dir}}},
+		{"a dot for an alias", []catalog.Root{{Alias: ".", Dir: dir}}},
+		{"an alias twice", []catalog.Root{{Alias: "a", Dir: dir}, {Alias: "a", Dir: t.TempDir()}}},
+		{"a file", []catalog.Root{{Alias: "a", Dir: filepath.Join(dir, "file")}}},
 	} {
 		if _, err := catalog.New(c.roots, catalog.Options{}); err == nil {
 			t.Errorf("%s is accepted", c.name)

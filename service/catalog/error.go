@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,9 @@ func explain(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, source.ErrIO), errors.Is(err, source.ErrReplaced), errors.Is(err, ErrNotDirectory),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		// They are typed already.
 	case errors.Is(err, fs.ErrNotExist):
 		err = ErrNotFound
 	case errors.Is(err, fs.ErrPermission):

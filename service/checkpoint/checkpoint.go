@@ -4,7 +4,8 @@
 // A checkpoint is valid while the bytes before it are those that it was made from. As long as the file was not written to,
 // that is known. Afterwards a reader must compare the bytes before it uses a checkpoint; see codec.Checkpoints.
 //
-// The memory of a Store is bounded. It drops the checkpoints of the least recently used replays first.
+// The memory of a Store is bounded. It thins out the checkpoints of the least recently used replay first, and drops them when
+// few are left.
 package checkpoint
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Spacing is the minimum distance between checkpoints of a replay, in bytes of the replay.
+// Spacing is the minimum distance between checkpoints of a replay, in bytes of the replay, if its format has no other.
 const Spacing = 1 << 20
 
 // overhead is the approximate size of a checkpoint without its state, in bytes.
@@ -56,12 +57,19 @@ type point struct {
 
 // Of returns the checkpoints of one replay, whose file has that version now. The key must be comparable and identify the
 // replay, such as the file's id together with the replay's identity.
-func (s *Store) Of(key any, version source.Version) codec.Checkpoints { return view{s, key, version} }
+// spacing is the minimum distance between checkpoints, in bytes of the replay; 0 stands for Spacing.
+func (s *Store) Of(key any, version source.Version, spacing int64) codec.Checkpoints {
+	if spacing <= 0 {
+		spacing = Spacing
+	}
+	return view{s, key, version, spacing}
+}
 
 type view struct {
 	s       *Store
 	key     any
 	version source.Version
+	spacing int64
 }
 
 // Proven implements codec.Checkpoints.
@@ -121,6 +129,22 @@ func (v view) Last(before func(*codec.Checkpoint) bool) (codec.Checkpoint, bool)
 	return points[n-1].Checkpoint, true
 }
 
+// After implements codec.Checkpoints.
+func (v view) After(offset int64) (codec.Checkpoint, bool) {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	e := v.s.byKey[v.key]
+	if e == nil {
+		return codec.Checkpoint{}, false
+	}
+	points := e.Value.(*replay).points
+	i := sort.Search(len(points), func(i int) bool { return points[i].Position.Offset > offset })
+	if i == len(points) {
+		return codec.Checkpoint{}, false
+	}
+	return points[i].Checkpoint, true
+}
+
 // Wanted implements codec.Checkpoints.
 func (v view) Wanted(offset int64) bool {
 	v.s.mu.Lock()
@@ -128,7 +152,7 @@ func (v view) Wanted(offset int64) bool {
 	if e := v.s.byKey[v.key]; e != nil {
 		return e.Value.(*replay).room(offset)
 	}
-	return offset >= Spacing
+	return offset >= v.spacing
 }
 
 // room reports whether there is no checkpoint near that offset.
@@ -148,7 +172,7 @@ func (v view) Add(c codec.Checkpoint) {
 	defer s.mu.Unlock()
 	e := s.byKey[v.key]
 	if e == nil {
-		e = s.used.PushFront(&replay{key: v.key, spacing: Spacing})
+		e = s.used.PushFront(&replay{key: v.key, spacing: v.spacing})
 		s.byKey[v.key] = e
 	}
 	s.used.MoveToFront(e)
@@ -158,10 +182,25 @@ func (v view) Add(c codec.Checkpoint) {
 	}
 	i := sort.Search(len(r.points), func(i int) bool { return r.points[i].Position.Offset > c.Position.Offset })
 	r.points = slices.Insert(r.points, i, point{c, v.version})
-	s.grow(r, overhead+len(c.State))
+	s.grow(r, hold(&c))
 	for s.bytes > s.limit {
 		s.shrink()
 	}
+}
+
+// hold returns how many bytes a checkpoint takes that is added, and release how many are free when it is removed.
+func hold(c *codec.Checkpoint) int {
+	if c.Shared != nil {
+		return overhead + c.Shared.Hold()
+	}
+	return overhead + len(c.State)
+}
+
+func release(c *codec.Checkpoint) int {
+	if c.Shared != nil {
+		return overhead + c.Shared.Release()
+	}
+	return overhead + len(c.State)
 }
 
 // drop removes a replay.
@@ -169,7 +208,9 @@ func (s *Store) drop(e *list.Element) {
 	r := e.Value.(*replay)
 	s.used.Remove(e)
 	delete(s.byKey, r.key)
-	s.grow(r, -r.bytes)
+	for i := range r.points {
+		s.grow(r, -release(&r.points[i].Checkpoint))
+	}
 }
 
 func (s *Store) grow(r *replay, n int) {
@@ -177,12 +218,15 @@ func (s *Store) grow(r *replay, n int) {
 	s.bytes += n
 }
 
-// shrink removes the least recently used replay. If only one is left it thins out that one's checkpoints, which stay spread
-// over the whole replay.
+// few is how many checkpoints of a replay are not worth thinning out.
+const few = 4
+
+// shrink thins out the checkpoints of the least recently used replay, which stay spread over the whole of it. When only few are
+// left it removes them all, if there are others.
 func (s *Store) shrink() {
 	e := s.used.Back()
 	r := e.Value.(*replay)
-	if s.used.Len() > 1 || len(r.points) < 2 {
+	if s.used.Len() > 1 && len(r.points) <= few || len(r.points) < 2 {
 		s.drop(e)
 		return
 	}
@@ -193,7 +237,7 @@ func (s *Store) shrink() {
 			kept = append(kept, c)
 			last = c.Position.Offset
 		} else {
-			s.grow(r, -overhead-len(c.State))
+			s.grow(r, -release(&c.Checkpoint))
 		}
 	}
 	clear(r.points[len(kept):])

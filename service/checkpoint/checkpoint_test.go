@@ -24,7 +24,7 @@ func upTo(offset int64) func(*codec.Checkpoint) bool {
 }
 
 func TestLast(t *testing.T) {
-	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{})
+	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{}, 0)
 	if _, ok := c.Last(upTo(1 << 40)); ok {
 		t.Error("an empty store has a checkpoint")
 	}
@@ -42,7 +42,7 @@ func TestLast(t *testing.T) {
 }
 
 func TestSpacing(t *testing.T) {
-	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{})
+	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{}, 0)
 	if c.Wanted(spacing - 1) {
 		t.Error("wants one near the beginning")
 	}
@@ -64,11 +64,11 @@ func TestBound(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "adds") {
 			key := rapid.IntRange(0, 3).Draw(t, "replay")
 			offset := rapid.Int64Range(1, 200).Draw(t, "offset") * spacing
-			s.Of(key, source.Version{}).Add(at(offset))
+			s.Of(key, source.Version{}, 0).Add(at(offset))
 			if s.Bytes() > limit || s.Bytes() < 0 {
 				t.Fatalf("holds %d bytes", s.Bytes())
 			}
-			if got, ok := s.Of(key, source.Version{}).Last(upTo(1 << 60)); ok && got.Position.Offset%spacing != 0 {
+			if got, ok := s.Of(key, source.Version{}, 0).Last(upTo(1 << 60)); ok && got.Position.Offset%spacing != 0 {
 				t.Fatalf("made up a checkpoint at %d", got.Position.Offset)
 			}
 		}
@@ -77,7 +77,7 @@ func TestBound(t *testing.T) {
 
 func TestLargeReplayStaysCovered(t *testing.T) {
 	s := checkpoint.NewStore(20_000)
-	c := s.Of("large", source.Version{})
+	c := s.Of("large", source.Version{}, 0)
 	const n = 1000
 	for i := int64(1); i <= n; i++ {
 		if c.Wanted(i * spacing) {
@@ -96,12 +96,12 @@ func TestLargeReplayStaysCovered(t *testing.T) {
 func TestOldReplaysGoFirst(t *testing.T) {
 	s := checkpoint.NewStore(3 * 1200)
 	for _, key := range []string{"a", "b", "c"} {
-		s.Of(key, source.Version{}).Add(at(spacing))
+		s.Of(key, source.Version{}, 0).Add(at(spacing))
 	}
-	s.Of("a", source.Version{}).Last(upTo(spacing)) // b is now the one not used for the longest time
-	s.Of("d", source.Version{}).Add(at(spacing))
+	s.Of("a", source.Version{}, 0).Last(upTo(spacing)) // b is now the one not used for the longest time
+	s.Of("d", source.Version{}, 0).Add(at(spacing))
 	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		if _, ok := s.Of(key, source.Version{}).Last(upTo(spacing)); ok != want {
+		if _, ok := s.Of(key, source.Version{}, 0).Last(upTo(spacing)); ok != want {
 			t.Errorf("%s: kept %v", key, ok)
 		}
 	}
@@ -111,7 +111,7 @@ func TestOldReplaysGoFirst(t *testing.T) {
 // somebody looked. One that was made since says nothing of those before it.
 func TestProven(t *testing.T) {
 	s := checkpoint.NewStore(1 << 20)
-	old, now := s.Of("file", source.Version{Size: 1}), s.Of("file", source.Version{Size: 2})
+	old, now := s.Of("file", source.Version{Size: 1}, 0), s.Of("file", source.Version{Size: 2}, 0)
 	first, second := at(spacing), at(2*spacing)
 	proven := func(what string, v codec.Checkpoints, c codec.Checkpoint, want bool) {
 		t.Helper()
@@ -141,12 +141,12 @@ func TestProven(t *testing.T) {
 // TestAddedGoLast: a replay that gets a checkpoint was used.
 func TestAddedGoLast(t *testing.T) {
 	s := checkpoint.NewStore(3 * 1200)
-	s.Of("a", source.Version{}).Add(at(spacing))
-	s.Of("b", source.Version{}).Add(at(spacing))
-	s.Of("a", source.Version{}).Add(at(2 * spacing))
-	s.Of("c", source.Version{}).Add(at(spacing))
+	s.Of("a", source.Version{}, 0).Add(at(spacing))
+	s.Of("b", source.Version{}, 0).Add(at(spacing))
+	s.Of("a", source.Version{}, 0).Add(at(2 * spacing))
+	s.Of("c", source.Version{}, 0).Add(at(spacing))
 	for key, want := range map[string]bool{"a": true, "b": false, "c": true} {
-		if _, ok := s.Of(key, source.Version{}).Last(upTo(2 * spacing)); ok != want {
+		if _, ok := s.Of(key, source.Version{}, 0).Last(upTo(2 * spacing)); ok != want {
 			t.Errorf("%s: kept %v", key, ok)
 		}
 	}
@@ -155,7 +155,7 @@ func TestAddedGoLast(t *testing.T) {
 // TestBytes: the store counts what it holds, also after it has left out checkpoints of a large replay.
 func TestBytes(t *testing.T) {
 	s := checkpoint.NewStore(20_000)
-	c := s.Of("large", source.Version{})
+	c := s.Of("large", source.Version{}, 0)
 	c.Add(at(spacing))
 	one := s.Bytes()
 	for i := int64(2); i <= 100; i++ {

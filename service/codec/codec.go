@@ -11,6 +11,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table"
 )
 
 // Codec is the implementation of a format for the daemon.
@@ -24,6 +25,8 @@ type Codec struct {
 	// NewEventList returns an empty message of the format's EventList type. It has `repeated Event events = 1` and the values
 	// that the events refer to. Readers of streams use it; writers use Batch.
 	NewEventList func() proto.Message
+	// Tables describes the tables of the format's kinds.
+	Tables *table.Format
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
 	// Shared is true if one decoder serves all followers of a live replay. Batches then have no Tail, and readers fill Marks.
@@ -35,6 +38,8 @@ type Codec struct {
 	Cost func(size int64) int64
 	// DescribeCost is Cost for Describe. Nil if both are equal.
 	DescribeCost func(size int64) int64
+	// Spacing is the least distance between two checkpoints, in bytes of the replay. 0 stands for checkpoint.Spacing.
+	Spacing int64
 	// Lineage returns the replay's place among those of its game server, from the header of r. Nil if headers do not have it.
 	Lineage func(r *replaydv1.Replay) Lineage
 	// Open returns a Reader of the replay. Open itself reads nothing.
@@ -96,9 +101,9 @@ type Options struct {
 	StateFilter *filter.Filter
 	// StateAgain announces that Present may be called again later; see feed.Reader.
 	StateAgain bool
-	// Columns delivers the kinds that have columns as columns, in the batch's Tail. Formats without columns ignore it. It
-	// excludes Batch.KeepMarks.
-	Columns bool
+	// Tables, if it is not nil, is an empty set of the format's tables. The reader appends events to it instead of to
+	// Batch.Events, and sets its Refs and TicksPerSecond before it does. It excludes Batch.KeepMarks.
+	Tables *table.Set
 	// RevealSecrets disables the redaction of timeout codes, remote-console arguments and the like.
 	RevealSecrets bool
 	// ResolvePlayers adds the players' names and the like to events that have only their numbers. Only for formats whose
@@ -110,6 +115,9 @@ type Options struct {
 	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
 	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
+	// Spare asks for a processor that nobody else needs now, to read ahead with. It returns the function that gives it back, after
+	// some milliseconds, or nil if there is none. It is safe for concurrent use. A nil Spare never reads ahead.
+	Spare func() (give func())
 }
 
 // Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is
@@ -118,8 +126,18 @@ type Checkpoint struct {
 	Position decoders.Position
 	Tick     int32
 	State    []byte
+	// Shared is the state, instead of State, in formats whose states have memory in common.
+	Shared Shared
 	// Sum is the sum of the bytes before the position's offset, from which the state was made.
 	Sum decoders.Sum
+}
+
+// Shared is a state that has memory in common with others. It is immutable and safe for concurrent use.
+type Shared interface {
+	// Hold counts a holder of the state. It returns how many bytes the state takes that no other held one takes.
+	Hold() int
+	// Release undoes Hold. It returns how many bytes no held state takes any more.
+	Release() int
 }
 
 // Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
@@ -127,6 +145,8 @@ type Checkpoints interface {
 	// Last returns the last checkpoint for which before is true. before must be true up to some position in the replay and
 	// false after it.
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
+	// After returns the first checkpoint whose offset is larger than the given one.
+	After(offset int64) (Checkpoint, bool)
 	// Wanted reports whether a checkpoint at that offset would be kept. That is so if there is none near it.
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint and takes ownership of it.
@@ -229,8 +249,8 @@ type Batch struct {
 	// Tail holds wire bytes of further fields of the event list, such as the strings that the events refer to. Formats
 	// that need it write it again for every batch.
 	Tail []byte
-	// Pending is an estimate of the bytes that Tail will still grow by until the batch is complete.
-	Pending int
+	// Tables is the reader's Options.Tables. It holds the events instead of Events and Tail.
+	Tables *table.Set
 	// Count is how many events there are.
 	Count int
 	// Marks holds a mark for each event when KeepMarks is set.
@@ -254,7 +274,7 @@ const MaxEventBytes = 768 << 10
 
 // Full reports whether the batch is full: no further event should be added.
 func (b *Batch) Full() bool {
-	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Pending >= b.MaxBytes
+	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
 }
 
 // Share makes events the contents of an empty batch, without a copy. events must not be modified from then on. Appending to
@@ -273,12 +293,29 @@ func (b *Batch) Reset() {
 		b.Events, b.own, b.shared = b.own, nil, false
 	}
 	b.Events, b.Tail, b.Marks, b.Positions, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], b.Positions[:0], 0
-	b.Pending = 0
+	if b.Tables != nil {
+		b.Tables.Reset()
+	}
+}
+
+// Swap exchanges the contents of two batches, which must be neither shared nor tables, and not their settings.
+func (b *Batch) Swap(o *Batch) {
+	b.Events, o.Events = o.Events, b.Events
+	b.Tail, o.Tail = o.Tail, b.Tail
+	b.Count, o.Count = o.Count, b.Count
+	b.Marks, o.Marks = o.Marks, b.Marks
+	b.Positions, o.Positions = o.Positions, b.Positions
+}
+
+// Placed is what Added needs of a Reader.
+type Placed interface {
+	Position() decoders.Position
+	Sum() decoders.Sum
 }
 
 // Added records an event that was appended. With KeepPositions it keeps the event's position. With KeepMarks it keeps the
 // event's properties and the reader's position after the event.
-func (b *Batch) Added(at decoders.Position, e *filter.Event, r Reader) {
+func (b *Batch) Added(at decoders.Position, e *filter.Event, r Placed) {
 	if b.KeepPositions {
 		b.Positions = append(b.Positions, at)
 	}

@@ -64,7 +64,12 @@ const maxHead = 3 + 5 + 4*10
 
 // append appends the envelope of an event list of n bytes. The argument more is the size of the batch's bytes after the list.
 func (h *Head) append(b []byte, n, more int) []byte {
-	inner := more + protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
+	b = h.appendSequences(b, more+protowire.SizeTag(h.List)+protowire.SizeVarint(uint64(n))+n)
+	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+}
+
+// appendSequences appends the envelope before the events. inner is the size of the batch's bytes after it.
+func (h *Head) appendSequences(b []byte, inner int) []byte {
 	for _, number := range []uint64{h.First, h.Next} {
 		if number != 0 {
 			inner += 1 + protowire.SizeVarint(number)
@@ -77,7 +82,7 @@ func (h *Head) append(b []byte, n, more int) []byte {
 	if h.Next != 0 {
 		b = protoappend.Varint(append(b, tagNext), h.Next)
 	}
-	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+	return b
 }
 
 // appendPositions appends the positions of the events, as fields of the batch.

@@ -51,6 +51,32 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	return f
 }
 
+// Tables returns the frame of a batch of tables. encoded is its entries of EventBatch.tables, of which the frame takes ownership.
+func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
+	f := new(Frame)
+	f.head = h.appendSequences(f.room[:0], encoded.Len())
+	f.bytes = append(f.parts[:0], &f.head, encoded)
+	o.seal(f, cursor)
+	return f
+}
+
+// StateTables returns the frame of a part of a state as tables. encoded is its entries of StateBatch.tables, of which the frame
+// takes ownership.
+func (o *Outbox) StateTables(encoded mem.Buffer, complete bool, cursor []byte) *Frame {
+	n := encoded.Len()
+	f := new(Frame)
+	if complete {
+		n += 2
+	}
+	f.head = protoappend.Varint(append(f.room[:0], tagState), uint64(n))
+	if complete {
+		f.head = append(f.head, tagComplete, 1)
+	}
+	f.bytes = append(f.parts[:0], &f.head, encoded)
+	o.seal(f, cursor)
+	return f
+}
+
 // State returns the frame of a part of a state. list is the event list, and field is its field of StateBatch. complete reports
 // whether this is the last part.
 func (o *Outbox) State(field protowire.Number, list []byte, complete bool, cursor []byte) *Frame {

@@ -5,6 +5,7 @@
 //	index.go     the index, its directories, and the methods of the catalogue that it uses
 //	entry.go     the entry of a file
 //	scan.go      reads directories when the watcher reports a change, and on request
+//	list.go      reads directories at an interval where nothing reports changes, such as in a bucket
 //	grow.go      checks files that may grow, more often the more recently they grew
 //	identify.go  reads headers, in the background and on request
 //	survey.go    decodes replays in the background, within a budget
@@ -22,6 +23,9 @@
 //
 // A query first checks whether its directory has changed since it was read, so that it finds a file that was just made.
 // The entry of a growing file may be a second old.
+//
+// A root of objects, such as a bucket, is listed at an interval, and not by requests: its list is as old as that. The object that a
+// request names is checked for the request. Objects whose tag and size are known are not read again.
 //
 // Each query names the roots that it may see, because a caller may not be allowed all of them.
 //

@@ -17,6 +17,8 @@ type Entry struct {
 	Identified bool
 	// tried reports whether the beginning was read but has to be read again: see unsettled.
 	tried bool
+	// checked is when the check began from which the entry was made, in nanoseconds. It is set below roots that are listed.
+	checked int64
 	// Facts come from the header. They are empty if it could not be read.
 	Facts
 	// Survey is the result of decoding the file. It is nil if the file was not decoded or its format needs no survey.
@@ -25,7 +27,15 @@ type Entry struct {
 
 // newEntry returns the entry of a file that was not read yet.
 func newEntry(f *catalog.File) *Entry {
-	return &Entry{Info: source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified}, Facts: Facts{LastTick: -1}}
+	return &Entry{
+		Info:  source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified, Fixed: f.Fixed},
+		Facts: Facts{LastTick: -1},
+	}
+}
+
+// is reports whether the entry is of the same contents as a file. The ID of a file that never changes is that of its contents.
+func (e *Entry) is(f *catalog.File) bool {
+	return e.ID == f.ID && e.Size == f.Size && e.Fixed == f.Fixed && (f.Fixed || e.Modified.Equal(f.Modified))
 }
 
 // Facts are the facts in a replay's header.

@@ -76,15 +76,16 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 
 // look checks one file, and updates its entry if its directory is known.
 func (x *Index) look(name string) (f catalog.File, dir bool, err error) {
-	if state := x.roots[root(name)]; state != nil {
+	if state := x.of(name); state != nil && state.every == 0 {
 		state.reading.Lock()
 		defer state.reading.Unlock()
 	}
+	began := time.Now()
 	f, dir, err = x.Files.Look(name)
 	if err == nil && !dir { // a removed file is noticed by the change of its directory
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.note(&f)
+		x.note(&f, began)
 	}
 	return f, dir, err
 }

@@ -52,7 +52,7 @@ func (x *Index) unsettled(e *Entry) bool {
 
 // describe adds the facts from the beginning of a file. A header that cannot be read is no error.
 func (x *Index) describe(ctx context.Context, e *Entry) error {
-	file, err := x.Files.Open(e.Name)
+	file, err := x.Files.OpenContext(ctx, e.Name)
 	if _, broken := errors.AsType[*decoders.Error](err); broken {
 		return nil // a compressed file whose beginning cannot be unpacked
 	}

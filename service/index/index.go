@@ -25,7 +25,7 @@ type Files interface {
 	Roots() []catalog.Root
 	ReadDir(ctx context.Context, dir string) (catalog.Dir, error)
 	Look(name string) (file catalog.File, dir bool, err error)
-	Open(name string) (*source.File, error)
+	OpenContext(ctx context.Context, name string) (*source.File, error)
 	Locate(name string) (string, error)
 }
 
@@ -57,6 +57,7 @@ type Index struct {
 	wg   sync.WaitGroup
 
 	roots map[string]*rootState // by alias; never changed
+	local queue                 // files of all directories of the file system to identify, and then to survey
 
 	mu         sync.RWMutex
 	dirs       map[string]*directory
@@ -65,7 +66,6 @@ type Index struct {
 	byReplay   map[string][]string // names by identity
 	bySucceeds map[string][]string // names by the identity of the replay before
 	names      map[string]string   // repeated texts, each kept once
-	waiting    queue               // files to identify, and then to survey
 	changes    changes
 	interests  map[string]map[*Interest]struct{}
 
@@ -79,6 +79,21 @@ type rootState struct {
 	reading sync.Mutex    // held during each check in the root and until its result is recorded, so that results stay in order
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
 	settled chan struct{} // closed when the whole root was read once
+	waiting queue         // with every: files to identify, and then to survey
+
+	// every is how often the root is listed again. It is 0 for a root whose changes are noticed.
+	every time.Duration
+	// failed is why the root could not be listed last, nil if it could. It is guarded by Index.mu.
+	failed error
+}
+
+// of returns the state of the root that a name is below.
+func (x *Index) of(name string) *rootState { return x.roots[root(name)] }
+
+// listed reports whether a name is below a root that is listed, and not watched.
+func (x *Index) listed(name string) bool {
+	state := x.of(name)
+	return state != nil && state.every > 0
 }
 
 // directory is a known directory.
@@ -105,24 +120,31 @@ func Open(c Config) (*Index, error) {
 	if x.Depth <= 0 {
 		x.Depth = maxDepth
 	}
-	x.waiting.wake = make(chan struct{}, 1)
 	x.changes.wake = make(chan struct{})
+	x.local.wake = make(chan struct{}, 1)
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	if err := x.load(); err != nil {
 		x.stop()
 		return nil, err
 	}
 	for _, r := range c.Files.Roots() {
-		state := &rootState{settled: make(chan struct{})}
+		state := &rootState{settled: make(chan struct{}), every: r.Every()}
+		state.waiting.wake = make(chan struct{}, 1)
 		x.roots[r.Alias] = state
 	}
 	for alias, state := range x.roots {
 		x.wg.Go(func() {
 			x.enter(alias)
 			close(state.settled)
+			if state.every > 0 {
+				x.list(alias, state)
+			}
 		})
+		if state.every > 0 { // a store that is slow delays no other root
+			x.wg.Go(func() { x.work(&state.waiting, x.listing(state)) })
+		}
 	}
-	x.wg.Go(x.work)
+	x.wg.Go(func() { x.work(&x.local, x.letRead) })
 	x.wg.Go(x.settle)
 	if x.stored != nil {
 		x.wg.Go(x.storing)

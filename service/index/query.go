@@ -129,6 +129,9 @@ func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
 	if !scope.has(name) {
 		return notFound(name)
 	}
+	if x.listed(name) {
+		return x.listedDirectory(name)
+	}
 	_, dir, err := x.Files.Look(name)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound) && !strings.Contains(name, "/") && x.isRoot(name):
@@ -137,6 +140,22 @@ func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
 		return err
 	case !dir:
 		return catalog.NotDirectory(name)
+	}
+	return nil
+}
+
+// listedDirectory is directory below a root that is listed, which is not asked for each request.
+func (x *Index) listedDirectory(name string) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	file, _ := x.files.Get(name)
+	switch state := x.of(name); {
+	case state.failed != nil && x.dirs[root(name)].read.IsZero(): // it was never listed
+		return state.failed
+	case file != nil:
+		return catalog.NotDirectory(name)
+	case x.dirs[name] == nil:
+		return notFound(name)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/replayd/replayd/service/catalog"
@@ -47,7 +48,7 @@ func (x *Index) begin(name string, depth int) {
 	x.read(d.ctx, name, depth)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if d.ctx.Err() == nil {
+	if d.ctx.Err() == nil && !x.listed(name) {
 		x.wg.Go(func() { x.watch(d.ctx, name) })
 	}
 }
@@ -83,8 +84,11 @@ func (x *Index) watch(ctx context.Context, name string) {
 // depthOf returns how many levels of directories may be read from a directory on.
 func (x *Index) depthOf(name string) int { return x.Depth - strings.Count(name, "/") }
 
-// stale reports whether a directory may have changed since it was read.
+// stale reports whether a directory may have changed since it was read. It never does for one that is listed at an interval.
 func (x *Index) stale(name string) bool {
+	if x.listed(name) {
+		return false
+	}
 	at, _, err := x.Files.Look(name)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -160,9 +164,13 @@ func (x *Index) freshen(ctx context.Context, name string) {
 	}
 }
 
-// read reads a directory and records the changes in it.
-func (x *Index) read(ctx context.Context, name string, depth int) {
-	reading := &x.roots[root(name)].reading
+// read reads a directory and records the changes in it. It returns false if the directory cannot be read.
+func (x *Index) read(ctx context.Context, name string, depth int) bool {
+	state := x.of(name)
+	reading := &state.reading
+	if state.every > 0 {
+		reading = new(sync.Mutex) // requests must not wait for a listing: see Entry.checked
+	}
 	reading.Lock()
 	began := time.Now()
 	found, err := x.Files.ReadDir(ctx, name)
@@ -170,14 +178,16 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 	case errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrNotDirectory):
 		x.forget(name)
 		reading.Unlock()
-		return
+		return true
 	case err != nil:
 		reading.Unlock()
 		if ctx.Err() == nil {
 			x.Log.WarnContext(ctx, "a directory cannot be read", "directory", name, "error", err)
+			x.setFailed(name, err)
 		}
-		return
+		return false
 	}
+	x.setFailed(name, nil)
 	fresh, gone := x.compare(name, &found, began, depth)
 	for _, dir := range gone { // before another goroutine finds one of them again
 		x.forget(dir)
@@ -185,6 +195,16 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 	reading.Unlock()
 	for _, dir := range fresh {
 		x.begin(dir, depth-1)
+	}
+	return true
+}
+
+// setFailed records why a root cannot be listed. Other directories do not matter.
+func (x *Index) setFailed(name string, err error) {
+	if state := x.roots[name]; state != nil && state.every > 0 {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		state.failed = err
 	}
 }
 
@@ -214,10 +234,10 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 	there := make(map[string]bool, len(found.Files))
 	for i := range found.Files {
 		there[found.Files[i].Name] = true
-		x.note(&found.Files[i])
+		x.note(&found.Files[i], began)
 	}
 	for file, e := range d.files {
-		if !there[file] {
+		if !there[file] && e.checked <= began.UnixNano() {
 			x.remove(e)
 		}
 	}
@@ -225,14 +245,15 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 }
 
 // note updates a file's entry from a check of the file or its directory. The index must be locked. The reading mutex of the
-// file's rootState must have been held since before the check.
-func (x *Index) note(f *catalog.File) {
+// file's rootState must have been held since the check began, unless the root is listed: then an older check has no effect.
+func (x *Index) note(f *catalog.File, began time.Time) {
 	d := x.dirs[dirOf(f.Name)]
 	if d == nil {
 		return
 	}
 	old := d.files[f.Name]
-	if old != nil && old.ID == f.ID && old.Size == f.Size && old.Modified.Equal(f.Modified) {
+	listed := x.listed(f.Name)
+	if old != nil && (old.is(f) || listed && old.checked > began.UnixNano()) {
 		return
 	}
 	e := newEntry(f)
@@ -245,6 +266,9 @@ func (x *Index) note(f *catalog.File) {
 		moved.Name = f.Name
 		e = &moved
 	}
+	if listed {
+		e.checked = began.UnixNano()
+	}
 	kind := Added
 	if old != nil && e.Identity != "" && old.Identity == e.Identity {
 		kind = Grown
@@ -252,14 +276,14 @@ func (x *Index) note(f *catalog.File) {
 	if !x.put(old, e) {
 		return
 	}
-	x.waiting.push(e)
+	x.queueOf(e.Name).push(e)
 	x.changes.add(Change{Kind: kind, Entry: e})
 }
 
 // known returns the entry of the same contents under another name, or from an earlier run, or nil.
 func (x *Index) known(f *catalog.File) *Entry {
 	for _, e := range []*Entry{x.byID[f.ID], x.facts[f.Name]} {
-		if e != nil && e.Identified && e.ID == f.ID && e.Size == f.Size && e.Modified.Equal(f.Modified) {
+		if e != nil && e.Identified && e.is(f) {
 			return e
 		}
 	}

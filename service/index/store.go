@@ -22,6 +22,9 @@ const storeEvery = 5 * time.Second
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
 const storedVersion = 1
 
+// fixedBit marks an entry as Fixed, in the byte of the compression.
+const fixedBit = 0x80
+
 var bucketName = []byte("files")
 
 // load reads the stored index. It is a cache: a stored entry is used only while device, inode, size and time are the same.
@@ -133,7 +136,11 @@ func (x *Index) store() error {
 
 // encoded returns the stored form of an entry.
 func (e *Entry) encoded() []byte {
-	b := []byte{storedVersion, byte(e.Format), byte(e.Compression)}
+	packed := byte(e.Compression)
+	if e.Fixed {
+		packed |= fixedBit
+	}
+	b := []byte{storedVersion, byte(e.Format), packed}
 	b = binary.AppendUvarint(b, e.ID.Device)
 	b = binary.AppendUvarint(b, e.ID.Inode)
 	b = binary.AppendVarint(b, e.Size)
@@ -190,8 +197,9 @@ func parse(name string, value []byte) *Entry {
 		return nil
 	}
 	e := &Entry{Identified: true}
+	format, packed := r.byte(), r.byte()
 	e.Info = source.Info{
-		Name: name, Format: decoders.Format(r.byte()), Compression: source.Compression(r.byte()),
+		Name: name, Format: decoders.Format(format), Compression: source.Compression(packed &^ fixedBit), Fixed: packed&fixedBit != 0,
 		ID: source.ID{Device: r.uint(), Inode: r.uint()}, Size: r.int(), Modified: time.Unix(0, r.int()),
 	}
 	e.Identity, e.Previous, e.Server, e.MapName = r.text(), r.text(), r.text(), r.text()

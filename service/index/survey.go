@@ -9,16 +9,17 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// work identifies new files, and then surveys files that were not surveyed yet, until the index is closed.
-func (x *Index) work() {
+// work identifies the files in a queue, and then surveys those that were not surveyed yet, until the index is closed. It begins
+// when ready returns.
+func (x *Index) work(waiting *queue, ready func()) {
 	var surveys queue
 	surveys.wake = make(chan struct{}, 1)
 	late, delay := map[string]bool{}, lateFirst // files whose header is not complete yet
 	again := time.NewTimer(delay)
 	defer again.Stop()
-	x.letRead()
+	ready()
 	for x.ctx.Err() == nil {
-		if name, ok := x.waiting.pop(); ok {
+		if name, ok := waiting.pop(); ok {
 			switch e := x.get(name); {
 			case e == nil:
 			case e.Identified:
@@ -39,7 +40,7 @@ func (x *Index) work() {
 		if name, ok := surveys.pop(); ok && x.Budget > 0 {
 			if e := x.get(name); e != nil && x.wanted(e) {
 				pause, before := x.throttle(e), e.surveyed()
-				if e = x.survey(e, pause); x.wanted(e) && e.surveyed() > before && !x.waiting.empty() {
+				if e = x.survey(e, pause); x.wanted(e) && e.surveyed() > before && !waiting.empty() {
 					surveys.push(e) // it was interrupted, while a file that ends inside a record has to wait for the rest of it
 				}
 				_ = pause() // many short files cost as much as a long one
@@ -48,10 +49,14 @@ func (x *Index) work() {
 		}
 		select {
 		case <-x.ctx.Done():
-		case <-x.waiting.wake:
+		case <-waiting.wake:
 		case <-again.C:
 			x.tryLate(late, &surveys)
-			delay = min(2*delay, lateLast)
+			last := lateLast
+			if waiting != &x.local {
+				last = lateListed
+			}
+			delay = min(2*delay, last)
 			if len(late) > 0 {
 				again.Reset(delay)
 			}
@@ -59,9 +64,16 @@ func (x *Index) work() {
 	}
 }
 
+// maxLate is how many incomplete headers are read again at once.
+const maxLate = 1000
+
 // tryLate reads incomplete headers again. It removes the files whose header is complete now, and those that are gone.
 func (x *Index) tryLate(late map[string]bool, surveys *queue) {
+	tried := 0
 	for name := range late {
+		if tried++; tried > maxLate {
+			return
+		}
 		e := x.get(name)
 		if e != nil && !e.Identified {
 			e = x.identify(x.ctx, e)
@@ -88,6 +100,8 @@ func (x *Index) letRead() {
 const (
 	lateFirst = 5 * time.Millisecond
 	lateLast  = 2 * time.Second
+	// lateListed is lateLast below a root that is listed: its files never change, so that only the store may be at fault.
+	lateListed = time.Minute
 )
 
 // wanted reports whether decoding a file would find something new.
@@ -122,7 +136,7 @@ func (x *Index) throttle(e *Entry) func() error {
 			return x.ctx.Err()
 		}
 		began = time.Now()
-		if e.Growable() && !x.waiting.empty() {
+		if e.Growable() && !x.local.empty() {
 			return errLater
 		}
 		return nil
@@ -135,7 +149,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if codec == nil || codec.Survey == nil {
 		return e
 	}
-	file, err := x.Files.Open(e.Name)
+	file, err := x.Files.OpenContext(x.ctx, e.Name)
 	if err != nil {
 		return e
 	}
@@ -269,7 +283,7 @@ const refreshWork = 8 << 20
 // instead, and the present entry is returned.
 func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
 	if e.Growable() && e.Size-e.surveyed() > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
-		x.waiting.push(e)
+		x.queueOf(e.Name).push(e)
 		return e
 	}
 	if !x.wanted(e) {

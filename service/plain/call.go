@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/net/http2"
@@ -18,7 +20,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/proto/protoscan"
-	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // framed returns the body of a call with one message.
@@ -51,21 +52,23 @@ const prefixLen = 5
 
 func prefix(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(length)) }
 
-// upload is the body of a call that sends a file.
+// upload is the body of a call that sends a file. The first message has the options, all others have data. The methods' requests
+// have their data in the same field.
 type upload struct {
 	body io.Reader
 	left int64       // how many more bytes the file may have
 	had  int64       // bytes of the file that were read
 	long atomic.Bool // the file is longer than the limit
 	stop func()      // ends a waiting Read of the body
+	flow *flow
 
 	pending []byte
 	room    [64 << 10]byte
 }
 
-func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int64, stop func()) *upload {
-	u := &upload{body: body, left: limit, stop: stop}
-	first, err := proto.Marshal(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: options}})
+func newUpload(options proto.Message, body io.Reader, limit int64, stop func()) *upload {
+	u := &upload{body: body, left: limit, stop: stop, flow: newFlow()}
+	first, err := proto.Marshal(options)
 	if err != nil {
 		u.body = failing{err}
 	}
@@ -76,6 +79,7 @@ func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	for len(u.pending) == 0 {
+		u.flow.wait()
 		n, err := io.ReadAtLeast(u.body, u.room[:], u.least())
 		if n > 0 { // the next Read returns the error again
 			err = nil
@@ -87,6 +91,7 @@ func (u *upload) Read(p []byte) (int, error) {
 			return 0, http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm}
 		}
 		if n > 0 {
+			u.flow.add(n)
 			message := protowire.AppendBytes(protowire.AppendTag(nil, protoscan.DecodeData, protowire.BytesType), u.room[:n])
 			u.pending = append(prefix(len(message)), message...)
 			break
@@ -106,8 +111,52 @@ func (u *upload) least() int { return int(min(max(u.had/256, 1), 16<<10)) }
 
 // Close implements io.Closer. gRPC closes the body when the call ends, and then waits until no Read is running.
 func (u *upload) Close() error {
+	u.flow.add(math.MinInt32)
 	u.stop()
 	return nil
+}
+
+// flow limits how much of an upload is read before the service takes it: gRPC keeps everything in between in memory.
+type flow struct {
+	mu    sync.Mutex
+	ahead int // bytes that the service has not taken
+	less  *sync.Cond
+}
+
+// maxAhead is the number of bytes ahead of the service from which on an upload is not read.
+const maxAhead = 512 << 10
+
+func newFlow() *flow {
+	f := &flow{}
+	f.less = sync.NewCond(&f.mu)
+	return f
+}
+
+// wait waits until more of the upload may be read.
+func (f *flow) wait() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.ahead >= maxAhead {
+		f.less.Wait()
+	}
+}
+
+// add adds bytes that were read.
+func (f *flow) add(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ahead += n
+	f.less.Signal()
+}
+
+type flowKey struct{}
+
+// Took reports that the service has taken n bytes of an upload. ctx is the context of the call. It does nothing if the call did
+// not come by plain HTTP.
+func Took(ctx context.Context, n int) {
+	if f, ok := ctx.Value(flowKey{}).(*flow); ok {
+		f.add(-n)
+	}
 }
 
 // passed lists the headers that the service uses. No other headers reach it, in particular no cookies.
@@ -118,6 +167,9 @@ var passed = []string{"Authorization", "X-Forwarded-For", "User-Agent"}
 func (h *Handler) call(r *http.Request, method string, body io.ReadCloser, each func([]byte) error, flush func()) *fault {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
+	if u, ok := body.(*upload); ok {
+		ctx = context.WithValue(ctx, flowKey{}, u.flow)
+	}
 	to := r.Clone(ctx)
 	to.Method, to.URL, to.RequestURI = http.MethodPost, &url.URL{Path: method}, method
 	to.Proto, to.ProtoMajor, to.ProtoMinor = "HTTP/2.0", 2, 0

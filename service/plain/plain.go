@@ -16,6 +16,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,36 +45,29 @@ const (
 // Handler serves the paths below Prefix.
 type Handler struct {
 	grpc      http.Handler
-	maxUpload int64
+	maxDecode int64
 }
 
-// New returns a handler that calls the methods of a *grpc.Server. An upload may have at most maxUpload bytes, because gRPC
-// keeps data in memory that arrives faster than it is decoded.
-func New(grpc http.Handler, maxUpload int64) *Handler { return &Handler{grpc, maxUpload} }
+// New returns a handler that calls the methods of a *grpc.Server. An upload to decode at once may have at most maxDecode bytes:
+// a client that sends all of it before it reads events, as browsers do, could otherwise wait for ever.
+func New(grpc http.Handler, maxDecode int64) *Handler { return &Handler{grpc, maxDecode} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// The slashes of a name may be escaped. They must be if the name ends like another path, such as in "/events".
 	path := r.URL.EscapedPath()
-	serve, method, name := h.none, http.MethodGet, ""
-	switch rest, below := strings.CutPrefix(path, replaysPath+"/"); {
-	case path == decodePath:
-		serve, method = h.decode, http.MethodPost
-	case path == replaysPath:
-		serve = h.list
-	case below && strings.HasSuffix(rest, eventsSuffix):
-		serve, name = h.events, strings.TrimSuffix(rest, eventsSuffix)
-	case below:
-		serve, name = h.get, rest
-	default:
-		method = r.Method
-	}
-	if r.Method != method {
-		w.Header().Set("Allow", method)
-		newFault(codes.Unimplemented, fmt.Sprintf("%s is for %s alone", path, method)).answerAs(w, http.StatusMethodNotAllowed)
+	allowed, name := h.methods(path)
+	serve := allowed[r.Method]
+	if serve == nil && len(allowed) > 0 {
+		names := slices.Sorted(maps.Keys(allowed))
+		w.Header().Set("Allow", strings.Join(names, ", "))
+		newFault(codes.Unimplemented, fmt.Sprintf("%s is for %s alone", path, strings.Join(names, " and "))).
+			answerAs(w, http.StatusMethodNotAllowed)
 		return
+	}
+	if serve == nil {
+		serve = h.none
 	}
 	name, err := url.PathUnescape(name)
 	if err == nil && !utf8.ValidString(name) {
@@ -82,6 +78,27 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serve(w, r, name)
+}
+
+// serving serves requests. name is the name of the replay in the path.
+type serving = func(w http.ResponseWriter, r *http.Request, name string)
+
+// methods returns what is served at a path, by method, and the escaped name in the path. The slashes of a name may be escaped.
+// They must be if the name ends like another path, such as in "/events".
+func (h *Handler) methods(path string) (allowed map[string]serving, name string) {
+	rest, below := strings.CutPrefix(path, replaysPath+"/")
+	switch {
+	case path == decodePath:
+		return map[string]serving{http.MethodPost: h.decode}, ""
+	case path == replaysPath:
+		return map[string]serving{http.MethodGet: h.list, http.MethodPost: h.create}, ""
+	case below && strings.HasSuffix(rest, eventsSuffix):
+		return map[string]serving{http.MethodGet: h.events}, strings.TrimSuffix(rest, eventsSuffix)
+	case below:
+		return map[string]serving{http.MethodGet: h.get, http.MethodDelete: h.remove}, rest
+	default:
+		return nil, ""
+	}
 }
 
 var errNotUTF8 = errors.New("is not UTF-8")
@@ -113,18 +130,26 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string) {
 
 // unary answers with the response of a unary call.
 func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, req, resp proto.Message) {
-	f := h.call(r, method, framed(req), func(message []byte) error { return proto.Unmarshal(message, resp) }, func() {})
+	h.answer(w, r, http.StatusOK, method, framed(req), resp)
+}
+
+// answer answers with the only response of a call, which it reads into resp.
+func (h *Handler) answer(
+	w http.ResponseWriter, r *http.Request, status int, method string, body io.ReadCloser, resp proto.Message,
+) {
+	f := h.call(r, method, body, func(message []byte) error { return proto.Unmarshal(message, resp) }, func() {})
 	if f != nil {
 		f.answer(w)
 		return
 	}
-	body, err := marshal(resp)
+	text, err := marshal(resp)
 	if err != nil {
 		newFault(codes.Internal, err.Error()).answer(w)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(body, '\n'))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
 }
 
 // lastEventID is the header with which an EventSource that reconnects sends the id of the last message that it received.
@@ -159,21 +184,49 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 		f.answer(w)
 		return
 	}
-	// Events are sent while the file is received.
+	options := &replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: req}}
+	up := receive(w, r, options, h.maxDecode)
+	p := newPrinter(w, false)
+	f := h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up, p.response, p.flush)
+	if f != nil && up.long.Load() {
+		f = newFault(codes.ResourceExhausted,
+			fmt.Sprintf("here an upload may have %d bytes; store a larger one by a POST to %s", h.maxDecode, replaysPath))
+		f.Reason = "LIMIT_EXCEEDED"
+	}
+	p.end(f)
+}
+
+// receive returns the body of a call that sends the body of a request, of at most limit bytes.
+func receive(w http.ResponseWriter, r *http.Request, options proto.Message, limit int64) *upload {
+	// A call may answer before it has received everything: with events, or with an error.
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/2 always is
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close") // if the call ends before the body, the rest is not a request
 	}
-	up := newUpload(req, r.Body, h.maxUpload, func() { _ = control.SetReadDeadline(time.Now()) })
-	p := newPrinter(w, false)
-	f := h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up, p.response, p.flush)
-	if f != nil && up.long.Load() {
-		f = newFault(codes.ResourceExhausted,
-			fmt.Sprintf("here an upload may have %d bytes; send larger ones to the address for gRPC", h.maxUpload))
-		f.Reason = "LIMIT_EXCEEDED"
+	return newUpload(options, r.Body, limit, func() { _ = control.SetReadDeadline(time.Now()) })
+}
+
+// create stores the body of a request as a temporary replay.
+func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string) {
+	options := &replaydv1.CreateReplayOptions{}
+	if f := creating(options).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
 	}
-	p.end(f)
+	req := &replaydv1.CreateReplayRequest{Part: &replaydv1.CreateReplayRequest_Options{Options: options}}
+	up := receive(w, r, req, math.MaxInt64) // the service has the limit
+	h.answer(w, r, http.StatusCreated, replaydv1.ReplayService_CreateReplay_FullMethodName, up, &replaydv1.CreateReplayResponse{})
+}
+
+// remove removes a temporary replay.
+func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string) {
+	if f := (parameters{}).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	req := &replaydv1.DeleteReplayRequest{Replay: name}
+	h.unary(w, r, replaydv1.ReplayService_DeleteReplay_FullMethodName, req, &replaydv1.DeleteReplayResponse{})
 }
 
 // accepts reports whether the Accept header of a request names a media type.

@@ -77,6 +77,11 @@ func describing(req *replaydv1.GetReplayRequest) parameters {
 	return parameters{"view": enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_")}
 }
 
+// creating returns the parameters of a replay that is stored.
+func creating(options *replaydv1.CreateReplayOptions) parameters {
+	return parameters{"time-to-live": interval(&options.TimeToLive)}
+}
+
 // decoding returns the parameters of an upload.
 func decoding(req *replaydv1.StreamEventsRequest) parameters {
 	in := &replaydv1.EventFilter{}

@@ -40,12 +40,19 @@ func (a *account) takeSpool(n int64) error {
 	return nil
 }
 
+// returnMemory returns the memory to the Budget.
+func (a *account) returnMemory() {
+	if a != nil && a.budget != nil {
+		_ = a.budget.Memory(-a.memory.Swap(0))
+	}
+}
+
 // close returns everything to the Budget.
 func (a *account) close() {
 	if a == nil || a.budget == nil {
 		return
 	}
-	_ = a.budget.Memory(-a.memory.Swap(0))
+	a.returnMemory()
 	_ = a.budget.Spool(-a.spool.Swap(0))
 }
 

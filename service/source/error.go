@@ -31,6 +31,9 @@ var (
 // The error that wraps ErrIO also wraps the cause, such as syscall.EIO or syscall.ESTALE.
 var ErrIO = errors.New("reading failed")
 
+// ErrStore means that a store of objects does not answer, or answers nonsense. It is an ErrIO; trying again later may help.
+var ErrStore = fmt.Errorf("%w: the store", ErrIO)
+
 // ioError wraps an error of the operating system in ErrIO. It drops the path, which clients must not see.
 func ioError(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {

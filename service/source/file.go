@@ -30,6 +30,8 @@ type Info struct {
 	ID ID
 	// Version changes whenever the file is written to. It is zero for an upload.
 	Version Version
+	// Fixed is true if the file never changes, because it is an Object.
+	Fixed bool
 }
 
 // Version identifies the contents of a file: two Versions of a file are equal if nothing was written in between.
@@ -42,11 +44,11 @@ func versionOf(stat fs.FileInfo) Version {
 	return Version{stat.Size(), stat.ModTime().UnixNano(), changed(stat)}
 }
 
-// Growable reports whether the file can be followed while it grows. Compressed files and uploads cannot.
-func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 }
+// Growable reports whether the file can be followed while it grows. Compressed files, uploads and objects cannot.
+func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 && !i.Fixed }
 
 // ID identifies an existing file independently of its name: device and inode. After a file is removed, another file may get
-// its ID.
+// its ID. The ID of an Object is a hash of its place and its contents' tag, in both fields.
 type ID struct {
 	Device uint64
 	Inode  uint64
@@ -144,7 +146,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.stat = stat
 	f.info.Size = stat.Size()
 	f.info.Modified = stat.ModTime()
-	f.info.ID = Identify(stat)
+	f.info.ID, f.info.Fixed = Identify(stat), IsObject(stat)
 	f.info.Version = versionOf(stat)
 }
 
@@ -153,7 +155,7 @@ func (f *File) sniff() error {
 	head := make([]byte, headLen)
 	n, err := readFull(f.handle, head)
 	if err != nil {
-		return ioError(err)
+		return f.readError(err)
 	}
 	head = head[:n]
 	f.info.Compression = sniffCompression(head)
@@ -253,9 +255,17 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 	case err == nil && !whole:
 		return n, io.EOF
 	case err != nil && !errors.Is(err, io.EOF):
-		return n, ioError(err)
+		return n, p.f.readError(err)
 	}
 	return n, err
+}
+
+// readError converts an error of the handle. A Waiter's errors are typed, and say nothing that clients must not see.
+func (f *File) readError(err error) error {
+	if _, ok := f.handle.(Waiter); ok {
+		return err
+	}
+	return ioError(err)
 }
 
 // Move sets another origin: the file was moved, and Check must look for it there.
@@ -389,6 +399,51 @@ func (f *File) unspooled() (from io.Reader, needed bool, err error) {
 }
 
 var errTaken = errors.New("an upload can be read only once")
+
+// Detach ends the reading of an upload that was spooled, and frees the memory of unpacking it. The File then no longer depends
+// on the sender.
+func (f *File) Detach() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.spool == nil {
+		return
+	}
+	f.front = nil
+	if f.upload != nil {
+		_ = f.upload.Close() // its bytes have all been read
+		f.upload = nil
+	}
+	f.limits.account.returnMemory()
+}
+
+// Unpacked returns another File of the bytes that Spool has unpacked, which is a plain file with a name of its own. It must be
+// closed before f is. It calls closed when it is closed, and also before Unpacked returns an error.
+func (f *File) Unpacked(name string, closed func()) (*File, error) {
+	f.mu.Lock()
+	spool, limits := f.spool, f.limits
+	f.mu.Unlock()
+	if spool == nil {
+		closed()
+		return nil, errNotSpooled
+	}
+	limits.account, limits.Budget = nil, nil // f has paid
+	return New(borrowed{spool, closed}, Origin{Name: name}, limits)
+}
+
+var errNotSpooled = errors.New("the file is not spooled")
+
+// borrowed is the handle of a file that belongs to another File.
+type borrowed struct {
+	*os.File
+
+	closed func()
+}
+
+// Close implements io.Closer.
+func (b borrowed) Close() error {
+	b.closed()
+	return nil
+}
 
 // Close closes the file. Its Inputs fail from then on.
 func (f *File) Close() error {

@@ -5,23 +5,28 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/table"
 )
 
 // Defaults and bounds of what a request may ask for.
 const (
 	DefaultBatchEvents = 512
-	MaxBatchEvents     = 16384
-	MaxBatchDelay      = 10 * time.Second
-	MaxLastEvents      = 1_000_000
-	DefaultHeartbeat   = 15 * time.Second
-	MinHeartbeat       = time.Second
-	MaxHeartbeat       = 5 * time.Minute
+	// DefaultTableRows is the default for batches of tables.
+	DefaultTableRows = MaxBatchEvents
+	MaxBatchEvents   = 16384
+	MaxBatchDelay    = 10 * time.Second
+	MaxLastEvents    = 1_000_000
+	DefaultHeartbeat = 15 * time.Second
+	MinHeartbeat     = time.Second
+	MaxHeartbeat     = 5 * time.Minute
 	// MaxResponseBytes bounds every response, so that clients with default limits never fail.
 	MaxResponseBytes = 1 << 20
 )
@@ -81,6 +86,8 @@ type Replay struct {
 	StateFilter func() (*filter.Filter, error)
 	// Checkpoints is as in codec.Options.
 	Checkpoints func(identity string) codec.Checkpoints
+	// Spare is as in codec.Options.
+	Spare func() (give func())
 	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open func(codec.Options) (codec.Reader, error)
 	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
@@ -97,12 +104,21 @@ type Replay struct {
 	Roster         func(*replaydv1.Replay) []byte
 	// Complete adds to the description of the replay what the stream itself does not know. r has its header. It may be nil.
 	Complete func(ctx context.Context, r *replaydv1.Replay) error
-	// Columns sends the kinds that have columns as columns.
-	Columns bool
+	// Tables encodes the events as tables; nil sends them as rows. It must not be used by any other Replay.
+	Tables TableEncoder
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
+	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
+	// or with an error, with which the read then fails. Nil if reads do not wait for a network.
+	Await func(wait func(ready <-chan struct{}) error)
 	// Close frees what the replay holds. It may be nil.
 	Close func()
+}
+
+// TableEncoder encodes the tables of batches.
+type TableEncoder interface {
+	// Append appends the tables of a set that have rows to b, as entries of a field of type Table with that number.
+	Append(b []byte, field protowire.Number, set *table.Set) ([]byte, error)
 }
 
 // Follower watches a file that grows.

@@ -58,7 +58,7 @@ func (s *stream) checkpoints(options codec.Options) (codec.Checkpoints, error) {
 // countLast decodes from the options' start to the present end. It returns the position of the first of the last n events,
 // and whether there are n.
 func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, enough bool, err error) {
-	options.Columns, options.State = false, false // only marks are needed
+	options.Tables, options.State = nil, false // only marks are needed
 	r, err := s.replay.Open(options)
 	if err != nil {
 		return at, false, err

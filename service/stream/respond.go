@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
@@ -15,11 +17,22 @@ import (
 // batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
+// tableBytes is the size of values from which on a batch of tables is full. They are larger than the same values in rows, and
+// clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
+const tableBytes = 256 << 10
+
+// tables is the pool of the memory of encoded tables.
+var tables = frame.NewPool(tableBytes)
+
 // buffers is the pool of the batches' memory.
 var buffers = frame.NewPool(batchBytes / 2)
 
 // borrowBuffer empties the batch and gives it memory from the pool.
 func (s *stream) borrowBuffer() {
+	if s.batch.Tables != nil {
+		s.batch.Reset()
+		return
+	}
 	if s.events == nil {
 		s.events = buffers.Get(0)
 	}
@@ -41,10 +54,21 @@ func (s *stream) flush() error {
 	if s.batch.Count == 0 {
 		return nil
 	}
+	var encoded mem.Buffer
+	if s.batch.Tables != nil {
+		var err error
+		if encoded, err = s.encodeTables(protoscan.BatchTables); err != nil {
+			return err
+		}
+	}
 	first := s.at.Sequence
 	s.sent += uint64(s.batch.Count)
 	s.at.Sequence += uint64(s.batch.Count)
 	s.reach()
+	if encoded != nil {
+		s.batch.Reset()
+		return s.transmit(s.outbox.Tables(frame.Head{First: first, Next: s.at.Sequence}, s.cursorBytes(), encoded))
+	}
 	parts := append(make([]mem.Buffer, 0, 2), s.part())
 	if len(s.batch.Tail) > 0 {
 		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
@@ -57,6 +81,24 @@ func (s *stream) flush() error {
 	}
 	return s.transmit(f)
 }
+
+// encodeTables encodes the tables of the batch as entries of a field of a response.
+func (s *stream) encodeTables(field protowire.Number) (mem.Buffer, error) {
+	b := tables.Get(0)
+	var err error
+	if *b, err = s.replay.Tables.Append(*b, field, s.batch.Tables); err == nil && len(*b) > maxTables {
+		err = decoders.Errorf(s.replay.Codec.Format, s.at.Position.Offset, s.at.Tick, "table", decoders.ErrLimit,
+			"%d events take %d bytes as tables", s.batch.Count, len(*b))
+	}
+	if err != nil {
+		tables.Put(b)
+		return nil, err
+	}
+	return tables.Buffer(b), nil
+}
+
+// maxTables is the largest size of the tables in a response. It leaves room for what is around them.
+const maxTables = MaxResponseBytes - 4<<10
 
 // smallBatch is the size in bytes up to which a batch is copied out of the pool's buffer, so that a small batch that waits for
 // the network does not hold a large buffer.
@@ -126,6 +168,18 @@ func (s *stream) heartbeat() error {
 	}})
 }
 
+// heartbeatWithin sends a heartbeat in the middle of a read, if one is due. The reader must not be asked for its position then.
+func (s *stream) heartbeatWithin() error {
+	if !s.entered || time.Since(s.lastSent) < s.Heartbeat {
+		return nil
+	}
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
+		Heartbeat: &replaydv1.Heartbeat{
+			BytesRead: s.at.Position.Offset, BytesPresent: max(s.replay.Present, 0), Tick: s.at.Tick,
+		},
+	}})
+}
+
 // heartbeatPeriod is the period to which heartbeats of all streams are rounded up. A daemon with a thousand idle streams then
 // wakes a few times a second for all of them, and each connection gets the heartbeats of its streams in one write.
 const heartbeatPeriod = 250 * time.Millisecond
@@ -191,6 +245,12 @@ func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string,
 	}
 	if errors.Is(s.lost, source.ErrIO) {
 		return 0, "", s.lost
+	}
+	if s.gone && errors.Is(s.lost, source.ErrReplaced) {
+		return replaydv1.EndReason_END_REASON_REPLACED, s.lost.Error(), nil
+	}
+	if s.gone {
+		return replaydv1.EndReason_END_REASON_REMOVED, s.lost.Error(), nil
 	}
 	torn := s.reader.Close()
 	if torn != nil && !errors.Is(torn, decoders.ErrTruncated) {

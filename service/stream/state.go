@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 )
@@ -27,6 +28,14 @@ func (s *stream) sendWholeState() (outcome, error) {
 
 // sendState sends the batch as a part of the state.
 func (s *stream) sendState(complete bool) error {
+	if s.batch.Tables != nil {
+		encoded, err := s.encodeTables(protoscan.StateTables)
+		if err != nil {
+			return err
+		}
+		s.batch.Reset()
+		return s.transmit(s.outbox.StateTables(encoded, complete, s.cursorBytes()))
+	}
 	field, err := listField(s.replay.Codec, (*replaydv1.StateBatch)(nil))
 	if err != nil && s.batch.Count > 0 {
 		return err

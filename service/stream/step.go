@@ -43,6 +43,11 @@ func (s *stream) step(f func() error) (outcome, error) {
 		return again, s.heartbeat()
 	case errors.Is(err, decoders.ErrMore):
 		return s.atEndOfData(), nil
+	case errors.Is(err, ErrDraining):
+		return drained, nil
+	case s.entered && (errors.Is(err, source.ErrReplaced) || errors.Is(err, source.ErrRemoved)):
+		s.lost, s.gone = err, true // an object whose other bytes can no longer be read
+		return dry, nil
 	default:
 		return over, err
 	}
@@ -58,8 +63,42 @@ func (s *stream) turn(f func() error) error {
 	if turn == nil {
 		return codec.ErrYield // canceled or draining: the next step finds out
 	}
-	defer s.Turns.Give(turn)
+	s.held = turn
+	defer s.giveTurn()
 	return f()
+}
+
+// giveTurn returns the caller's turn, if it has one.
+func (s *stream) giveTurn() {
+	if s.held != nil {
+		s.Turns.Give(s.held)
+		s.held = nil
+	}
+}
+
+// await waits, in the middle of a read, until ready is closed. It gives the caller's turn to others meanwhile, and sends
+// heartbeats.
+func (s *stream) await(ready <-chan struct{}) error {
+	took := s.held != nil
+	s.giveTurn()
+	for {
+		select {
+		case <-ready:
+			if took {
+				s.held = s.Turns.Take(s.canceled, s.Drain, s.Caller) // nil if the stream is about to end
+			}
+			return nil
+		case <-s.canceled:
+			return s.ctx.Err()
+		case <-s.Drain:
+			return ErrDraining
+		case <-s.clock.C:
+			if err := s.heartbeatWithin(); err != nil {
+				return err
+			}
+			s.clock.Reset(s.untilHeartbeat())
+		}
+	}
 }
 
 // atEndOfData returns starved if a file without more bytes may still grow, and dry otherwise. It returns again when the file

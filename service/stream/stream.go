@@ -12,19 +12,22 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/table"
 )
 
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send
 // are returned unchanged, all others as an *Error. Run closes the replays.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
-	s.batch.MaxEvents, s.batch.MaxBytes, s.batch.KeepPositions = c.MaxEvents, batchBytes, c.Positions
+	s.batch.MaxEvents, s.batch.KeepPositions = c.MaxEvents, c.Positions
 	s.clock = time.NewTimer(s.untilHeartbeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
+	s.listen()
 	err := s.run()
 	if failed, ok := errors.AsType[*sendError](err); ok {
 		return failed.error
@@ -58,14 +61,16 @@ type stream struct {
 	sent     uint64 // events
 	filtered uint64 // events of earlier replays that the filter dropped
 	lastSent time.Time
-	clock    *time.Timer // fires when a heartbeat may be due; sending does not reset it
-	started  bool        // the start was sent
-	entered  bool        // the client knows the replay: the start, or a successor's status, was sent
-	caughtUp bool        // the client knows that it has all events so far
-	lagging  bool        // the client knows that it fell behind
-	ahead    bool        // Send is known to return before the bytes are written
-	dropping bool        // events are being dropped, and no gap was sent yet
-	lost     error       // why the file will not grow
+	clock    *time.Timer     // fires when a heartbeat may be due; sending does not reset it
+	started  bool            // the start was sent
+	entered  bool            // the client knows the replay: the start, or a successor's status, was sent
+	caughtUp bool            // the client knows that it has all events so far
+	lagging  bool            // the client knows that it fell behind
+	ahead    bool            // Send is known to return before the bytes are written
+	dropping bool            // events are being dropped, and no gap was sent yet
+	lost     error           // why the file will not grow
+	gone     bool            // with lost: bytes that were there before can no longer be read
+	held     *admission.Turn // the caller's turn, while a function of the reader runs
 
 	predecessor replaydv1.EndReason // how the previous replay ended
 	name        string              // the replay's name, as last sent to the client
@@ -143,7 +148,8 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		case next.Replay != nil:
 			s.filtered += s.reader.Filtered()
 			s.close()
-			s.replay, s.entered, s.caughtUp, s.lagging, s.lost = next.Replay, false, false, false, nil
+			s.replay, s.entered, s.caughtUp, s.lagging, s.lost, s.gone = next.Replay, false, false, false, nil, false
+			s.listen()
 			s.predecessor = reason
 			return true, nil
 		case next.Over:
@@ -199,6 +205,13 @@ func (s *stream) sendStanding() error {
 		}
 	}
 	return s.sendWaiting(now.Waiting)
+}
+
+// listen makes reads of the present replay wait by await.
+func (s *stream) listen() {
+	if s.replay != nil && s.replay.Await != nil {
+		s.replay.Await(s.await)
+	}
 }
 
 // close frees what the present replay holds.
@@ -270,8 +283,8 @@ func (s *stream) reach() {
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
 	options := codec.Options{
-		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
-		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
+		Filter: s.replay.Filter, RevealSecrets: s.replay.RevealSecrets,
+		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster, Spare: s.replay.Spare,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -288,6 +301,12 @@ func (s *stream) open(start Start) error {
 		options.Start.Position = at
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
+	}
+	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
+	if s.replay.Tables != nil {
+		options.Tables = table.NewSet(s.replay.Codec.Tables)
+		options.Tables.Resolved = s.replay.ResolvePlayers
+		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
 	}
 	var err error
 	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {

@@ -90,6 +90,7 @@ type batch struct {
 	list        []byte
 	// The positions of the events, if they were requested.
 	offsets, indexes []int64
+	tables           []*replaydv1.Table // instead of a list
 }
 
 var errWire = errors.New("not a protobuf message")
@@ -132,6 +133,7 @@ func parse(raw []byte) (*response, error) {
 	}
 	r.batch = &batch{}
 	lists := 0
+	var bad error
 	err = fields(inner, func(f protoscan.Field) {
 		switch f.Number {
 		case protoscan.BatchFirst:
@@ -142,12 +144,16 @@ func parse(raw []byte) (*response, error) {
 			r.batch.offsets = numbers(f.Bytes)
 		case protoscan.BatchIndexes:
 			r.batch.indexes = numbers(f.Bytes)
+		case protoscan.BatchTables:
+			t := new(replaydv1.Table)
+			bad = errors.Join(bad, proto.Unmarshal(f.Bytes, t))
+			r.batch.tables = append(r.batch.tables, t)
 		default:
 			lists++
 			r.batch.field, r.batch.list = f.Number, f.Bytes
 		}
 	})
-	if err == nil && lists != 1 {
+	if err = errors.Join(err, bad); err == nil && lists+min(len(r.batch.tables), 1) != 1 {
 		err = fmt.Errorf("a batch with %d event lists", lists)
 	}
 	return r, err
@@ -167,34 +173,71 @@ func numbers(b []byte) (all []int64) {
 
 // canon converts events to a form that does not depend on their batch, so that they can be compared.
 type canon struct {
-	lists map[protowire.Number]list
+	lists  map[protowire.Number]list
+	tables tables
 }
 
 // list is a type of event lists.
 type list struct {
 	printer *eventjson.Printer
 	strings bool // its events refer to strings of their batch
-	columns *columns
+}
+
+// list returns the type of event lists of a field of EventBatch.
+func (c *canon) list(field protowire.Number) (list, error) {
+	if l, ok := c.lists[field]; ok {
+		return l, nil
+	}
+	fd := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(field)
+	if fd == nil || fd.Message() == nil {
+		return list{}, fmt.Errorf("EventBatch has no event list number %d", field)
+	}
+	l := list{eventjson.New(fd.Message()), fd.Message().Fields().ByName("strings") != nil}
+	if c.lists == nil {
+		c.lists = map[protowire.Number]list{}
+	}
+	c.lists[field] = l
+	return l, nil
+}
+
+// eventsOfTables returns the events of a batch of tables, and sets its positions.
+func (c *canon) eventsOfTables(b *batch) ([]string, error) {
+	rows, field, err := c.tables.read(b.tables)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.list(field)
+	if err != nil {
+		return nil, err
+	}
+	b.field, b.offsets, b.indexes = field, nil, nil
+	events := make([]string, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		events[i] = string(r.event)
+		if l.strings {
+			line, err := l.printer.AppendLine(nil, 0, r.event, r.strings)
+			if err != nil {
+				return nil, err
+			}
+			events[i] = string(line)
+		}
+		if r.placed {
+			b.offsets, b.indexes = append(b.offsets, r.at.Offset), append(b.indexes, r.at.Index)
+		}
+	}
+	return events, nil
 }
 
 // events returns a batch's events. If events refer to strings of their batch, it returns a form with the strings inserted, and
 // otherwise the wire bytes.
 func (c *canon) events(b *batch) ([]string, error) {
-	l, ok := c.lists[b.field]
-	if !ok {
-		fd := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(b.field)
-		if fd == nil || fd.Message() == nil {
-			return nil, fmt.Errorf("EventBatch has no event list number %d", b.field)
-		}
-		columns, err := columnsOf(fd.Message())
-		if err != nil {
-			return nil, err
-		}
-		l = list{eventjson.New(fd.Message()), fd.Message().Fields().ByName("strings") != nil, columns}
-		if c.lists == nil {
-			c.lists = map[protowire.Number]list{}
-		}
-		c.lists[b.field] = l
+	if len(b.tables) > 0 {
+		return c.eventsOfTables(b)
+	}
+	l, err := c.list(b.field)
+	if err != nil {
+		return nil, err
 	}
 	all, strings, err := l.printer.List(b.list)
 	if err != nil {
@@ -211,9 +254,6 @@ func (c *canon) events(b *batch) ([]string, error) {
 			return nil, err
 		}
 		events[i] = string(line)
-	}
-	if l.columns != nil {
-		return l.columns.interleave(b.list, events)
 	}
 	return events, nil
 }

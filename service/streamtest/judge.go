@@ -1,10 +1,12 @@
 package streamtest
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -121,12 +123,16 @@ func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsReq
 // told returns the events of a session's state.
 func (o *Oracle) told(s *Session) ([]event, error) {
 	state := &Oracle{format: o.format, kinds: o.kinds, teams: o.teams}
+	var read tables
 	for _, raw := range s.Responses {
 		r, err := parse(raw)
 		if err != nil {
 			return nil, err
 		}
 		part := r.message.GetState()
+		if err := state.addTables(&read, part.GetTables()); err != nil {
+			return nil, err
+		}
 		if part == nil || part.GetEvents() == nil {
 			continue
 		}
@@ -158,6 +164,29 @@ func (o *Oracle) told(s *Session) ([]event, error) {
 	return state.events, nil
 }
 
+// addTables adds the events of tables.
+func (o *Oracle) addTables(read *tables, all []*replaydv1.Table) error {
+	rows, field, err := read.read(all)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.placed {
+			return errors.New("an event of a state has a position")
+		}
+		b := &batch{field: field, offsets: []int64{0}, indexes: []int64{0}}
+		b.list = protowire.AppendBytes(protowire.AppendTag(nil, protoscan.ListEvents, protowire.BytesType), r.event)
+		for _, s := range r.strings {
+			b.list = protowire.AppendBytes(protowire.AppendTag(b.list, 2, protowire.BytesType), s)
+		}
+		var c canon
+		if err := o.add(&c, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // judgePlaces checks the positions of a session's events, and the positions of its cursors.
 func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, want []Event) error {
 	next := 0
@@ -179,7 +208,7 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 				return err
 			}
 			b := r.batch
-			if n := len(b.offsets); req.GetPositions() != (n > 0) || n > 0 && (n != len(events) || len(b.indexes) != n) {
+			if n := len(b.offsets); (req.GetPositions() || len(b.tables) > 0) != (n > 0) || n > 0 && (n != len(events) || len(b.indexes) != n) {
 				return fmt.Errorf("response %d: %d events, %d offsets, %d indexes", i, len(events), n, len(b.indexes))
 			}
 			for j := range b.offsets {

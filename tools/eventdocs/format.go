@@ -10,33 +10,30 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/table"
 )
 
 // format is the description of a format's events in the .proto files.
 type format struct {
-	name    string
-	file    protoreflect.FileDescriptor
-	event   protoreflect.MessageDescriptor
-	kind    protoreflect.OneofDescriptor
-	header  protoreflect.MessageDescriptor // nil when the format has none
-	columns map[protoreflect.Name]protoreflect.MessageDescriptor
+	name   string
+	file   protoreflect.FileDescriptor
+	event  protoreflect.MessageDescriptor
+	kind   protoreflect.OneofDescriptor
+	header protoreflect.MessageDescriptor // nil when the format has none
+	tables *table.Format
 }
 
 func newFormat(
 	name string, files *protoregistry.Files, file protoreflect.FileDescriptor, event protoreflect.MessageDescriptor,
 ) *format {
-	f := &format{
-		name: name, file: file, event: event, kind: event.Oneofs().ByName("kind"),
-		columns: map[protoreflect.Name]protoreflect.MessageDescriptor{},
+	f := &format{name: name, file: file, event: event, kind: event.Oneofs().ByName("kind")}
+	for _, codec := range service.Codecs() {
+		if codec.Format.String() == name {
+			f.tables = codec.Tables
+		}
 	}
 	if d, err := files.FindDescriptorByName(file.Package().Append("Header")); err == nil && d.ParentFile() != file {
 		f.header, _ = d.(protoreflect.MessageDescriptor)
-	}
-	lists := file.Messages().ByName("EventList").Fields()
-	for i := range lists.Len() {
-		if kind, ok := strings.CutSuffix(string(lists.Get(i).Name()), "_columns"); ok {
-			f.columns[protoreflect.Name(kind)] = lists.Get(i).Message()
-		}
 	}
 	return f
 }
@@ -48,6 +45,30 @@ func (f *format) kinds() []string {
 		names = append(names, string(f.kind.Fields().Get(i).Name()))
 	}
 	return names
+}
+
+// columns returns the columns of the table of a kind, without those that all tables have.
+func (f *format) columns(kind string) string {
+	for k := range f.tables.Kinds {
+		if f.tables.Kinds[k].Name != kind {
+			continue
+		}
+		all := f.tables.Fields(uint8(k))[int(table.Positions)+len(f.tables.Event):]
+		if len(all) == 0 {
+			return "none of its own"
+		}
+		return columnList(all)
+	}
+	return ""
+}
+
+// columnList lists columns with their types.
+func columnList(fields []table.Field) string {
+	var list []string
+	for i := range fields {
+		list = append(list, "`"+fields[i].Name+"` "+fields[i].TypeName())
+	}
+	return strings.Join(list, ", ")
 }
 
 // conditions returns the filter conditions that events of a kind can meet.

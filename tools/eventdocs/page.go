@@ -44,6 +44,9 @@ func (f *format) page(examples map[string]string) []byte {
 	b.WriteString("in addition to those on kinds and ticks.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
+	b.WriteString("\nWith ENCODING_ARROW and by `replayd export`, each kind is a table ([tables.md](../tables.md)). All have the columns ")
+	common := f.tables.Fields(0)
+	fmt.Fprintf(b, "%s. The others are listed with the kind.\n", columnList(common))
 	for i := range kinds.Len() {
 		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
 	}
@@ -71,9 +74,7 @@ func (f *format) page(examples map[string]string) []byte {
 func (f *format) section(b *bytes.Buffer, kind protoreflect.FieldDescriptor, example string) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", kind.Name(), comment(kind.Message()))
 	f.fields(b, kind.Message(), false)
-	if columns := f.columns[kind.Name()]; columns != nil {
-		fmt.Fprintf(b, "\nWith ENCODING_COLUMNS these are sent as arrays: `%s`.\n", columns.Name())
-	}
+	fmt.Fprintf(b, "\nColumns: %s.\n", f.columns(string(kind.Name())))
 	switch {
 	case example == "":
 		fmt.Fprintf(b, "\nThe samples have none. It looks like this:\n\n```json\n%s\n```\n", f.shape(kind))

@@ -2,7 +2,7 @@
 //
 //   - decoders/<format>/events.gen.go: plain Go structs that the format's decoder fills, without protobuf;
 //   - service/codec/<format>/append.gen.go: functions that append such a struct as protobuf wire bytes;
-//   - service/codec/<format>/columns.gen.go, if the format has columns: functions that convert events to packed arrays.
+//   - service/codec/<format>/tables.gen.go: what tables of events look like, and functions that append such a struct to one.
 //
 // So the .proto file is the only definition of the events, decoders do not depend on protobuf, and the hot path neither
 // allocates nor uses reflection. The plugin handles every file whose package is replayd.<format>.v1 and that has a
@@ -48,7 +48,7 @@ func main() {
 				}
 				f.writeStructs()
 				f.writeAppenders()
-				if err := f.writeColumns(); err != nil {
+				if err := f.writeTables(); err != nil {
 					return err
 				}
 			}

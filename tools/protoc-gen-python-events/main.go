@@ -108,7 +108,7 @@ func docstring(c protogen.Comments) string {
 
 func (f *format) write(g *protogen.GeneratedFile) {
 	g.P(header)
-	g.P(`"""The types of the events of replayd.`, f.name, `.v1, one for each kind. Type checkers derive the type of e.value from e.kind."""`)
+	g.P(`"""The classes of the events of replayd.`, f.name, `.v1, one for each kind. Type checkers derive the class of e from e.kind."""`)
 	g.P()
 	g.P("from __future__ import annotations")
 	g.P()
@@ -125,12 +125,15 @@ func (f *format) write(g *protogen.GeneratedFile) {
 	g.P("from .._event import Format as _Format")
 	g.P("from ..", f.name, ".v1 import events_pb2 as _pb2")
 	g.P()
-	for _, k := range f.kinds {
-		g.P(k.class, ": _TypeAlias = _Event[_Literal[", quote(k.name), "], _pb2.Event, _pb2.", k.message, "]")
-		g.P(k.comment)
+	for i, k := range f.kinds {
+		if i > 0 {
+			g.P()
+		}
+		writeClass(g, k.class, k.comment, k.name, "_pb2."+k.message, "self.event."+k.name)
 	}
-	g.P(`Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]`)
-	g.P(`"""An event of a kind that is newer than this client."""`)
+	g.P()
+	writeClass(g, "Unknown", `"""An event of a kind that is newer than this client."""`, "", "None", "None")
+	g.P()
 	g.P()
 	g.P("Event: _TypeAlias = _Union[")
 	for _, k := range f.kinds {
@@ -154,8 +157,37 @@ func (f *format) write(g *protogen.GeneratedFile) {
 	g.P("Batch: _TypeAlias = _Batch[Event, _pb2.Event, Columns]")
 	g.P(`"""A batch of events."""`)
 	g.P()
-	g.P("FORMAT: _Format[Event, Batch] = _Format(", quote(f.name), ")")
+	g.P("FORMAT: _Format[Event, Batch] = _Format(")
+	g.P("    ", quote(f.name), ",")
+	g.P("    {")
+	for _, k := range f.kinds {
+		g.P("        ", quote(k.name), ": ", k.class, ",")
+	}
+	g.P("    },")
+	g.P("    Unknown,")
+	g.P(")")
 	g.P(`"""The format: `, "`client.events(name, format=", f.name, ".FORMAT)`", ` streams only events of these types."""`)
+}
+
+// writeClass writes the class of the events of one kind. Classes without type parameters are what type checkers compare fastest.
+func writeClass(g *protogen.GeneratedFile, class, comment, kind, message, value string) {
+	g.P()
+	g.P("class ", class, "(_Event):")
+	for line := range strings.Lines(comment) {
+		g.P("    ", strings.TrimSuffix(line, "\n"))
+	}
+	g.P()
+	g.P("    __slots__ = ()")
+	g.P("    event: _pb2.Event")
+	g.P("    kind: _Literal[", quote(kind), "] = ", quote(kind))
+	g.P()
+	g.P("    @property")
+	g.P("    def tick(self) -> int:")
+	g.P("        return self.event.at_tick")
+	g.P()
+	g.P("    @property")
+	g.P("    def value(self) -> ", message, ":")
+	g.P("        return ", value)
 }
 
 func (f *format) writeColumns(g *protogen.GeneratedFile) {

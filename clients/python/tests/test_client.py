@@ -293,67 +293,73 @@ def test_listing(daemon: Daemon) -> None:
         assert next(changes).replay.name == NAME
 
 
-def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> threading.Thread:
-    """Writes data to a file in small pieces, split anywhere, as a game server does."""
-    step = max(1, int(len(data) / (seconds * 50))) + 1
-    target.write_bytes(data[:step])  # the file exists when grow returns
+class Trouble:
+    """A file that grows in small pieces, split anywhere, while the daemon is stopped in each of the ways in STOPS."""
 
-    def write() -> None:
-        with target.open("ab", buffering=0) as file:
-            for at in range(step, len(data), step):
-                file.write(data[at : at + step])
-                if stop.wait(1 / 50):
-                    return
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon = daemon
+        self.stops = list(STOPS)
+        data = FINISHED.read_bytes()
+        begin, count = data.index(b"\0", 16) + 1, len(STOPS) + 1
+        cuts = [0, *(begin + (len(data) - begin) * i // count for i in range(1, count)), len(data)]
+        self.parts = [data[cuts[i] : cuts[i + 1]] for i in range(count)]
+        self.file = (daemon.root / "live.teehistorian").open("wb", buffering=0)
+        self.file.write(self.parts.pop(0))
+        self.writers: list[threading.Thread] = []
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    return thread
+    def after(self, reconnects: int) -> None:
+        """Stops the daemon, lets the file grow and starts the daemon again, once the stream has been resumed after the stop
+        before."""
+        if not self.stops or reconnects < len(STOPS) - len(self.stops):
+            return
+        self.stops.pop(0)(self.daemon)
+        self.writers.append(threading.Thread(target=self._grow, args=(self.parts.pop(0),)))
+        self.writers[-1].start()
+        self.daemon.start()
 
+    def _grow(self, part: bytes) -> None:
+        for writer in self.writers[:-1]:
+            writer.join()
+        for at in range(0, len(part), 97):
+            self.file.write(part[at : at + 97])
 
-def restart_repeatedly(daemon: Daemon) -> None:
-    for stop in STOPS:
-        time.sleep(0.7)
-        stop(daemon)
-        time.sleep(0.3)
-        daemon.start()
+    def end(self) -> None:
+        for writer in self.writers:
+            writer.join()
+        self.file.close()
 
 
 def test_following_resumes_after_the_daemon_is_killed(daemon: Daemon) -> None:
     expected = decoded(daemon)
-    stopped = threading.Event()
-    writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
-    breaker = threading.Thread(target=restart_repeatedly, args=(daemon,))
+    trouble = Trouble(daemon)
+    got = []
     with replayd.connect(daemon.address) as client:
         stream = client.events("r/live.teehistorian", follow=True)
-        first = next(stream)
-        breaker.start()
-        got = [line(first), *map(line, stream)]
-    breaker.join()
-    stopped.set()
-    writer.join()
+        for event in stream:
+            got.append(line(event))
+            trouble.after(stream.reconnects)
+    trouble.end()
     assert got == expected
-    assert stream.reconnects >= len(STOPS)
+    assert stream.reconnects == len(STOPS)
     assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
 
 
 def test_following_resumes_after_the_daemon_is_killed_asyncio(daemon: Daemon) -> None:
     expected = decoded(daemon)
-    stopped = threading.Event()
-    writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
+    trouble = Trouble(daemon)
 
     async def follow() -> list[str]:
         async with replayd.connect_async(daemon.address) as client:
             stream = client.events("r/live.teehistorian", follow=True)
-            got = [line(await anext(stream))]
-            breaker = asyncio.create_task(asyncio.to_thread(restart_repeatedly, daemon))
-            got += [line(event) async for event in stream]
-            await breaker
-            assert stream.reconnects >= len(STOPS)
+            got = []
+            async for event in stream:
+                got.append(line(event))
+                await asyncio.to_thread(trouble.after, stream.reconnects)
+            assert stream.reconnects == len(STOPS)
             return got
 
     got = asyncio.run(follow())
-    stopped.set()
-    writer.join()
+    trouble.end()
     assert got == expected
 
 

@@ -26,7 +26,7 @@ def told(values: dict[str, Any]) -> list[dem.FieldValue]:
     return out
 
 
-def event(kind: str, index: int = 7, serial: int = 5, **rest: Any) -> Event[Any]:
+def event(kind: str, index: int = 7, serial: int = 5, **rest: Any) -> Event:
     message = getattr(dem, "".join(part.title() for part in kind.split("_")))
     return Event(0, dem.Event(**{kind: message(index=index, serial=serial, **rest)}), NAMES)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from replayd import Event
 from replayd.events import sc2replay
 from replayd.sc2 import ActionsPerMinute, Selections, Supply, build_order
 from replayd.sc2replay.v1 import events_pb2 as sc2
@@ -13,7 +12,8 @@ from replayd.sc2replay.v1 import events_pb2 as sc2
 
 def event(tick: int, **kind: Any) -> sc2replay.Event:
     player = sc2.PlayerRef(user_id=0, player_id=1, slot=0, name="Alice")
-    return Event(0, sc2.Event(at_tick=tick, player=player, **kind))
+    made: Any = sc2replay.FORMAT.classes[next(iter(kind))](0, sc2.Event(at_tick=tick, player=player, **kind))
+    return made  # type: ignore[no-any-return]
 
 
 def selection(group: int = 10, add: Iterable[int] = (), **removed: Any) -> sc2.SelectionDelta:

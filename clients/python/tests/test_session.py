@@ -110,8 +110,10 @@ def test_draining_ends_a_stream_only_without_retry() -> None:
     assert without_retry.end is not None
 
 
-full = replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED")
-full.retry_after = 5
+def full(retry_after: float) -> replayd.ReplaydError:
+    error = replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED")
+    error.retry_after = retry_after
+    return error
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,8 @@ full.retry_after = 5
         (replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "", "DRAINING"), True),
         (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "TOO_MANY_STREAMS"), True),
         (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED"), False),
-        (full, True),
+        (full(0.01), True),
+        (full(0), False),
         (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "", "INTERNAL"), False),
         (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "RST_STREAM"), True),
         (replayd.ReplaydError(grpc.StatusCode.NOT_FOUND, "", "REPLAY_NOT_FOUND"), False),
@@ -140,6 +143,23 @@ def test_which_errors_are_retried(error: replayd.ReplaydError, again: bool) -> N
             session.delay(error)
 
 
+@pytest.mark.parametrize(("asked", "least", "most"), [(0.01, 0.05, 0.1), (3, 3, 3), (60, 4, 4)])
+def test_the_delay_is_at_least_what_the_daemon_asks_for_and_at_most_the_maximum(asked: float, least: float, most: float) -> None:
+    assert least <= started(retry=replayd.Retry(maximum=4)).delay(full(asked)) <= most
+
+
+def test_reconnects_count_resumptions_and_not_attempts() -> None:
+    session = started()
+    error = replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "refused")
+    for reconnects in (1, 2):
+        for _ in range(3):
+            session.delay(error)
+        assert session.reconnects == reconnects - 1
+        start = stream_pb2.StreamStart(replay=replay_pb2.Replay(name="r/directory/first"))
+        assert not session.observe(Response(start=start))
+        assert session.reconnects == reconnects
+
+
 def test_it_gives_up() -> None:
     session = started(retry=replayd.Retry(give_up_after=-1))
     error = replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "refused")
@@ -152,7 +172,15 @@ def test_unknown_kinds_and_formats() -> None:
     from replayd.teehistorian.v1 import events_pb2
 
     unknown = events_pb2.Event.FromString(b"\x08\x05\xfa\x3f\x00")  # at_tick 5, field 1023
-    event: teehistorian.Event = replayd.Event(0, unknown)
-    assert (event.tick, event.kind, event.value) == (5, "", None)
+    known = events_pb2.Event(at_tick=6, join=events_pb2.Join(client_id=3))
+    response = batch(7, 9)
+    response.batch.teehistorian.events.extend([unknown, known])
+    events: list[replayd.Event] = list(replayd.Batch(response))
+    assert [(event.sequence, event.tick, event.kind) for event in events] == [(7, 5, ""), (8, 6, "join")]
+    assert [type(event) for event in events] == [teehistorian.Unknown, teehistorian.Join]
+    assert events[0].value is None and events[1].value.client_id == 3
+    for event in replayd.Event(0, unknown), teehistorian.Unknown(0, unknown):
+        assert (event.tick, event.kind, event.value) == (5, "", None)
+    assert (replayd.Event(0, known).kind, replayd.Event(0, known).value) == ("join", known.join)
     with pytest.raises(NotImplementedError):
         replayd.Batch(batch(0, 1))

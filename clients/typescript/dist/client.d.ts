@@ -112,7 +112,7 @@ export declare class Stream<T> implements AsyncIterableIterator<T> {
     get end(): StreamEnd | undefined;
     /** The number of events that the daemon dropped in gaps. Always 0 without SlowConsumer.DROP. */
     get missed(): number;
-    /** The number of attempts to resume the stream, including failed ones. */
+    /** How often the stream was resumed. Attempts that failed do not count; see Retry.onRetry for those. */
     get reconnects(): number;
 }
 /** A client of one daemon. */

@@ -93,7 +93,7 @@ export class Stream {
     get missed() {
         return this.session.missed;
     }
-    /** The number of attempts to resume the stream, including failed ones. */
+    /** How often the stream was resumed. Attempts that failed do not count; see Retry.onRetry for those. */
     get reconnects() {
         return this.session.reconnects;
     }

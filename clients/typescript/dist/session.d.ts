@@ -6,9 +6,12 @@ import { ReplaydError } from "./error.js";
  * error, which may for example be a wrong address.
  */
 export interface Retry {
-    /** The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. Default 100. */
+    /**
+     * The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. If the daemon
+     * asks for a delay (ReplaydError.retryAfterMs), the delay is at least that. Default 100.
+     */
     initial?: number;
-    /** The longest delay between two attempts, in ms. Default 5000. */
+    /** The longest delay between two attempts, in ms, even if the daemon asks for a longer one. Default 5000. */
     maximum?: number;
     /** How long to try without success, in ms. After that, the last error is thrown. Default 600000. */
     giveUpAfter?: number;

@@ -85,6 +85,8 @@ export class Session {
         if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
             throw new SequenceError(`resumed at event ${start.nextSequence} instead of ${this.expected}`);
         }
+        if (again)
+            this.reconnects++;
         this.expected = start.nextSequence;
         this.start = start;
         this.replay = start.replay;
@@ -113,8 +115,7 @@ export class Session {
         if (now - this.failingSince > giveUpAfter)
             throw error;
         const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
-        this.reconnects++;
-        const delay = longest * (0.5 + Math.random() / 2);
+        const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
         onRetry?.(error, delay);
         return delay;
     }
@@ -130,7 +131,7 @@ const broken = new Set([
 ]);
 function transient(error) {
     if (error.reason === "LIMIT_EXCEEDED")
-        return error.retryAfterMs !== undefined; // otherwise the replay itself is too large
+        return !!error.retryAfterMs; // otherwise the replay itself is too large
     if (error.reason)
         return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
     return broken.has(error.code);

@@ -208,7 +208,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     return this.session.missed;
   }
 
-  /** The number of attempts to resume the stream, including failed ones. */
+  /** How often the stream was resumed. Attempts that failed do not count; see Retry.onRetry for those. */
   get reconnects(): number {
     return this.session.reconnects;
   }

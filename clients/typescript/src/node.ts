@@ -82,8 +82,7 @@ class SessionManager extends Http2SessionManager {
  */
 export function connect(address: string, { tls = false, token }: ConnectOptions = {}): NodeClient {
   const baseUrl = `${tls ? "https" : "http"}://${address}`;
-  // Detect a dead connection even while nothing is streamed. The daemon permits a ping every 10 s.
-  const pings = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
+  const pings = { pingIntervalMs: 12_000, pingTimeoutMs: 8_000 }; // see "Dead connections" in clients/README.md
   const sessionManager = new SessionManager(baseUrl, pings, {
     ...(typeof tls === "object" ? tls : {}),
     settings: { initialWindowSize: window },

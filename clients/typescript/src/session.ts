@@ -20,9 +20,12 @@ import { ReplaydError, SequenceError } from "./error.js";
  * error, which may for example be a wrong address.
  */
 export interface Retry {
-  /** The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. Default 100. */
+  /**
+   * The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. If the daemon
+   * asks for a delay (ReplaydError.retryAfterMs), the delay is at least that. Default 100.
+   */
   initial?: number;
-  /** The longest delay between two attempts, in ms. Default 5000. */
+  /** The longest delay between two attempts, in ms, even if the daemon asks for a longer one. Default 5000. */
   maximum?: number;
   /** How long to try without success, in ms. After that, the last error is thrown. Default 600000. */
   giveUpAfter?: number;
@@ -116,6 +119,7 @@ export class Session {
     if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
       throw new SequenceError(`resumed at event ${start.nextSequence} instead of ${this.expected}`);
     }
+    if (again) this.reconnects++;
     this.expected = start.nextSequence;
     this.start = start;
     this.replay = start.replay;
@@ -142,8 +146,7 @@ export class Session {
     this.failingSince ??= now;
     if (now - this.failingSince > giveUpAfter) throw error;
     const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
-    this.reconnects++;
-    const delay = longest * (0.5 + Math.random() / 2);
+    const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
     onRetry?.(error, delay);
     return delay;
   }
@@ -160,7 +163,7 @@ const broken = new Set([
 ]);
 
 function transient(error: ReplaydError): boolean {
-  if (error.reason === "LIMIT_EXCEEDED") return error.retryAfterMs !== undefined; // otherwise the replay itself is too large
+  if (error.reason === "LIMIT_EXCEEDED") return !!error.retryAfterMs; // otherwise the replay itself is too large
   if (error.reason) return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
   return broken.has(error.code);
 }

@@ -303,6 +303,23 @@ describe("a daemon", () => {
   });
 });
 
+test("the delay is at least what the daemon asks for and at most the maximum, and only resumptions count", () => {
+  const session = new Session(create(StreamEventsRequestSchema, { replay: "r/x" }), { maximum: 4_000 });
+  const start = create(StreamEventsResponseSchema, { response: { case: "start", value: {} } });
+  const full = (retryAfterMs) => new ReplaydError(Code.ResourceExhausted, "", { reason: "LIMIT_EXCEEDED", retryAfterMs });
+  session.called();
+  session.observe(start);
+  for (const [asked, least, most] of [[10, 50, 100], [3_000, 3_000, 3_000], [60_000, 4_000, 4_000]]) {
+    const delay = session.delay(full(asked));
+    assert.ok(least <= delay && delay <= most, `${delay} where ${asked} was asked for`);
+  }
+  assert.throws(() => session.delay(full(0)), ReplaydError);
+  assert.throws(() => session.delay(full(undefined)), ReplaydError);
+  assert.equal(session.reconnects, 0);
+  assert.ok(!session.observe(start));
+  assert.equal(session.reconnects, 1);
+});
+
 test("a state is yielded once for each position", () => {
   const start = { at: { case: "now", value: {} }, withState: true };
   const session = new Session(create(StreamEventsRequestSchema, { replay: "r/x", start }), {});
@@ -337,13 +354,12 @@ test("without a daemon a call fails at once", async () => {
   client.close();
 });
 
-/** Writes data to a file in small pieces, split anywhere, as a game server does. */
-async function grow(path, data, milliseconds) {
-  const step = Math.max(1, Math.floor((data.length * 20) / milliseconds)) + 1;
-  const file = openSync(path, "w");
-  for (let at = 0; at < data.length; at += step) {
-    writeSync(file, data.subarray(at, at + step));
-    await sleep(20);
+/** Appends data to a file in small pieces, split anywhere, as a game server does. */
+async function grow(path, data) {
+  const file = openSync(path, "a");
+  for (let at = 0; at < data.length; at += 97) {
+    writeSync(file, data.subarray(at, at + 97));
+    await new Promise(setImmediate);
   }
   closeSync(file);
 }
@@ -354,21 +370,25 @@ test("following resumes after the daemon is killed", async (t) => {
   const client = connect(daemon.address);
   t.after(() => client.close());
   const expected = lines(await collect(client.events(finished.name)));
-  const writer = grow(join(daemon.root, "live.teehistorian"), finished.bytes, 4000);
-  await sleep(100);
   const stops = ["SIGKILL", "SIGTERM", "SIGKILL"];
-  const trouble = async () => {
-    for (const signal of stops) {
-      await sleep(700);
-      await daemon.kill(signal);
-      await sleep(300);
-      await daemon.start();
-    }
-  };
+  const begin = finished.bytes.indexOf(0, 16) + 1;
+  const cut = (i) => begin + Math.floor(((finished.bytes.length - begin) * i) / (stops.length + 1));
+  const path = join(daemon.root, "live.teehistorian");
+  writeFileSync(path, finished.bytes.subarray(0, cut(1)));
   const stream = client.events("r/live.teehistorian", { follow: true });
-  const [got] = await Promise.all([collect(stream), trouble(), writer]);
+  const got = [];
+  let [stopped, writer] = [0, undefined];
+  for await (const event of stream) {
+    got.push(event);
+    if (stopped === stops.length || stream.reconnects < stopped) continue; // it was not resumed after the last stop yet
+    await daemon.kill(stops[stopped++]);
+    await writer;
+    writer = grow(path, finished.bytes.subarray(cut(stopped), cut(stopped + 1)));
+    await daemon.start();
+  }
+  await writer;
   assert.deepEqual(lines(got), expected);
-  assert.ok(stream.reconnects >= stops.length);
+  assert.equal(stream.reconnects, stops.length);
   assert.equal(stream.end.reason, EndReason.FINISHED);
 });
 

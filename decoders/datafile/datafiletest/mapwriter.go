@@ -33,11 +33,11 @@ type MapWriter struct {
 }
 
 // Add adds an event. Events of data must follow the event of their item, as a Decoder delivers them. Headers, types and
-// summaries are ignored, because the writer derives them.
+// derived events like summaries are ignored, because the writer derives them.
 func (m *MapWriter) Add(ev *datafile.Event) error {
 	switch ev.Kind {
 	case datafile.KindHeader, datafile.KindItemType, datafile.KindTileSummary, datafile.KindUuidType,
-		datafile.KindEnvelopeBeziers:
+		datafile.KindEnvelopeBeziers, datafile.KindPhysicsTiles, datafile.KindEntities, datafile.KindLink, datafile.KindLayerBounds:
 		return nil
 	case datafile.KindTiles:
 		return m.addTiles(&ev.Tiles)

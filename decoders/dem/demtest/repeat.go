@@ -237,3 +237,12 @@ func (r *bitReader) ubitvar() uint32 {
 	}
 	return v
 }
+
+// LastTick returns the tick of the last record that has one.
+func LastTick(data []byte) (last int32) {
+	all, _ := records(data)
+	for _, r := range all {
+		last = max(last, r.tick)
+	}
+	return last
+}

@@ -9,6 +9,7 @@ package replaydv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -194,8 +195,6 @@ type KindInfo struct {
 	// The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
 	// EventFilter, such as "players" or "dem.classes".
 	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// True when events of this kind are sent as columns with ENCODING_COLUMNS.
-	Columns bool `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
 	// The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
 	// types each replay defines itself.
 	Types         []string `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
@@ -247,13 +246,6 @@ func (x *KindInfo) GetConditions() []string {
 	return nil
 }
 
-func (x *KindInfo) GetColumns() bool {
-	if x != nil {
-		return x.Columns
-	}
-	return false
-}
-
 func (x *KindInfo) GetTypes() []string {
 	if x != nil {
 		return x.Types
@@ -274,8 +266,10 @@ type Limits struct {
 	MaxInflatedBytes int64 `protobuf:"varint,4,opt,name=max_inflated_bytes,json=maxInflatedBytes,proto3" json:"max_inflated_bytes,omitempty"`
 	// The largest size of an upload in bytes.
 	MaxUploadBytes int64 `protobuf:"varint,5,opt,name=max_upload_bytes,json=maxUploadBytes,proto3" json:"max_upload_bytes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How long CreateReplay stores a replay at most. Absent where it stores none.
+	MaxTimeToLive *durationpb.Duration `protobuf:"bytes,6,opt,name=max_time_to_live,json=maxTimeToLive,proto3" json:"max_time_to_live,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
@@ -343,6 +337,13 @@ func (x *Limits) GetMaxUploadBytes() int64 {
 	return 0
 }
 
+func (x *Limits) GetMaxTimeToLive() *durationpb.Duration {
+	if x != nil {
+		return x.MaxTimeToLive
+	}
+	return nil
+}
+
 // A directory that the server serves.
 type Root struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -394,7 +395,7 @@ var File_replayd_v1_info_proto protoreflect.FileDescriptor
 const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"\x15replayd/v1/info.proto\x12\n" +
-	"replayd.v1\x1a\x17replayd/v1/replay.proto\"\x16\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\x16\n" +
 	"\x14GetServerInfoRequest\"\xb7\x01\n" +
 	"\x15GetServerInfoResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x120\n" +
@@ -404,21 +405,21 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"FormatInfo\x12*\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12*\n" +
-	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"n\n" +
+	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"T\n" +
 	"\bKindInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"conditions\x18\x02 \x03(\tR\n" +
-	"conditions\x12\x18\n" +
-	"\acolumns\x18\x03 \x01(\bR\acolumns\x12\x14\n" +
-	"\x05types\x18\x04 \x03(\tR\x05types\"\xd9\x01\n" +
+	"conditions\x12\x14\n" +
+	"\x05types\x18\x04 \x03(\tR\x05types\"\x9d\x02\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +
 	"\x10max_batch_events\x18\x02 \x01(\x05R\x0emaxBatchEvents\x12,\n" +
 	"\x12max_response_bytes\x18\x03 \x01(\x05R\x10maxResponseBytes\x12,\n" +
 	"\x12max_inflated_bytes\x18\x04 \x01(\x03R\x10maxInflatedBytes\x12(\n" +
-	"\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\"\x1c\n" +
+	"\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\x12B\n" +
+	"\x10max_time_to_live\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\rmaxTimeToLive\"\x1c\n" +
 	"\x04Root\x12\x14\n" +
 	"\x05alias\x18\x01 \x01(\tR\x05aliasB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
@@ -443,6 +444,7 @@ var file_replayd_v1_info_proto_goTypes = []any{
 	(*Limits)(nil),                // 4: replayd.v1.Limits
 	(*Root)(nil),                  // 5: replayd.v1.Root
 	(Format)(0),                   // 6: replayd.v1.Format
+	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
 }
 var file_replayd_v1_info_proto_depIdxs = []int32{
 	2, // 0: replayd.v1.GetServerInfoResponse.formats:type_name -> replayd.v1.FormatInfo
@@ -450,11 +452,12 @@ var file_replayd_v1_info_proto_depIdxs = []int32{
 	5, // 2: replayd.v1.GetServerInfoResponse.roots:type_name -> replayd.v1.Root
 	6, // 3: replayd.v1.FormatInfo.format:type_name -> replayd.v1.Format
 	3, // 4: replayd.v1.FormatInfo.kinds:type_name -> replayd.v1.KindInfo
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 5: replayd.v1.Limits.max_time_to_live:type_name -> google.protobuf.Duration
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_info_proto_init() }

@@ -454,7 +454,7 @@ type Replay struct {
 	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// When the file was last written to.
 	ModifyTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
-	// When the replay will be removed. Only set for a replay that CreateReplay made.
+	// When the replay will be removed. Only present for a replay that CreateReplay made.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether the replay may still grow.
 	State ReplayState `protobuf:"varint,7,opt,name=state,proto3,enum=replayd.v1.ReplayState" json:"state,omitempty"`
@@ -1379,7 +1379,7 @@ func (*CreateReplayRequest_Data) isCreateReplayRequest_Part() {}
 // How to store a replay that a client sends.
 type CreateReplayOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long to store the replay. Absent means as long as the server allows.
+	// How long to store the replay. Absent, or more than the server allows, means as long as it allows.
 	TimeToLive    *durationpb.Duration `protobuf:"bytes,1,opt,name=time_to_live,json=timeToLive,proto3" json:"time_to_live,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1425,7 +1425,7 @@ func (x *CreateReplayOptions) GetTimeToLive() *durationpb.Duration {
 // A stored replay.
 type CreateReplayResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replay, with its header. Its name cannot be guessed, and only its creator sees it.
+	// The replay, with its header. Its name begins with "@upload/" and cannot be guessed.
 	Replay        *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1471,7 +1471,7 @@ func (x *CreateReplayResponse) GetReplay() *Replay {
 // Which replay to remove.
 type DeleteReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of a replay that CreateReplay made.
+	// The name of a replay that CreateReplay made. Any other name is refused.
 	Replay        string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -60,10 +60,14 @@ type ReplayServiceClient interface {
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse], error)
-	// CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
-	// knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
+	// CreateReplay stores a replay whose bytes the client sends, compressed or not, for a limited time, under a name that
+	// only the client knows. The replay can then be described and streamed from any place and more than once, as one that
+	// is finished. No list, search or watch shows it. Where tokens are required, only the token that created it can read
+	// it. The server unpacks the replay but does not decode it: damage is reported by the streams. If the call breaks,
+	// nothing is stored. The replay is removed when it expires, by DeleteReplay, and when the server stops, for whatever
+	// reason. Streams that run when it expires or is deleted reach their end.
 	CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error)
-	// DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
+	// DeleteReplay removes a replay that CreateReplay made, before it expires.
 	DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error)
 	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
 	// was removed.
@@ -212,10 +216,14 @@ type ReplayServiceServer interface {
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error
-	// CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
-	// knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
+	// CreateReplay stores a replay whose bytes the client sends, compressed or not, for a limited time, under a name that
+	// only the client knows. The replay can then be described and streamed from any place and more than once, as one that
+	// is finished. No list, search or watch shows it. Where tokens are required, only the token that created it can read
+	// it. The server unpacks the replay but does not decode it: damage is reported by the streams. If the call breaks,
+	// nothing is stored. The replay is removed when it expires, by DeleteReplay, and when the server stops, for whatever
+	// reason. Streams that run when it expires or is deleted reach their end.
 	CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error
-	// DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
+	// DeleteReplay removes a replay that CreateReplay made, before it expires.
 	DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error)
 	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
 	// was removed.

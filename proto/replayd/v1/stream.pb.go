@@ -91,11 +91,10 @@ const (
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
 	// Every event is a message of its own, in the order of the replay.
 	Encoding_ENCODING_ROWS Encoding = 1
-	// Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
-	// as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
-	// rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
-	// order.
-	Encoding_ENCODING_COLUMNS Encoding = 2
+	// Events are sent as record batches of Apache Arrow, which clients read many times as fast: one table for each kind of
+	// events, with a column for each field. Tables are in EventBatch.tables and StateBatch.tables; the event lists are
+	// absent. docs/events lists each table's columns.
+	Encoding_ENCODING_ARROW Encoding = 2
 )
 
 // Enum value maps for Encoding.
@@ -103,12 +102,12 @@ var (
 	Encoding_name = map[int32]string{
 		0: "ENCODING_UNSPECIFIED",
 		1: "ENCODING_ROWS",
-		2: "ENCODING_COLUMNS",
+		2: "ENCODING_ARROW",
 	}
 	Encoding_value = map[string]int32{
 		"ENCODING_UNSPECIFIED": 0,
 		"ENCODING_ROWS":        1,
-		"ENCODING_COLUMNS":     2,
+		"ENCODING_ARROW":       2,
 	}
 )
 
@@ -137,6 +136,59 @@ func (x Encoding) Number() protoreflect.EnumNumber {
 // Deprecated: Use Encoding.Descriptor instead.
 func (Encoding) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
+}
+
+// How the buffers of Arrow record batches are compressed.
+type ArrowCompression int32
+
+const (
+	// The same as ARROW_COMPRESSION_LZ4.
+	ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED ArrowCompression = 0
+	// As LZ4 frames. It is a part of Arrow's format, which most of its libraries read.
+	ArrowCompression_ARROW_COMPRESSION_LZ4 ArrowCompression = 1
+	// Not at all: three times the bytes, and half the work.
+	ArrowCompression_ARROW_COMPRESSION_NONE ArrowCompression = 2
+)
+
+// Enum value maps for ArrowCompression.
+var (
+	ArrowCompression_name = map[int32]string{
+		0: "ARROW_COMPRESSION_UNSPECIFIED",
+		1: "ARROW_COMPRESSION_LZ4",
+		2: "ARROW_COMPRESSION_NONE",
+	}
+	ArrowCompression_value = map[string]int32{
+		"ARROW_COMPRESSION_UNSPECIFIED": 0,
+		"ARROW_COMPRESSION_LZ4":         1,
+		"ARROW_COMPRESSION_NONE":        2,
+	}
+)
+
+func (x ArrowCompression) Enum() *ArrowCompression {
+	p := new(ArrowCompression)
+	*p = x
+	return p
+}
+
+func (x ArrowCompression) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ArrowCompression) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_stream_proto_enumTypes[2].Descriptor()
+}
+
+func (ArrowCompression) Type() protoreflect.EnumType {
+	return &file_replayd_v1_stream_proto_enumTypes[2]
+}
+
+func (x ArrowCompression) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ArrowCompression.Descriptor instead.
+func (ArrowCompression) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
 }
 
 // What the server does when a client reads a live replay too slowly.
@@ -180,11 +232,11 @@ func (x SlowConsumer) String() string {
 }
 
 func (SlowConsumer) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[2].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[3].Descriptor()
 }
 
 func (SlowConsumer) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[2]
+	return &file_replayd_v1_stream_proto_enumTypes[3]
 }
 
 func (x SlowConsumer) Number() protoreflect.EnumNumber {
@@ -193,7 +245,7 @@ func (x SlowConsumer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SlowConsumer.Descriptor instead.
 func (SlowConsumer) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
 }
 
 // The relation of a stream that follows to the live replay.
@@ -246,11 +298,11 @@ func (x FollowState) String() string {
 }
 
 func (FollowState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[3].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[4].Descriptor()
 }
 
 func (FollowState) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[3]
+	return &file_replayd_v1_stream_proto_enumTypes[4]
 }
 
 func (x FollowState) Number() protoreflect.EnumNumber {
@@ -259,7 +311,7 @@ func (x FollowState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FollowState.Descriptor instead.
 func (FollowState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
 }
 
 // What a stream waits for.
@@ -299,11 +351,11 @@ func (x WaitingFor) String() string {
 }
 
 func (WaitingFor) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[4].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[5].Descriptor()
 }
 
 func (WaitingFor) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[4]
+	return &file_replayd_v1_stream_proto_enumTypes[5]
 }
 
 func (x WaitingFor) Number() protoreflect.EnumNumber {
@@ -312,7 +364,7 @@ func (x WaitingFor) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitingFor.Descriptor instead.
 func (WaitingFor) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
 }
 
 // Why a stream ended.
@@ -372,11 +424,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[5].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[6].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[5]
+	return &file_replayd_v1_stream_proto_enumTypes[6]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -385,7 +437,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
 }
 
 // What to stream and how.
@@ -411,10 +463,10 @@ type StreamEventsRequest struct {
 	// What the server does when the client reads a live replay so slowly that its next events are no longer in the server's
 	// memory.
 	SlowConsumer SlowConsumer `protobuf:"varint,8,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
-	// How events of frequent kinds are encoded.
+	// How events are encoded.
 	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
-	// The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
-	// KiB.
+	// The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
+	// batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
 	// How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
 	// wait. At most 10 s.
@@ -426,13 +478,17 @@ type StreamEventsRequest struct {
 	// then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
 	// See ERROR_REASON_TRUNCATED.
 	Strict bool `protobuf:"varint,13,opt,name=strict,proto3" json:"strict,omitempty"`
-	// True sends the position of each event in EventBatch.offsets and EventBatch.indexes.
+	// True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
+	// columns.
 	Positions bool `protobuf:"varint,14,opt,name=positions,proto3" json:"positions,omitempty"`
-	// True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
-	// those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
+	// True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
+	// then have the columns player and other_player. The server refuses it for other formats. Use GetReplay for their
+	// players.
 	ResolvePlayers bool `protobuf:"varint,15,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Only with ENCODING_ARROW. How the record batches are compressed.
+	ArrowCompression ArrowCompression `protobuf:"varint,16,opt,name=arrow_compression,json=arrowCompression,proto3,enum=replayd.v1.ArrowCompression" json:"arrow_compression,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StreamEventsRequest) Reset() {
@@ -568,6 +624,13 @@ func (x *StreamEventsRequest) GetResolvePlayers() bool {
 		return x.ResolvePlayers
 	}
 	return false
+}
+
+func (x *StreamEventsRequest) GetArrowCompression() ArrowCompression {
+	if x != nil {
+		return x.ArrowCompression
+	}
+	return ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED
 }
 
 // Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
@@ -740,6 +803,87 @@ func (*Now) Descriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
 }
 
+// Events of one kind as a table: some rows of it, as messages of Arrow's IPC stream format.
+//
+// schema followed by data is a stream of its own. So is schema followed by the data of all tables of the kind: each data
+// has its own dictionaries, which replace those before. A reader needs no state but the schema.
+//
+// Every table has the columns offset and index, which are the event's position (see EventBatch.offsets), at_tick, and
+// time, which is at_tick in seconds. The rows are in the order of the replay. Rows of several tables of a batch are put
+// in order by offset and index.
+type Table struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind's name, as in EventFilter.kinds.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The number of rows, at least 1.
+	Rows uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
+	// FOLLOW_STATE_SUCCESSOR.
+	Schema []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	// The messages with the dictionaries, if the table has any, and then the message with one record batch.
+	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Table) Reset() {
+	*x = Table{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Table) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Table) ProtoMessage() {}
+
+func (x *Table) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Table.ProtoReflect.Descriptor instead.
+func (*Table) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Table) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Table) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Table) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *Table) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // A part of an upload.
 type DecodeReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -756,7 +900,7 @@ type DecodeReplayRequest struct {
 
 func (x *DecodeReplayRequest) Reset() {
 	*x = DecodeReplayRequest{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	mi := &file_replayd_v1_stream_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +912,7 @@ func (x *DecodeReplayRequest) String() string {
 func (*DecodeReplayRequest) ProtoMessage() {}
 
 func (x *DecodeReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	mi := &file_replayd_v1_stream_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +925,7 @@ func (x *DecodeReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecodeReplayRequest.ProtoReflect.Descriptor instead.
 func (*DecodeReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DecodeReplayRequest) GetPart() isDecodeReplayRequest_Part {
@@ -852,7 +996,7 @@ type StreamEventsResponse struct {
 
 func (x *StreamEventsResponse) Reset() {
 	*x = StreamEventsResponse{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[4]
+	mi := &file_replayd_v1_stream_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +1008,7 @@ func (x *StreamEventsResponse) String() string {
 func (*StreamEventsResponse) ProtoMessage() {}
 
 func (x *StreamEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[4]
+	mi := &file_replayd_v1_stream_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +1021,7 @@ func (x *StreamEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEventsResponse.ProtoReflect.Descriptor instead.
 func (*StreamEventsResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StreamEventsResponse) GetCursor() []byte {
@@ -1029,7 +1173,7 @@ type StreamStart struct {
 
 func (x *StreamStart) Reset() {
 	*x = StreamStart{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[5]
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1185,7 @@ func (x *StreamStart) String() string {
 func (*StreamStart) ProtoMessage() {}
 
 func (x *StreamStart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[5]
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1198,7 @@ func (x *StreamStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamStart.ProtoReflect.Descriptor instead.
 func (*StreamStart) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StreamStart) GetReplay() *Replay {
@@ -1110,14 +1254,16 @@ type StateBatch struct {
 	//	*StateBatch_Sc2Replay
 	Events isStateBatch_Events `protobuf_oneof:"events"`
 	// True in the last part, which may be empty.
-	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	// The state with ENCODING_ARROW. The columns offset and index have no values.
+	Tables        []*Table `protobuf:"bytes,5,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StateBatch) Reset() {
 	*x = StateBatch{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1275,7 @@ func (x *StateBatch) String() string {
 func (*StateBatch) ProtoMessage() {}
 
 func (x *StateBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1288,7 @@ func (x *StateBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateBatch.ProtoReflect.Descriptor instead.
 func (*StateBatch) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StateBatch) GetEvents() isStateBatch_Events {
@@ -1184,6 +1330,13 @@ func (x *StateBatch) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *StateBatch) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
 }
 
 type isStateBatch_Events interface {
@@ -1235,14 +1388,17 @@ type EventBatch struct {
 	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
 	// The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
 	// below 2^53. Successive events need not have consecutive indexes.
-	Indexes       []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
+	Indexes []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
+	// The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
+	// as the batch has events.
+	Tables        []*Table `protobuf:"bytes,9,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1410,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1423,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EventBatch) GetFirstSequence() uint64 {
@@ -1341,6 +1497,13 @@ func (x *EventBatch) GetIndexes() []int64 {
 	return nil
 }
 
+func (x *EventBatch) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
 type isEventBatch_Events interface {
 	isEventBatch_Events()
 }
@@ -1388,7 +1551,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1563,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1576,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Heartbeat) GetBytesRead() int64 {
@@ -1452,7 +1615,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[9]
+	mi := &file_replayd_v1_stream_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1627,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[9]
+	mi := &file_replayd_v1_stream_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1640,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{9}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Waiting) GetWaitingFor() WaitingFor {
@@ -1513,7 +1676,7 @@ type FollowStatus struct {
 
 func (x *FollowStatus) Reset() {
 	*x = FollowStatus{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[10]
+	mi := &file_replayd_v1_stream_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1688,7 @@ func (x *FollowStatus) String() string {
 func (*FollowStatus) ProtoMessage() {}
 
 func (x *FollowStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[10]
+	mi := &file_replayd_v1_stream_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1701,7 @@ func (x *FollowStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowStatus.ProtoReflect.Descriptor instead.
 func (*FollowStatus) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{10}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FollowStatus) GetState() FollowState {
@@ -1594,7 +1757,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[11]
+	mi := &file_replayd_v1_stream_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1769,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[11]
+	mi := &file_replayd_v1_stream_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1782,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{11}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Gap) GetFirstSequence() uint64 {
@@ -1680,7 +1843,7 @@ type StreamEnd struct {
 
 func (x *StreamEnd) Reset() {
 	*x = StreamEnd{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[12]
+	mi := &file_replayd_v1_stream_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1855,7 @@ func (x *StreamEnd) String() string {
 func (*StreamEnd) ProtoMessage() {}
 
 func (x *StreamEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[12]
+	mi := &file_replayd_v1_stream_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1868,7 @@ func (x *StreamEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEnd.ProtoReflect.Descriptor instead.
 func (*StreamEnd) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{12}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StreamEnd) GetReason() EndReason {
@@ -1798,7 +1961,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xca\x05\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\x95\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -1815,7 +1978,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x12heartbeat_interval\x18\f \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12\x16\n" +
 	"\x06strict\x18\r \x01(\bR\x06strict\x12\x1c\n" +
 	"\tpositions\x18\x0e \x01(\bR\tpositions\x12'\n" +
-	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\"\xa4\x01\n" +
+	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\x12I\n" +
+	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\"\xa4\x01\n" +
 	"\x05Start\x12\x18\n" +
 	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +
@@ -1825,7 +1989,12 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"with_state\x18\x05 \x01(\bR\twithStateB\x04\n" +
 	"\x02at\"\x05\n" +
-	"\x03Now\"p\n" +
+	"\x03Now\"[\n" +
+	"\x05Table\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\x12\x16\n" +
+	"\x06schema\x18\x03 \x01(\fR\x06schema\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"p\n" +
 	"\x13DecodeReplayRequest\x12;\n" +
 	"\aoptions\x18\x01 \x01(\v2\x1f.replayd.v1.StreamEventsRequestH\x00R\aoptions\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
@@ -1846,14 +2015,15 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x12\n" +
 	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12%\n" +
-	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\xec\x01\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\x97\x02\n" +
 	"\n" +
 	"StateBatch\x12H\n" +
 	"\fteehistorian\x18\x01 \x01(\v2\".replayd.teehistorian.v1.EventListH\x00R\fteehistorian\x12-\n" +
 	"\x03dem\x18\x02 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12?\n" +
 	"\tsc2replay\x18\x04 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replay\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcompleteB\b\n" +
-	"\x06events\"\x8e\x03\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12)\n" +
+	"\x06tables\x18\x05 \x03(\v2\x11.replayd.v1.TableR\x06tablesB\b\n" +
+	"\x06events\"\xb9\x03\n" +
 	"\n" +
 	"EventBatch\x12%\n" +
 	"\x0efirst_sequence\x18\x01 \x01(\x04R\rfirstSequence\x12#\n" +
@@ -1863,7 +2033,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x03dem\x18\x05 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12?\n" +
 	"\tsc2replay\x18\x06 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replay\x12\x18\n" +
 	"\aoffsets\x18\a \x03(\x03R\aoffsets\x12\x18\n" +
-	"\aindexes\x18\b \x03(\x03R\aindexesB\b\n" +
+	"\aindexes\x18\b \x03(\x03R\aindexes\x12)\n" +
+	"\x06tables\x18\t \x03(\v2\x11.replayd.v1.TableR\x06tablesB\b\n" +
 	"\x06events\"c\n" +
 	"\tHeartbeat\x12\x1d\n" +
 	"\n" +
@@ -1900,11 +2071,15 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\rSuccessorRule\x12\x1e\n" +
 	"\x1aSUCCESSOR_RULE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SUCCESSOR_RULE_PROVEN\x10\x01\x12$\n" +
-	" SUCCESSOR_RULE_NEXT_IN_DIRECTORY\x10\x02*M\n" +
+	" SUCCESSOR_RULE_NEXT_IN_DIRECTORY\x10\x02*K\n" +
 	"\bEncoding\x12\x18\n" +
 	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rENCODING_ROWS\x10\x01\x12\x14\n" +
-	"\x10ENCODING_COLUMNS\x10\x02*\x7f\n" +
+	"\rENCODING_ROWS\x10\x01\x12\x12\n" +
+	"\x0eENCODING_ARROW\x10\x02*l\n" +
+	"\x10ArrowCompression\x12!\n" +
+	"\x1dARROW_COMPRESSION_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ARROW_COMPRESSION_LZ4\x10\x01\x12\x1a\n" +
+	"\x16ARROW_COMPRESSION_NONE\x10\x02*\x7f\n" +
 	"\fSlowConsumer\x12\x1d\n" +
 	"\x19SLOW_CONSUMER_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SLOW_CONSUMER_CATCH_UP\x10\x01\x12\x16\n" +
@@ -1944,77 +2119,82 @@ func file_replayd_v1_stream_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_stream_proto_rawDescData
 }
 
-var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_replayd_v1_stream_proto_goTypes = []any{
 	(SuccessorRule)(0),           // 0: replayd.v1.SuccessorRule
 	(Encoding)(0),                // 1: replayd.v1.Encoding
-	(SlowConsumer)(0),            // 2: replayd.v1.SlowConsumer
-	(FollowState)(0),             // 3: replayd.v1.FollowState
-	(WaitingFor)(0),              // 4: replayd.v1.WaitingFor
-	(EndReason)(0),               // 5: replayd.v1.EndReason
-	(*StreamEventsRequest)(nil),  // 6: replayd.v1.StreamEventsRequest
-	(*Start)(nil),                // 7: replayd.v1.Start
-	(*Now)(nil),                  // 8: replayd.v1.Now
-	(*DecodeReplayRequest)(nil),  // 9: replayd.v1.DecodeReplayRequest
-	(*StreamEventsResponse)(nil), // 10: replayd.v1.StreamEventsResponse
-	(*StreamStart)(nil),          // 11: replayd.v1.StreamStart
-	(*StateBatch)(nil),           // 12: replayd.v1.StateBatch
-	(*EventBatch)(nil),           // 13: replayd.v1.EventBatch
-	(*Heartbeat)(nil),            // 14: replayd.v1.Heartbeat
-	(*Waiting)(nil),              // 15: replayd.v1.Waiting
-	(*FollowStatus)(nil),         // 16: replayd.v1.FollowStatus
-	(*Gap)(nil),                  // 17: replayd.v1.Gap
-	(*StreamEnd)(nil),            // 18: replayd.v1.StreamEnd
-	(*EventFilter)(nil),          // 19: replayd.v1.EventFilter
-	(*durationpb.Duration)(nil),  // 20: google.protobuf.Duration
-	(*Replay)(nil),               // 21: replayd.v1.Replay
-	(*v1.EventList)(nil),         // 22: replayd.teehistorian.v1.EventList
-	(*v11.EventList)(nil),        // 23: replayd.dem.v1.EventList
-	(*v12.EventList)(nil),        // 24: replayd.sc2replay.v1.EventList
-	(*v13.EventList)(nil),        // 25: replayd.datafile.v1.EventList
-	(*v12.DecodeInfo)(nil),       // 26: replayd.sc2replay.v1.DecodeInfo
-	(*v11.Summary)(nil),          // 27: replayd.dem.v1.Summary
+	(ArrowCompression)(0),        // 2: replayd.v1.ArrowCompression
+	(SlowConsumer)(0),            // 3: replayd.v1.SlowConsumer
+	(FollowState)(0),             // 4: replayd.v1.FollowState
+	(WaitingFor)(0),              // 5: replayd.v1.WaitingFor
+	(EndReason)(0),               // 6: replayd.v1.EndReason
+	(*StreamEventsRequest)(nil),  // 7: replayd.v1.StreamEventsRequest
+	(*Start)(nil),                // 8: replayd.v1.Start
+	(*Now)(nil),                  // 9: replayd.v1.Now
+	(*Table)(nil),                // 10: replayd.v1.Table
+	(*DecodeReplayRequest)(nil),  // 11: replayd.v1.DecodeReplayRequest
+	(*StreamEventsResponse)(nil), // 12: replayd.v1.StreamEventsResponse
+	(*StreamStart)(nil),          // 13: replayd.v1.StreamStart
+	(*StateBatch)(nil),           // 14: replayd.v1.StateBatch
+	(*EventBatch)(nil),           // 15: replayd.v1.EventBatch
+	(*Heartbeat)(nil),            // 16: replayd.v1.Heartbeat
+	(*Waiting)(nil),              // 17: replayd.v1.Waiting
+	(*FollowStatus)(nil),         // 18: replayd.v1.FollowStatus
+	(*Gap)(nil),                  // 19: replayd.v1.Gap
+	(*StreamEnd)(nil),            // 20: replayd.v1.StreamEnd
+	(*EventFilter)(nil),          // 21: replayd.v1.EventFilter
+	(*durationpb.Duration)(nil),  // 22: google.protobuf.Duration
+	(*Replay)(nil),               // 23: replayd.v1.Replay
+	(*v1.EventList)(nil),         // 24: replayd.teehistorian.v1.EventList
+	(*v11.EventList)(nil),        // 25: replayd.dem.v1.EventList
+	(*v12.EventList)(nil),        // 26: replayd.sc2replay.v1.EventList
+	(*v13.EventList)(nil),        // 27: replayd.datafile.v1.EventList
+	(*v12.DecodeInfo)(nil),       // 28: replayd.sc2replay.v1.DecodeInfo
+	(*v11.Summary)(nil),          // 29: replayd.dem.v1.Summary
 }
 var file_replayd_v1_stream_proto_depIdxs = []int32{
-	7,  // 0: replayd.v1.StreamEventsRequest.start:type_name -> replayd.v1.Start
-	19, // 1: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
-	19, // 2: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
+	8,  // 0: replayd.v1.StreamEventsRequest.start:type_name -> replayd.v1.Start
+	21, // 1: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
+	21, // 2: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
 	0,  // 3: replayd.v1.StreamEventsRequest.successor_rule:type_name -> replayd.v1.SuccessorRule
-	2,  // 4: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
+	3,  // 4: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
 	1,  // 5: replayd.v1.StreamEventsRequest.encoding:type_name -> replayd.v1.Encoding
-	20, // 6: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
-	20, // 7: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	8,  // 8: replayd.v1.Start.now:type_name -> replayd.v1.Now
-	6,  // 9: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
-	11, // 10: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
-	12, // 11: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateBatch
-	13, // 12: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
-	14, // 13: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
-	16, // 14: replayd.v1.StreamEventsResponse.follow_status:type_name -> replayd.v1.FollowStatus
-	17, // 15: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
-	18, // 16: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
-	21, // 17: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
-	22, // 18: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	23, // 19: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
-	24, // 20: replayd.v1.StateBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	22, // 21: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	25, // 22: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
-	23, // 23: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
-	24, // 24: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	4,  // 25: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
-	3,  // 26: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
-	21, // 27: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
-	5,  // 28: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
-	15, // 29: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
-	5,  // 30: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
-	26, // 31: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
-	27, // 32: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	22, // 6: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
+	22, // 7: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	2,  // 8: replayd.v1.StreamEventsRequest.arrow_compression:type_name -> replayd.v1.ArrowCompression
+	9,  // 9: replayd.v1.Start.now:type_name -> replayd.v1.Now
+	7,  // 10: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
+	13, // 11: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
+	14, // 12: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateBatch
+	15, // 13: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
+	16, // 14: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
+	18, // 15: replayd.v1.StreamEventsResponse.follow_status:type_name -> replayd.v1.FollowStatus
+	19, // 16: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
+	20, // 17: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
+	23, // 18: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
+	24, // 19: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	25, // 20: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
+	26, // 21: replayd.v1.StateBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	10, // 22: replayd.v1.StateBatch.tables:type_name -> replayd.v1.Table
+	24, // 23: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	27, // 24: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
+	25, // 25: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
+	26, // 26: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	10, // 27: replayd.v1.EventBatch.tables:type_name -> replayd.v1.Table
+	5,  // 28: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
+	4,  // 29: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
+	23, // 30: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
+	6,  // 31: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
+	17, // 32: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
+	6,  // 33: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
+	28, // 34: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
+	29, // 35: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_stream_proto_init() }
@@ -2030,11 +2210,11 @@ func file_replayd_v1_stream_proto_init() {
 		(*Start_LastEvents)(nil),
 		(*Start_Now)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[3].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[4].OneofWrappers = []any{
 		(*DecodeReplayRequest_Options)(nil),
 		(*DecodeReplayRequest_Data)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[4].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[5].OneofWrappers = []any{
 		(*StreamEventsResponse_Start)(nil),
 		(*StreamEventsResponse_State)(nil),
 		(*StreamEventsResponse_Batch)(nil),
@@ -2043,18 +2223,18 @@ func file_replayd_v1_stream_proto_init() {
 		(*StreamEventsResponse_Gap)(nil),
 		(*StreamEventsResponse_End)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[6].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[7].OneofWrappers = []any{
 		(*StateBatch_Teehistorian)(nil),
 		(*StateBatch_Dem)(nil),
 		(*StateBatch_Sc2Replay)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[7].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[8].OneofWrappers = []any{
 		(*EventBatch_Teehistorian)(nil),
 		(*EventBatch_Datafile)(nil),
 		(*EventBatch_Dem)(nil),
 		(*EventBatch_Sc2Replay)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[12].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[13].OneofWrappers = []any{
 		(*StreamEnd_Sc2Replay)(nil),
 		(*StreamEnd_Dem)(nil),
 	}
@@ -2063,8 +2243,8 @@ func file_replayd_v1_stream_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_stream_proto_rawDesc), len(file_replayd_v1_stream_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   13,
+			NumEnums:      7,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

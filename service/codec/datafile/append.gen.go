@@ -192,6 +192,34 @@ func AppendEvent(b []byte, m *datafile.Event) []byte {
 			b = appendUuidType(b, &m.UuidType)
 			b = protoappend.Close(b, at)
 		}
+	case datafile.KindPhysicsTiles:
+		{
+			b = append(b, 0xda, 0x01, 0)
+			at := len(b)
+			b = appendPhysicsTiles(b, &m.PhysicsTiles)
+			b = protoappend.Close(b, at)
+		}
+	case datafile.KindEntities:
+		{
+			b = append(b, 0xe2, 0x01, 0)
+			at := len(b)
+			b = appendEntities(b, &m.Entities)
+			b = protoappend.Close(b, at)
+		}
+	case datafile.KindLink:
+		{
+			b = append(b, 0xea, 0x01, 0)
+			at := len(b)
+			b = appendLink(b, &m.Link)
+			b = protoappend.Close(b, at)
+		}
+	case datafile.KindLayerBounds:
+		{
+			b = append(b, 0xf2, 0x01, 0)
+			at := len(b)
+			b = appendLayerBounds(b, &m.LayerBounds)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1220,6 +1248,238 @@ func appendUuidType(b []byte, m *datafile.UuidType) []byte {
 	return b
 }
 
+func appendPhysicsTiles(b []byte, m *datafile.PhysicsTiles) []byte {
+	if m.Layer != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Layer))
+	}
+	if m.Group != -1 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Group)
+	}
+	if m.Kind != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Kind))
+	}
+	for i := range m.Tiles {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendPhysicsTile(b, &m.Tiles[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendPhysicsTile(b []byte, m *datafile.PhysicsTile) []byte {
+	if m.X != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.X))
+	}
+	if m.Y != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Y))
+	}
+	if m.Columns != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Columns))
+	}
+	if m.Tile != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Tile))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Number != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if m.Flags != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Flags))
+	}
+	if m.DelayS != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.DelayS))
+	}
+	if m.Angle != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Sint32(b, m.Angle)
+	}
+	if m.Force != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Force))
+	}
+	if m.MaxSpeed != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.MaxSpeed))
+	}
+	return b
+}
+
+func appendEntities(b []byte, m *datafile.Entities) []byte {
+	if m.Layer != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Layer))
+	}
+	if m.Group != -1 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Group)
+	}
+	if m.Kind != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Kind))
+	}
+	for i := range m.Entities {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendEntity(b, &m.Entities[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendEntity(b []byte, m *datafile.Entity) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Tile != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Tile))
+	}
+	if m.HasPosition {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendPoint(b, &m.Position)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Number != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if m.Flags != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Flags))
+	}
+	if m.DelayS != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.DelayS))
+	}
+	return b
+}
+
+func appendLink(b []byte, m *datafile.Link) []byte {
+	if m.Layer != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Layer))
+	}
+	if m.Group != -1 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Group)
+	}
+	if m.Kind != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Kind))
+	}
+	if m.Number != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if m.Checkpoint {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.Checkpoint)
+	}
+	if m.NumFrom != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.NumFrom))
+	}
+	if m.NumTo != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.NumTo))
+	}
+	for i := range m.From {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendLinkTile(b, &m.From[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.To {
+		{
+			b = append(b, 0x4a, 0)
+			at := len(b)
+			b = appendLinkTile(b, &m.To[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendLinkTile(b []byte, m *datafile.LinkTile) []byte {
+	if m.X != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.X))
+	}
+	if m.Y != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Y))
+	}
+	if m.Columns != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Columns))
+	}
+	if m.Tile != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Tile))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Name)
+	}
+	return b
+}
+
+func appendLayerBounds(b []byte, m *datafile.LayerBounds) []byte {
+	if m.Layer != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Layer))
+	}
+	if m.Group != -1 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Group)
+	}
+	if m.Kind != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Kind))
+	}
+	if m.MinX != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.MinX)
+	}
+	if m.MinY != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.MinY)
+	}
+	if m.MaxX != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.MaxX)
+	}
+	if m.MaxY != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Sint32(b, m.MaxY)
+	}
+	return b
+}
+
 // Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
@@ -1247,4 +1507,8 @@ var Kinds = []string{
 	"automapper",
 	"envelope_beziers",
 	"uuid_type",
+	"physics_tiles",
+	"entities",
+	"link",
+	"layer_bounds",
 }

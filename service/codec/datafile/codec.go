@@ -19,6 +19,7 @@ var Codec = codec.Codec{
 	Format:       decoders.Datafile,
 	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
+	Tables:       &Tables,
 	RandomAccess: true,
 	Cost:         cost,
 	Open:         open,
@@ -26,7 +27,7 @@ var Codec = codec.Codec{
 }
 
 // cost returns the memory that a reader needs: the tables, which are part of the file, and buffers.
-func cost(size int64) int64 { return 1<<20 + min(max(size, 0), datafile.DefaultLimits.Tables) }
+func cost(size int64) int64 { return 2<<20 + min(max(size, 0), datafile.DefaultLimits.Tables) }
 
 // describe reads the items and the map's texts, and hashes the file. It inflates nothing else.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {

@@ -94,8 +94,12 @@ func (r *reader) Fill(b *codec.Batch) error {
 			continue
 		}
 		b.Count++
-		b.Events = append(b.Events, codec.EventListField, 0)
-		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
+		if r.Tables != nil {
+			AddRow(r.Tables, at, &r.ev)
+		} else {
+			b.Events = append(b.Events, codec.EventListField, 0)
+			b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
+		}
 		if b.KeepPositions || b.KeepMarks {
 			place := r.d.Place()
 			e := properties.Event(uint8(r.ev.Kind), 0, &place)

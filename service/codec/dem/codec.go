@@ -19,7 +19,9 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
+	Tables:       &Tables,
 	Cost:         cost,
+	Spacing:      spacing,
 	Open:         newOpener(),
 	Describe:     describe,
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table"
 )
 
 // work and workBytes limit how much one call decodes. That takes some milliseconds.
@@ -20,12 +21,13 @@ const (
 	workBytes = 1 << 20  // bytes of the file without an event
 )
 
-// reader reads one replay. See codec.Reader.
+// reader reads one replay, or a section of one.
 type reader struct {
 	codec.Options
 
 	in       source.Input
 	types    *firstTypes // nil when no entities are requested
+	opts     dem.Options
 	d        *dem.Decoder
 	ev       dem.Event
 	strings  stringTable
@@ -36,20 +38,36 @@ type reader struct {
 	state   entityFilter // the filter of the state
 	present int          // the entity slot at which Present continues
 
+	keeper   keeper
+	section  section
+	restored bool         // the search for a checkpoint is done
+	proof    *codec.Proof // the check of the checkpoint that was found
+	scout    *dem.Decoder // on its way to the start of delivery; nil when there is none
+	scouted  bool         // it came there
+
 	// open reports whether the present batch has names of this reader.
 	open bool
 }
 
 func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
-	src, err := in.From(0)
-	if err != nil {
+	r := newReader(in, o, schemas)
+	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
+		r.types = types
+	}
+	var err error
+	if r.d, err = r.decoder(r.opts, nil); err != nil {
 		return nil, err
 	}
+	return &frontReader{reader: r}, nil
+}
+
+// newReader returns a reader without a decoder.
+func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	r := &reader{
 		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
-		state: entityFilter{Filter: o.StateFilter},
+		state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
 	}
-	opts := dem.Options{Schemas: schemas, Yield: workBytes}
+	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
 			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
@@ -62,33 +80,53 @@ func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTy
 			opts.Fields = r.wantsField
 		}
 	}
-	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
-		r.types = types
-	}
-	r.d = dem.New(src, opts)
-	return r, nil
+	return r
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.types == nil || r.in.At == nil {
+	if err := tellHeader(r.d, r.in.At, replay); err != nil {
 		return err
+	}
+	if r.Tables != nil {
+		r.Tables.Refs = func(id uint32) string { return r.d.Name(id) } // a snapshot may replace the decoder
+	}
+	if r.in.At == nil {
+		return nil
+	}
+	if r.Checkpoints != nil {
+		r.keeper.checkpoints = r.Checkpoints(replay.GetIdentity())
+	}
+	if r.types == nil {
+		return nil
 	}
 	replay.GetDem().UnknownTypes = r.types.of(replay.GetIdentity(), r.in.At)
 	return nil
 }
 
-// Seek decodes up to the start of delivery, because entities and names are encoded as changes of earlier ones.
+// Seek decodes up to the start of delivery, from the last checkpoint before it, because entities and names are encoded as changes
+// of earlier ones.
 func (r *reader) Seek() error {
+	if !r.restored {
+		if err := r.restore(); err != nil {
+			return err
+		}
+		r.restored = true
+	}
+	return r.seek(r.d)
+}
+
+// seek moves a decoder to the start of delivery.
+func (r *reader) seek(d *dem.Decoder) error {
 	var err error
 	switch {
 	case r.Start.Now:
-		if err = r.d.SeekEnd(); errors.Is(err, io.EOF) {
+		if err = d.SeekEnd(); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	case r.Start.Tick != nil:
-		err = r.d.SeekTick(*r.Start.Tick)
+		err = d.SeekTick(*r.Start.Tick)
 	default:
-		err = r.d.Seek(r.Start.Position)
+		err = d.Seek(r.Start.Position)
 	}
 	return yield(err)
 }
@@ -101,10 +139,15 @@ func yield(err error) error {
 	return err
 }
 
-func (r *reader) Fill(b *codec.Batch) error {
+// fill fills a batch. It returns errSection where the reader's section ends.
+func (r *reader) fill(b *codec.Batch) error {
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
+	if r.section.over {
+		return errSection
+	}
+	r.section.cuts = true
 	for range work {
 		var at decoders.Position
 		switch {
@@ -114,15 +157,22 @@ func (r *reader) Fill(b *codec.Batch) error {
 			return codec.ErrDone
 		default:
 			if err := r.d.Next(&r.ev); err != nil {
-				if errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick {
+				switch {
+				case errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick:
 					return codec.ErrDone
+				case !r.section.reached():
+					return yield(err)
+				case b.Count > 0:
+					return nil
+				case r.section.over:
+					return errSection
 				}
-				return yield(err)
+				continue
 			}
 			at = r.d.EventPosition()
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b)
+			r.add(b, at)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
@@ -130,7 +180,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b)
+		r.add(b, at)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
@@ -160,20 +210,24 @@ func (r *reader) Present(b *codec.Batch) error {
 			continue
 		}
 		if e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev); r.match(&r.state, &e) {
-			r.add(b)
+			r.add(b, table.NoPosition)
 		}
 	}
 	return codec.ErrYield
 }
 
-// add appends the event to the batch.
-func (r *reader) add(b *codec.Batch) {
+// add appends the event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position) {
+	if !r.RevealSecrets {
+		redact(&r.ev)
+	}
+	if r.Tables != nil {
+		r.addRow(b, at)
+		return
+	}
 	if b.Count == 0 || !r.open {
 		r.strings.begin()
 		r.open = true
-	}
-	if !r.RevealSecrets {
-		redact(&r.ev)
 	}
 	start := len(b.Events)
 	if r.ev.Kind == dem.KindEntityUpdated && r.ev.AtTick >= 0 {
@@ -185,12 +239,28 @@ func (r *reader) add(b *codec.Batch) {
 	}
 	b.Count++
 	if len(b.Events)-start > codec.MaxEventBytes {
-		// No game has such entities.
-		r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
-		r.ev.Kind = dem.KindFault
+		r.tooLarge()
 		b.Events = append(b.Events[:start], codec.EventListField, 0)
 		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), start+2)
 	}
+}
+
+// addRow appends the event to its table.
+func (r *reader) addRow(b *codec.Batch, at decoders.Position) {
+	r.Tables.TicksPerSecond = r.d.TicksPerSecond()
+	AddRow(r.Tables, at, &r.ev)
+	b.Count++
+	if r.Tables.LastSize() > table.MaxRowBytes {
+		r.Tables.Undo()
+		r.tooLarge()
+		AddRow(r.Tables, at, &r.ev)
+	}
+}
+
+// tooLarge replaces an event that is too large to be sent by a fault. No game has such entities.
+func (r *reader) tooLarge() {
+	r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
+	r.ev.Kind = dem.KindFault
 }
 
 // match reports whether the event matches a filter. It removes the fields that do not match from an event of an entity.
@@ -238,19 +308,14 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	return len(*fields) > 0 || n.Empty(removed)
 }
 
-// Held implements codec.Holder.
-func (r *reader) Held() int64 { return r.d.Held() }
-
-func (r *reader) Close() error { return r.d.Close() }
-
-func (r *reader) Position() decoders.Position { return r.d.Position() }
-
-func (r *reader) Sum() decoders.Sum { return r.d.Sum() }
-
-func (r *reader) Tick() int32 { return r.d.Tick() }
-
-func (r *reader) Filtered() uint64 { return r.skipped }
-
-func (r *reader) Summarize(end *replaydv1.StreamEnd) {
-	end.Summary = summary(r.d.Stats(), r.d.Health())
+// held returns how much memory the reader holds, in bytes.
+func (r *reader) held() int64 {
+	if r.scout != nil {
+		return r.d.Held() + r.scout.Held()
+	}
+	return r.d.Held()
 }
+
+// Position and Sum are where the reader itself is.
+func (r *reader) Position() decoders.Position { return r.d.Position() }
+func (r *reader) Sum() decoders.Sum           { return r.d.Sum() }

@@ -67,6 +67,14 @@ func String(b, v []byte) []byte {
 	}
 	b = append(b, 0)
 	at := len(b)
+	return Close(Text(b, v), at)
+}
+
+// Text appends v without its length, as valid UTF-8 in the same way as String.
+func Text(b, v []byte) []byte {
+	if utf8.Valid(v) {
+		return append(b, v...)
+	}
 	bad := false
 	for len(v) > 0 {
 		r, n := utf8.DecodeRune(v)
@@ -81,7 +89,7 @@ func String(b, v []byte) []byte {
 		}
 		v = v[n:]
 	}
-	return Close(b, at)
+	return b
 }
 
 // Close sets the length of the field whose contents began at b[at:]. Its caller has appended one byte for the length,

@@ -19,6 +19,7 @@ var Codec = codec.Codec{
 	Format:       decoders.SC2Replay,
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
+	Tables:       &Tables,
 	RandomAccess: true,
 	Cost:         cost,
 	DescribeCost: describeCost,

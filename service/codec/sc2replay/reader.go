@@ -10,6 +10,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/protoappend"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table"
 )
 
 // work is the largest number of events that one call decodes. That takes some milliseconds.
@@ -51,6 +52,9 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	var want sc2replay.Kinds
 	for k := range want {
 		want[k] = r.Filter.Kind(uint8(k))
+	}
+	if r.Tables != nil {
+		r.Tables.TicksPerSecond = replay.GetTicksPerSecond()
 	}
 	r.rep = p
 	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.RevealSecrets})
@@ -129,7 +133,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			continue
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b, &r.ev)
+			r.add(b, at, &r.ev)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
@@ -137,18 +141,22 @@ func (r *reader) Fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b, &r.ev)
+		r.add(b, at, &r.ev)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
 }
 
-// add appends an event to the batch.
-func (r *reader) add(b *codec.Batch, ev *sc2replay.Event) {
+// add appends an event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position, ev *sc2replay.Event) {
 	b.Count++
+	if r.Tables != nil {
+		AddRow(r.Tables, at, ev)
+		return
+	}
 	b.Events = append(b.Events, codec.EventListField, 0)
-	at := len(b.Events)
-	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
+	start := len(b.Events)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), start)
 }
 
 var _ codec.Presenter = (*reader)(nil)
@@ -164,7 +172,7 @@ func (r *reader) Present(b *codec.Batch) error {
 			continue
 		}
 		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{&ev, &r.teams}); r.StateFilter.Match(&e) {
-			r.add(b, &ev)
+			r.add(b, table.NoPosition, &ev)
 		}
 	}
 	r.present = 0

@@ -4,7 +4,6 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
 )
 
 // checkEvery is the distance, in bytes of the replay, between two checks for whether a checkpoint is wanted.
@@ -34,19 +33,11 @@ func (r *reader) restore() error {
 		if !ok {
 			return nil
 		}
-		r.proof = &proof{checkpoint: c}
+		r.proof = codec.NewProof(c)
 	}
-	c := &r.proof.checkpoint
-	if !r.checkpoints.Proven(c) {
-		proven, err := r.proof.look(r.in)
-		if err != nil {
-			return err
-		}
-		if !proven {
-			r.checkpoints.Drop()
-			return nil
-		}
-		r.checkpoints.Prove(c)
+	c := &r.proof.Checkpoint
+	if proven, err := r.proof.Look(r.in, r.checkpoints); !proven || err != nil {
+		return err
 	}
 	src, err := r.in.From(c.Position.Offset)
 	if err != nil {
@@ -73,36 +64,4 @@ func (r *reader) before(c *codec.Checkpoint) bool {
 	default:
 		return !to.Before(c.Position)
 	}
-}
-
-// proof checks whether the bytes before a checkpoint are still those that it was made from. Reading them is many times as fast
-// as decoding them.
-type proof struct {
-	checkpoint codec.Checkpoint
-	sum        decoders.Sum
-	offset     int64
-	buf        []byte
-}
-
-// proofStep is the number of bytes that one call of look reads. That takes about a millisecond.
-const proofStep = 4 << 20
-
-// look reads further. It returns codec.ErrYield while there is more to read. At the end it reports whether the bytes are the
-// same.
-func (p *proof) look(in source.Input) (same bool, err error) {
-	if p.buf == nil {
-		p.buf = make([]byte, 256<<10)
-	}
-	for end := min(p.offset+proofStep, p.checkpoint.Position.Offset); p.offset < end; {
-		n, err := in.At.ReadAt(p.buf[:min(int64(len(p.buf)), end-p.offset)], p.offset)
-		if n == 0 && err != nil {
-			return false, nil //nolint:nilerr // it is shorter or unreadable; reading it from the beginning returns the error
-		}
-		p.sum = p.sum.Add(p.buf[:n])
-		p.offset += int64(n)
-	}
-	if p.offset < p.checkpoint.Position.Offset {
-		return false, codec.ErrYield
-	}
-	return p.sum == p.checkpoint.Sum, nil
 }

@@ -66,7 +66,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := checkpoint.NewStore(16 << 20)
-	points := func(identity string) codec.Checkpoints { return store.Of(identity, source.Version{}) }
+	points := func(identity string) codec.Checkpoints { return store.Of(identity, source.Version{}, 0) }
 	rest(t, data, codec.Options{Checkpoints: points})
 	tick := int32(17000)
 	for name, start := range map[string]codec.Start{

@@ -20,6 +20,7 @@ var Codec = codec.Codec{
 	Format:          decoders.Teehistorian,
 	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
+	Tables:          &Tables,
 	Shared:          true,
 	ResolvesPlayers: true,
 	Lineage:         lineage,

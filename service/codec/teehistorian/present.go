@@ -5,6 +5,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/table"
 )
 
 var _ codec.Presenter = (*reader)(nil)
@@ -35,7 +36,7 @@ func (r *reader) Present(b *codec.Batch) error {
 		if r.ResolvePlayers {
 			r.resolve(&ev, &property)
 		}
-		r.write(b, &ev)
+		r.write(b, table.NoPosition, &ev)
 		b.Count++
 	}
 	r.present = 0

@@ -15,9 +15,6 @@ import (
 // work is the largest number of events that one call decodes. That takes some milliseconds.
 const work = 64 << 10
 
-// measure is the number of events after which the length of the columns is measured again. An event takes 250 bytes at most.
-const measure = 128
-
 // reader reads one replay. See codec.Reader.
 type reader struct {
 	codec.Options
@@ -26,14 +23,13 @@ type reader struct {
 	header  *teehistorian.Header
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
-	columns Columns // with Options.Columns, the columns of the present batch
-	roster  []byte  // the roster of the game before; nil when it is not known or not needed
+	roster  []byte // the roster of the game before; nil when it is not known or not needed
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
 	checkpoints codec.Checkpoints // nil keeps none
 	restored    bool              // the search for a checkpoint is done
-	proof       *proof            // the check of the checkpoint that was found
+	proof       *codec.Proof      // the check of the checkpoint that was found
 	nextCheck   int64             // the offset from which on a checkpoint may be wanted
 
 	present int32 // the client at which Present continues
@@ -64,6 +60,9 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		return err
 	}
 	r.header = h
+	if r.Tables != nil {
+		r.Tables.TicksPerSecond = ticksPerSecond
+	}
 	addHeader(replay, h)
 	if r.Roster != nil && (r.ResolvePlayers || r.State) {
 		r.roster = r.Roster(replay)
@@ -115,18 +114,6 @@ func (r *reader) arrived() bool {
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
-	if !r.Columns {
-		return r.fill(b)
-	}
-	if b.Count == 0 {
-		r.columns.Reset()
-	}
-	err := r.fill(b)
-	b.Tail, b.Pending = r.columns.AppendTo(b.Tail[:0]), 0
-	return err
-}
-
-func (r *reader) fill(b *codec.Batch) error {
 	r.checkpoint()
 	if r.Filter.Nothing() {
 		return codec.ErrDone
@@ -136,7 +123,7 @@ func (r *reader) fill(b *codec.Batch) error {
 			return nil
 		}
 		var at decoders.Position
-		if b.KeepPositions {
+		if b.KeepPositions || r.Tables != nil {
 			at = r.Position()
 		}
 		switch {
@@ -150,7 +137,7 @@ func (r *reader) fill(b *codec.Batch) error {
 			}
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b)
+			r.add(b, at)
 			continue
 		}
 		if !r.Filter.Kind(uint8(r.ev.Kind)) {
@@ -162,40 +149,38 @@ func (r *reader) fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b)
+		r.add(b, at)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
 }
 
-// add appends the event to the batch.
-func (r *reader) add(b *codec.Batch) {
+// add appends the event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position) {
 	b.Count++
 	if r.ResolvePlayers {
 		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
 		r.resolve(&r.ev, &property)
 	}
-	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
-		if b.Count%measure == 0 {
-			b.Pending = r.columns.Len() - len(b.Tail)
-		}
-		return
-	}
-	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
+	if ev := &r.ev; r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
 		b.Events = appendMove(b.Events, ev)
 		return
 	}
-	r.write(b, &r.ev)
+	r.write(b, at, &r.ev)
 }
 
-// write appends an event as a row.
-func (r *reader) write(b *codec.Batch, ev *teehistorian.Event) {
+// write appends any event.
+func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
 	if !r.RevealSecrets {
 		teehistorian.Redact(ev)
 	}
+	if r.Tables != nil {
+		AddRow(r.Tables, at, ev)
+		return
+	}
 	b.Events = append(b.Events, codec.EventListField, 0)
-	at := len(b.Events)
-	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
+	start := len(b.Events)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), start)
 }
 
 // Held implements codec.Holder.

@@ -27,7 +27,6 @@ func TestResolve(t *testing.T) {
 		}
 		rows := messages(t, data, codec.Options{})
 		resolved := messages(t, data, codec.Options{ResolvePlayers: true})
-		inColumns := messages(t, data, codec.Options{ResolvePlayers: true, Columns: true})
 		d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
 		var ev teehistorian.Event
 		for i, got := range resolved {
@@ -42,15 +41,6 @@ func TestResolve(t *testing.T) {
 			if !proto.Equal(got.GetPlayer(), want) {
 				t.Fatalf("event %d, %v: %v, want %v", i, got, got.GetPlayer(), want)
 			}
-			if got.GetPlayer() != nil { // and in columns it is a row
-				inColumns = skipTicks(inColumns)
-				if len(inColumns) == 0 || !proto.Equal(inColumns[0], got) {
-					t.Fatalf("event %d, %v: not a row of the columns", i, got)
-				}
-				inColumns = inColumns[1:]
-			} else if got.GetTick() == nil {
-				inColumns = inColumns[1:]
-			}
 			got.Player, got.OtherPlayer = nil, nil
 		}
 		if diff := cmp.Diff(rows, resolved, protocmp.Transform()); diff != "" {
@@ -59,17 +49,9 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-// skipTicks leaves out the ticks that have warnings and so are rows.
-func skipTicks(events []*teehistorianv1.Event) []*teehistorianv1.Event {
-	for len(events) > 0 && events[0].GetTick() != nil {
-		events = events[1:]
-	}
-	return events
-}
-
 func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
-// messages returns a file's events. Of kinds with columns it returns only the rows.
+// messages returns a file's events.
 func messages(t *testing.T, data []byte, o codec.Options) []*teehistorianv1.Event {
 	t.Helper()
 	r := open(t, data, o)
@@ -130,11 +112,12 @@ func (k *keeper) Last(before func(*codec.Checkpoint) bool) (last codec.Checkpoin
 	return last, ok
 }
 
-func (k *keeper) Wanted(int64) bool             { return true }
-func (k *keeper) Add(c codec.Checkpoint)        { k.all = append(k.all, c) }
-func (k *keeper) Proven(*codec.Checkpoint) bool { return true }
-func (k *keeper) Prove(*codec.Checkpoint)       {}
-func (k *keeper) Drop()                         { k.all = nil }
+func (k *keeper) After(int64) (c codec.Checkpoint, ok bool) { return c, false }
+func (k *keeper) Wanted(int64) bool                         { return true }
+func (k *keeper) Add(c codec.Checkpoint)                    { k.all = append(k.all, c) }
+func (k *keeper) Proven(*codec.Checkpoint) bool             { return true }
+func (k *keeper) Prove(*codec.Checkpoint)                   {}
+func (k *keeper) Drop()                                     { k.all = nil }
 
 // TestRoster checks the players at the end of a game with a roster of the game before. It also starts from a checkpoint of a
 // reader without the roster.

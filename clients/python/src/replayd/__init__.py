@@ -10,7 +10,7 @@ Events have static types. After `if event.kind == "join":` a type checker knows 
 `replayd.events`.
 
 Streams survive restarts of the daemon and broken connections. They resume exactly after the last event that was yielded.
-`replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and in one package per format, such
+`replayd.connect_async` is the same for asyncio. `replayd.open("match.dem")` reads a local file without a running daemon. The generated messages are in `replayd.v1` and in one package per format, such
 as `replayd.teehistorian.v1`.
 """
 
@@ -18,6 +18,7 @@ from ._columns import Columns
 from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
+from ._local import LocalAsyncClient, LocalClient, open, open_async
 from ._request import StreamOptions
 from ._session import Retry
 from .aio import AsyncClient, AsyncStream
@@ -31,6 +32,8 @@ __all__ = [
     "Columns",
     "Event",
     "Format",
+    "LocalAsyncClient",
+    "LocalClient",
     "ReplaydError",
     "Retry",
     "SequenceError",
@@ -38,4 +41,6 @@ __all__ = [
     "StreamOptions",
     "connect",
     "connect_async",
+    "open",
+    "open_async",
 ]

@@ -16,14 +16,15 @@ TLS = bool | str | os.PathLike[str] | grpc.ChannelCredentials
 """False: no TLS. True: TLS that trusts the system's certificate authorities. A path: TLS that trusts the certificates in that
 PEM file. Credentials: used as given, for example with a client certificate."""
 
-_OPTIONS = [
-    # Reconnect soon after the daemon restarts.
+OPTIONS = [
+    # Reconnect soon after the daemon restarts: it is Retry that delays. The minimum is the time that connecting may take.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 5000),
-    # Detect a dead connection even while nothing is streamed. The daemon permits a ping every 10 s.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.min_reconnect_backoff_ms", 10_000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # See "Dead connections" in clients/README.md. grpc would stop after two pings without data.
+    ("grpc.keepalive_time_ms", 12_000),
+    ("grpc.keepalive_timeout_ms", 8_000),
+    ("grpc.http2.max_pings_without_data", 0),
 ]
 
 
@@ -36,9 +37,9 @@ def connect(address: str, *, tls: TLS = False, token: str | None = None) -> Clie
 
     credentials = _credentials(tls)
     if credentials is None:
-        channel = grpc.insecure_channel(address, options=_OPTIONS)
+        channel = grpc.insecure_channel(address, options=OPTIONS)
     else:
-        channel = grpc.secure_channel(address, credentials, options=_OPTIONS)
+        channel = grpc.secure_channel(address, credentials, options=OPTIONS)
     return Client(channel, metadata(token))
 
 
@@ -48,9 +49,9 @@ def connect_async(address: str, *, tls: TLS = False, token: str | None = None) -
 
     credentials = _credentials(tls)
     if credentials is None:
-        channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        channel = grpc.aio.insecure_channel(address, options=OPTIONS)
     else:
-        channel = grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+        channel = grpc.aio.secure_channel(address, credentials, options=OPTIONS)
     return AsyncClient(channel, metadata(token))
 
 

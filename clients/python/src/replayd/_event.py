@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
-from typing import Any, Generic, cast
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict
@@ -16,9 +17,7 @@ from ._columns import Columns, columns_of, rows
 from .options.v1 import options_pb2
 from .v1 import stream_pb2
 
-K_co = TypeVar("K_co", bound=str, default=Any, covariant=True)
 M_co = TypeVar("M_co", bound=Message, default=Any, covariant=True)
-V_co = TypeVar("V_co", default=Any, covariant=True)
 E_co = TypeVar("E_co", default=Any, covariant=True)
 B_co = TypeVar("B_co", default=Any, covariant=True)
 C_co = TypeVar("C_co", default=Any, covariant=True)
@@ -26,11 +25,11 @@ C_co = TypeVar("C_co", default=Any, covariant=True)
 _NO_STRINGS: Sequence[str] = ()
 
 
-class Event(Generic[K_co, M_co, V_co]):
+class Event:
     """One event of a replay.
 
-    Streams yield a union of such types, one for each kind (see replayd.events). Type checkers distinguish them by `kind`: after
-    `if event.kind == "player_diff":` they know the type of `event.value.x`.
+    Streams yield objects of its subclasses, one for each kind (see replayd.events). Type checkers distinguish them by `kind`:
+    after `if event.kind == "player_diff":` they know the type of `event.value.x`.
     """
 
     __slots__ = ("sequence", "event", "strings", "state")
@@ -38,35 +37,41 @@ class Event(Generic[K_co, M_co, V_co]):
     sequence: int
     """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
     true."""
-    event: M_co
+    event: Any
     """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
     strings: Sequence[str]
     """The strings to which the event's fields marked string_index in the .proto refer."""
     state: bool
     """True if the event did not happen at its tick, but describes the state at the start position (with_state)."""
 
-    def __init__(self, sequence: int, event: M_co, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
+    def __init__(self, sequence: int, event: Message, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
         self.sequence = sequence
         self.event = event
         self.strings = strings
         self.state = state
 
-    @property
-    def kind(self) -> K_co:
+    # The subclasses know their kind. These are for events that a program makes itself.
+    if TYPE_CHECKING:
+        kind: str
         """The name of the event's kind, as used in filters. Empty for a kind that is newer than this client."""
-        return self.event.WhichOneof("kind") or ""  # type: ignore[return-value]
+    else:
+
+        @property
+        def kind(self):
+            return self.event.WhichOneof("kind") or ""
 
     @property
     def tick(self) -> int:
         """The time of the event in ticks of the replay's clock. 0 for formats without a clock."""
-        return self.event.at_tick  # type: ignore[attr-defined, no-any-return]
+        tick: int = self.event.at_tick
+        return tick
 
     @property
-    def value(self) -> V_co:
+    def value(self) -> Any:
         """The message of the event's kind: `event.event.player_diff` if the kind is "player_diff". None for a kind that is newer
         than this client."""
-        kind = self.event.WhichOneof("kind")
-        return getattr(self.event, kind) if kind else None  # type: ignore[return-value]
+        kind = self.kind
+        return getattr(self.event, kind) if kind else None
 
     def string(self, index: int) -> str:
         """The string for the value of a field marked string_index, as in `event.string(update.field)`."""
@@ -102,7 +107,7 @@ class Batch(Generic[E_co, M_co, C_co]):
     objects."""
 
     __slots__ = (
-        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "columns", "_list",
+        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "columns", "_list", "_classes",
     )  # fmt: skip
 
     first_sequence: int
@@ -139,6 +144,7 @@ class Batch(Generic[E_co, M_co, C_co]):
         self.strings = getattr(events, "strings", _NO_STRINGS)
         self.columns = cast(C_co, columns_of(events) if events else {})
         self._list = events
+        self._classes = _classes[name] if name else {}
 
     def __len__(self) -> int:
         return len(self.events) if self.state else self.next_sequence - self.first_sequence
@@ -147,19 +153,55 @@ class Batch(Generic[E_co, M_co, C_co]):
         columns: Any = self.columns
         events = rows(self._list, columns) if columns else self.events
         numbers = repeat(0) if self.state else count(self.first_sequence)
-        made: Any = map(Event, numbers, events, repeat(self.strings), repeat(self.state))
+        made: Any = _made(self._classes, numbers, events, self.strings, self.state)
         return made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<Batch {'state' if self.state else f'{self.first_sequence}..{self.next_sequence}'}>"
 
 
+_kind = methodcaller("WhichOneof", "kind")
+
+
+def _made(
+    classes: Mapping[str, type[Event]], numbers: Iterable[int], messages: Iterable[Any], strings: Sequence[str], state: bool
+) -> Iterator[Event]:
+    """Makes an event for each message. What can be done by map is done by map: a call of __init__ would take longer than all of
+    it."""
+    messages = list(messages)
+    objects = map(object.__new__, map(classes.__getitem__, map(_kind, messages)))
+    for event, number, message in zip(objects, numbers, messages):
+        event.sequence = number
+        event.event = message
+        event.strings = strings
+        event.state = state
+        yield event
+
+
+class _Classes(dict[str, type[Event]]):
+    """The classes of the kinds of a format."""
+
+    def __init__(self, classes: Mapping[str, type[Event]], unknown: type[Event]) -> None:
+        super().__init__(classes)
+        self._unknown = unknown
+
+    def __missing__(self, kind: str) -> type[Event]:
+        return self._unknown
+
+
+_classes: dict[str, _Classes] = {}
+"""The classes of each format."""
+
+
 class Format(Generic[E_co, B_co]):
     """A format of replays. For type checkers it carries the types of its events and batches. Instances are in replayd.events."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, classes: Mapping[str, type[Event]], unknown: type[Event]) -> None:
         self.name = name
         """The name of the format's field in EventBatch, such as "teehistorian"."""
+        self.classes = _Classes(classes, unknown)
+        """The class of each kind's events. For any other name, that of an unknown kind."""
+        _classes[name] = self.classes
 
 
 # The fields of a message type that hold string indices, by name. The value is None for an index, or the type of a nested message.

@@ -32,9 +32,10 @@ class Retry:
     error, which may for example be a wrong address."""
 
     initial: float = 0.1
-    """The delay before the first attempt, in seconds. It doubles with each attempt. A random part of up to half is subtracted."""
+    """The delay before the first attempt, in seconds. It doubles with each attempt. A random part of up to half is subtracted.
+    If the daemon asks for a delay (ReplaydError.retry_after), the delay is at least that."""
     maximum: float = 5.0
-    """The longest delay between two attempts, in seconds."""
+    """The longest delay between two attempts, in seconds, even if the daemon asks for a longer one."""
     give_up_after: float = 600.0
     """How long to try without success, in seconds. After that, the last error is raised."""
 
@@ -111,6 +112,7 @@ class Session:
             raise ReplaydError(grpc.StatusCode.FAILED_PRECONDITION, message)
         if again and self.request.start.WhichOneof("at") == "cursor" and start.next_sequence != self._expected:
             raise SequenceError(f"resumed at event {start.next_sequence}, want {self._expected}")
+        self.reconnects += again
         self._expected = start.next_sequence
         self.start, self.replay = start, start.replay
         self.request.replay = start.replay.name  # if a directory was requested, its newest replay may differ on resuming
@@ -136,8 +138,8 @@ class Session:
             raise error
         longest: float = min(self.retry.initial * 2 ** min(self._failures, 30), self.retry.maximum)
         self._failures += 1
-        self.reconnects += 1
-        wait: float = longest * random.uniform(0.5, 1)
+        asked = min(error.retry_after or 0.0, self.retry.maximum)
+        wait: float = max(longest * random.uniform(0.5, 1), asked)
         log.warning("stream of %s was interrupted, next attempt in %.1f s: %s", self.request.replay, wait, error)
         return wait
 
@@ -145,7 +147,7 @@ class Session:
 def _transient(error: ReplaydError) -> bool:
     if error.reason:  # the daemon refused the call
         if error.reason == "LIMIT_EXCEEDED":  # with a delay, other callers will release it; without, the replay is too large
-            return error.retry_after is not None
+            return bool(error.retry_after)
         return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
     return error.code in _BROKEN
 

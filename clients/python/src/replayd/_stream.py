@@ -47,7 +47,7 @@ class StreamBase:
 
     @property
     def reconnects(self) -> int:
-        """The number of attempts to resume the stream, including failed ones."""
+        """How often the stream was resumed. Attempts that failed do not count; they are logged."""
         return self._session.reconnects
 
 

@@ -166,13 +166,11 @@ class AsyncClient:
             failure: ReplaydError | None = None
             # No limit before the first response, because the daemon may be seeking or waiting for a replay to follow.
             limit: float | None = None
-            try:
+            try:  # read raises an exception for any status but OK
                 while (response := await asyncio.wait_for(call.read(), limit)) is not grpc.aio.EOF:
                     limit = session.silence
                     if session.observe(response):
                         yield response
-                if await call.code() != grpc.StatusCode.OK:
-                    failure = ReplaydError(await call.code(), await call.details())
             except grpc.aio.AioRpcError as error:
                 failure = from_grpc(error)
             except TimeoutError:

@@ -98,7 +98,7 @@ class EntityState(Mapping[int, Entity]):
     def __len__(self) -> int:
         return len(self._entities)
 
-    def apply(self, event: Event[Any]) -> Entity | None:
+    def apply(self, event: Event) -> Entity | None:
         """Updates the state by an event. Events of other kinds than KINDS change nothing. Returns the entity of the event,
         or None if there is none. It also returns an entity that the event deletes."""
         kind = event.kind
@@ -125,7 +125,7 @@ class EntityState(Mapping[int, Entity]):
         self._take(entity, event, value.fields)
         return entity
 
-    def _take(self, entity: Entity, event: Event[Any], fields: Any) -> None:
+    def _take(self, entity: Entity, event: Event, fields: Any) -> None:
         for change in fields:
             name = event.string(change.field)
             at = name.find(".")

@@ -32,8 +32,15 @@ type Class struct {
 // Baseline is the default state of a class.
 type Baseline struct {
 	State
+	image *Image // of the state; nil when there is none yet
 	// Made reports whether the state was read from the string table's entry, as far as the entry could be read.
 	Made bool
+}
+
+// Remake empties the state, to be read again.
+func (b *Baseline) Remake() {
+	b.Made, b.image = true, nil
+	b.Reset()
 }
 
 // Node is a place in the tree of fields of a class. Trees grow as fields are met, because most classes of a game never occur,
@@ -64,6 +71,7 @@ type rest struct {
 	Meaning Meaning
 	// Guess is the guess about an unknown type; nil for a known type.
 	Guess *infer.Guess
+	place int32 // among the nodes of all classes, in the order in which they were made; -1 of a root
 }
 
 // maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
@@ -84,7 +92,8 @@ type Tree struct {
 	// Types holds the guesses about unknown types.
 	Types infer.Book
 	// wants reports whether a field is wanted; nil means all are.
-	wants func(class, field string) bool
+	wants  func(class, field string) bool
+	growth Growth
 }
 
 // Held returns about how much memory the nodes take, in bytes.
@@ -143,7 +152,7 @@ func (t *Tree) NewRoot(s *schema.Serializer) *Node {
 	if n == nil {
 		return nil
 	}
-	n.Object = s
+	n.Object, n.place = s, -1
 	n.Name = t.Intern(nil)
 	return n
 }
@@ -209,6 +218,7 @@ func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
 		*kids = append(*kids, nil)
 	}
 	(*kids)[index] = k
+	k.place = t.growth.add(growthStep{class: c.Id, parent: n.place, index: index, typ: int32(typ)})
 	if k.Codec.Guess {
 		k.Guess = t.Types.OfField(k.Field, k.Elem)
 		if k.Guess.State == infer.Proven {

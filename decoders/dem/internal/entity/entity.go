@@ -21,8 +21,14 @@ type Entity struct {
 	Seen bool
 	// held is how many bytes the state is counted with.
 	held int
+	// image is the last image that was made of the entity, or nil. It is no longer one when changed is set.
+	image   *Image
+	changed bool
 	State
 }
+
+// Mention notes that a message mentions the entity, and may change it.
+func (e *Entity) Mention() { e.Seen, e.changed = true, true }
 
 // State holds the values of the fields of an entity, or the default values of a class.
 type State struct {

@@ -21,6 +21,7 @@ type Store struct {
 
 // ownState is the state that an entity is to be created from instead of its class's, in recordings of clients.
 type ownState struct {
+	image *Image // of the state; nil when there is none yet
 	class *Class
 	state State
 	held  int // bytes that it is counted with
@@ -29,6 +30,7 @@ type ownState struct {
 // alternates keeps the states that entries are for classes, within what all states together may take.
 type alternates struct {
 	states map[alternateKey]*State
+	images map[alternateKey]*Image // of those; nil when there are none yet
 	held   int
 }
 
@@ -98,7 +100,7 @@ func (s *Store) Release(index int) {
 	small := cap(old.Cells) <= maxSpareCells && old.Size() <= maxSpareBytes
 	old.held = 0
 	old.Reset()
-	old.Class = nil
+	old.Class, old.image = nil, nil
 	if small && len(s.free) < maxSpare {
 		s.free = append(s.free, old)
 	}

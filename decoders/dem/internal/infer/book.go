@@ -135,6 +135,22 @@ func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
 	return &c
 }
 
+// Copy returns copies of all guesses, in no order.
+func (b *Book) Copy() []Guess {
+	out := make([]Guess, 0, len(b.guesses))
+	for _, g := range b.guesses {
+		out = append(out, *g)
+	}
+	return out
+}
+
+// Put adds copies of guesses to an empty book.
+func (b *Book) Put(guesses []Guess) {
+	for _, g := range guesses {
+		b.guesses[g.Name] = &g
+	}
+}
+
 // Sorted returns all guesses by name.
 func (b *Book) Sorted() []*Guess {
 	out := make([]*Guess, 0, len(b.guesses))

@@ -65,12 +65,14 @@ type Table struct {
 	Lost      bool // entries were lost; the next dump has them
 	Entries   []Entry
 	Stored    *int // bytes of all tables of the file
+	frozen    frozen
 }
 
 // Entry is an entry of a table. Its position is its index.
 type Entry struct {
 	Key, Value []byte
 	HasValue   bool
+	shared     bool // the value's memory is a snapshot's
 }
 
 // Key returns the key of an entry, or nil.
@@ -260,11 +262,15 @@ func (t *Table) Store(c *Change, named bool) bool {
 		}
 		named = true
 	}
+	t.changed(c.Index)
 	e := &t.Entries[c.Index]
 	if named && !bytes.Equal(e.Key, c.Key) {
 		e.Key = append([]byte(nil), c.Key...)
 	}
 	if c.HasValue {
+		if e.shared {
+			e.Value, e.shared = nil, false
+		}
 		e.Value = append(e.Value[:0], c.Value...)
 		e.HasValue = true
 	}

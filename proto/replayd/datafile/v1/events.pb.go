@@ -526,6 +526,10 @@ type Event struct {
 	//	*Event_Automapper
 	//	*Event_EnvelopeBeziers
 	//	*Event_UuidType
+	//	*Event_PhysicsTiles
+	//	*Event_Entities
+	//	*Event_Link
+	//	*Event_LayerBounds
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the item, which are no reason to stop. Empty for nearly all events.
 	Warnings      []Warning `protobuf:"varint,15,rep,packed,name=warnings,proto3,enum=replayd.datafile.v1.Warning" json:"warnings,omitempty"`
@@ -793,6 +797,42 @@ func (x *Event) GetUuidType() *UuidType {
 	return nil
 }
 
+func (x *Event) GetPhysicsTiles() *PhysicsTiles {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_PhysicsTiles); ok {
+			return x.PhysicsTiles
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetEntities() *Entities {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Entities); ok {
+			return x.Entities
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetLink() *Link {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Link); ok {
+			return x.Link
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetLayerBounds() *LayerBounds {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_LayerBounds); ok {
+			return x.LayerBounds
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -924,6 +964,26 @@ type Event_UuidType struct {
 	UuidType *UuidType `protobuf:"bytes,26,opt,name=uuid_type,json=uuidType,proto3,oneof"`
 }
 
+type Event_PhysicsTiles struct {
+	// Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them.
+	PhysicsTiles *PhysicsTiles `protobuf:"bytes,27,opt,name=physics_tiles,json=physicsTiles,proto3,oneof"`
+}
+
+type Event_Entities struct {
+	// Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles.
+	Entities *Entities `protobuf:"bytes,28,opt,name=entities,proto3,oneof"`
+}
+
+type Event_Link struct {
+	// What a number of a tele or switch layer connects. Derived from the layer's tiles.
+	Link *Link `protobuf:"bytes,29,opt,name=link,proto3,oneof"`
+}
+
+type Event_LayerBounds struct {
+	// The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none.
+	LayerBounds *LayerBounds `protobuf:"bytes,30,opt,name=layer_bounds,json=layerBounds,proto3,oneof"`
+}
+
 func (*Event_Tiles) isEvent_Kind() {}
 
 func (*Event_ImageData) isEvent_Kind() {}
@@ -971,6 +1031,14 @@ func (*Event_Automapper) isEvent_Kind() {}
 func (*Event_EnvelopeBeziers) isEvent_Kind() {}
 
 func (*Event_UuidType) isEvent_Kind() {}
+
+func (*Event_PhysicsTiles) isEvent_Kind() {}
+
+func (*Event_Entities) isEvent_Kind() {}
+
+func (*Event_Link) isEvent_Kind() {}
+
+func (*Event_LayerBounds) isEvent_Kind() {}
 
 // The file's header.
 type Header struct {
@@ -2709,6 +2777,683 @@ func (x *TileCount) GetMaxY() int32 {
 	return 0
 }
 
+// Tiles of a layer that affects play, row by row. Air is left out.
+type PhysicsTiles struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// The kind of layer.
+	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
+	// The tiles.
+	Tiles         []*PhysicsTile `protobuf:"bytes,4,rep,name=tiles,proto3" json:"tiles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicsTiles) Reset() {
+	*x = PhysicsTiles{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicsTiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicsTiles) ProtoMessage() {}
+
+func (x *PhysicsTiles) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicsTiles.ProtoReflect.Descriptor instead.
+func (*PhysicsTiles) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PhysicsTiles) GetLayer() int32 {
+	if x != nil {
+		return x.Layer
+	}
+	return 0
+}
+
+func (x *PhysicsTiles) GetGroup() int32 {
+	if x != nil && x.Group != nil {
+		return *x.Group
+	}
+	return 0
+}
+
+func (x *PhysicsTiles) GetKind() LayerKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LayerKind_LAYER_KIND_UNSPECIFIED
+}
+
+func (x *PhysicsTiles) GetTiles() []*PhysicsTile {
+	if x != nil {
+		return x.Tiles
+	}
+	return nil
+}
+
+// A tile that affects play, or several equal ones beside each other.
+type PhysicsTile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The column of the tile, or of the leftmost one.
+	X int32 `protobuf:"varint,1,opt,name=x,proto3" json:"x,omitempty"`
+	// The row.
+	Y int32 `protobuf:"varint,2,opt,name=y,proto3" json:"y,omitempty"`
+	// The number of equal tiles, 1 or more: those at x to x + columns - 1.
+	Columns int32 `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
+	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
+	Tile int32 `protobuf:"varint,4,opt,name=tile,proto3" json:"tile,omitempty"`
+	// The tile's name, as in TileCount. Empty for tiles without a name.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The number of the teleporter, the switch or the tuning zone, 0 to 255.
+	Number int32 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`
+	// The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.
+	Flags int32 `protobuf:"varint,7,opt,name=flags,proto3" json:"flags,omitempty"`
+	// The delay of a switch in seconds, 0 to 255.
+	DelayS int32 `protobuf:"varint,8,opt,name=delay_s,json=delayS,proto3" json:"delay_s,omitempty"`
+	// The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359.
+	Angle int32 `protobuf:"zigzag32,9,opt,name=angle,proto3" json:"angle,omitempty"`
+	// The force of a speedup, 0 to 255.
+	Force int32 `protobuf:"varint,10,opt,name=force,proto3" json:"force,omitempty"`
+	// The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+	MaxSpeed      int32 `protobuf:"varint,11,opt,name=max_speed,json=maxSpeed,proto3" json:"max_speed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicsTile) Reset() {
+	*x = PhysicsTile{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicsTile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicsTile) ProtoMessage() {}
+
+func (x *PhysicsTile) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicsTile.ProtoReflect.Descriptor instead.
+func (*PhysicsTile) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PhysicsTile) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetColumns() int32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetTile() int32 {
+	if x != nil {
+		return x.Tile
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PhysicsTile) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetFlags() int32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetDelayS() int32 {
+	if x != nil {
+		return x.DelayS
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetAngle() int32 {
+	if x != nil {
+		return x.Angle
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetForce() int32 {
+	if x != nil {
+		return x.Force
+	}
+	return 0
+}
+
+func (x *PhysicsTile) GetMaxSpeed() int32 {
+	if x != nil {
+		return x.MaxSpeed
+	}
+	return 0
+}
+
+// Things that a layer places.
+type Entities struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// The kind of layer: game, front or switch.
+	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
+	// The things, row by row.
+	Entities      []*Entity `protobuf:"bytes,4,rep,name=entities,proto3" json:"entities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entities) Reset() {
+	*x = Entities{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entities) ProtoMessage() {}
+
+func (x *Entities) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entities.ProtoReflect.Descriptor instead.
+func (*Entities) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Entities) GetLayer() int32 {
+	if x != nil {
+		return x.Layer
+	}
+	return 0
+}
+
+func (x *Entities) GetGroup() int32 {
+	if x != nil && x.Group != nil {
+		return *x.Group
+	}
+	return 0
+}
+
+func (x *Entities) GetKind() LayerKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LayerKind_LAYER_KIND_UNSPECIFIED
+}
+
+func (x *Entities) GetEntities() []*Entity {
+	if x != nil {
+		return x.Entities
+	}
+	return nil
+}
+
+// A thing that the map places in the middle of a tile.
+type Entity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The tile's index, 192 to 255.
+	Tile int32 `protobuf:"varint,2,opt,name=tile,proto3" json:"tile,omitempty"`
+	// Its position in world units: the middle of its tile.
+	Position *Point `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
+	// The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+	// only the former has the number.
+	Number int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	// The tile's flags, as in TileLayer: its direction.
+	Flags int32 `protobuf:"varint,5,opt,name=flags,proto3" json:"flags,omitempty"`
+	// The delay in seconds, in the switch layer.
+	DelayS        int32 `protobuf:"varint,6,opt,name=delay_s,json=delayS,proto3" json:"delay_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Entity) Reset() {
+	*x = Entity{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Entity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Entity) ProtoMessage() {}
+
+func (x *Entity) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Entity.ProtoReflect.Descriptor instead.
+func (*Entity) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Entity) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Entity) GetTile() int32 {
+	if x != nil {
+		return x.Tile
+	}
+	return 0
+}
+
+func (x *Entity) GetPosition() *Point {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *Entity) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Entity) GetFlags() int32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *Entity) GetDelayS() int32 {
+	if x != nil {
+		return x.DelayS
+	}
+	return 0
+}
+
+// What a number of a tele or switch layer connects. In a tele layer, the entrances and exits of a teleporter, or the
+// checkpoints of a number and their exits. In a switch layer, the tiles that change a switch, and the tiles that it
+// controls. A number has one link, or two in a tele layer.
+type Link struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// The kind of layer: tele or switch.
+	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
+	// The number, 0 to 255.
+	Number int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	// True for the checkpoints of a tele layer.
+	Checkpoint bool `protobuf:"varint,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// The number of tiles from which the link leads: entrances, checkpoints, or tiles that change the switch.
+	NumFrom int32 `protobuf:"varint,6,opt,name=num_from,json=numFrom,proto3" json:"num_from,omitempty"`
+	// The number of tiles to which it leads: exits, or tiles that the switch controls.
+	NumTo int32 `protobuf:"varint,7,opt,name=num_to,json=numTo,proto3" json:"num_to,omitempty"`
+	// The first of the tiles from which it leads, at most 32 runs of equal tiles.
+	From []*LinkTile `protobuf:"bytes,8,rep,name=from,proto3" json:"from,omitempty"`
+	// The first of the tiles to which it leads, at most 32 runs of equal tiles.
+	To            []*LinkTile `protobuf:"bytes,9,rep,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Link) Reset() {
+	*x = Link{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Link) ProtoMessage() {}
+
+func (x *Link) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Link.ProtoReflect.Descriptor instead.
+func (*Link) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Link) GetLayer() int32 {
+	if x != nil {
+		return x.Layer
+	}
+	return 0
+}
+
+func (x *Link) GetGroup() int32 {
+	if x != nil && x.Group != nil {
+		return *x.Group
+	}
+	return 0
+}
+
+func (x *Link) GetKind() LayerKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LayerKind_LAYER_KIND_UNSPECIFIED
+}
+
+func (x *Link) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Link) GetCheckpoint() bool {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return false
+}
+
+func (x *Link) GetNumFrom() int32 {
+	if x != nil {
+		return x.NumFrom
+	}
+	return 0
+}
+
+func (x *Link) GetNumTo() int32 {
+	if x != nil {
+		return x.NumTo
+	}
+	return 0
+}
+
+func (x *Link) GetFrom() []*LinkTile {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Link) GetTo() []*LinkTile {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// A tile of a link, or several equal ones beside each other.
+type LinkTile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The column of the tile, or of the leftmost one.
+	X int32 `protobuf:"varint,1,opt,name=x,proto3" json:"x,omitempty"`
+	// The row.
+	Y int32 `protobuf:"varint,2,opt,name=y,proto3" json:"y,omitempty"`
+	// The number of equal tiles, 1 or more.
+	Columns int32 `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
+	// The tile's type.
+	Tile int32 `protobuf:"varint,4,opt,name=tile,proto3" json:"tile,omitempty"`
+	// The tile's name, as in TileCount.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkTile) Reset() {
+	*x = LinkTile{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkTile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkTile) ProtoMessage() {}
+
+func (x *LinkTile) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkTile.ProtoReflect.Descriptor instead.
+func (*LinkTile) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *LinkTile) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *LinkTile) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *LinkTile) GetColumns() int32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *LinkTile) GetTile() int32 {
+	if x != nil {
+		return x.Tile
+	}
+	return 0
+}
+
+func (x *LinkTile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// The smallest rectangle with all tiles of a layer that are not air, or all corners of its quads, as they are without
+// animation. In world units. The right and the lower edge do not belong to it.
+type LayerBounds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The layer's index over all kinds of layers and all groups.
+	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
+	// The kind of layer.
+	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
+	// The left edge.
+	MinX int32 `protobuf:"zigzag32,4,opt,name=min_x,json=minX,proto3" json:"min_x,omitempty"`
+	// The top edge.
+	MinY int32 `protobuf:"zigzag32,5,opt,name=min_y,json=minY,proto3" json:"min_y,omitempty"`
+	// The right edge.
+	MaxX int32 `protobuf:"zigzag32,6,opt,name=max_x,json=maxX,proto3" json:"max_x,omitempty"`
+	// The lower edge.
+	MaxY          int32 `protobuf:"zigzag32,7,opt,name=max_y,json=maxY,proto3" json:"max_y,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LayerBounds) Reset() {
+	*x = LayerBounds{}
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LayerBounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LayerBounds) ProtoMessage() {}
+
+func (x *LayerBounds) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LayerBounds.ProtoReflect.Descriptor instead.
+func (*LayerBounds) Descriptor() ([]byte, []int) {
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *LayerBounds) GetLayer() int32 {
+	if x != nil {
+		return x.Layer
+	}
+	return 0
+}
+
+func (x *LayerBounds) GetGroup() int32 {
+	if x != nil && x.Group != nil {
+		return *x.Group
+	}
+	return 0
+}
+
+func (x *LayerBounds) GetKind() LayerKind {
+	if x != nil {
+		return x.Kind
+	}
+	return LayerKind_LAYER_KIND_UNSPECIFIED
+}
+
+func (x *LayerBounds) GetMinX() int32 {
+	if x != nil {
+		return x.MinX
+	}
+	return 0
+}
+
+func (x *LayerBounds) GetMinY() int32 {
+	if x != nil {
+		return x.MinY
+	}
+	return 0
+}
+
+func (x *LayerBounds) GetMaxX() int32 {
+	if x != nil {
+		return x.MaxX
+	}
+	return 0
+}
+
+func (x *LayerBounds) GetMaxY() int32 {
+	if x != nil {
+		return x.MaxY
+	}
+	return 0
+}
+
 // A layer of textured quads.
 type QuadLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2738,7 +3483,7 @@ type QuadLayer struct {
 
 func (x *QuadLayer) Reset() {
 	*x = QuadLayer{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +3495,7 @@ func (x *QuadLayer) String() string {
 func (*QuadLayer) ProtoMessage() {}
 
 func (x *QuadLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +3508,7 @@ func (x *QuadLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuadLayer.ProtoReflect.Descriptor instead.
 func (*QuadLayer) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QuadLayer) GetLayer() int32 {
@@ -2853,7 +3598,7 @@ type Quads struct {
 
 func (x *Quads) Reset() {
 	*x = Quads{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3610,7 @@ func (x *Quads) String() string {
 func (*Quads) ProtoMessage() {}
 
 func (x *Quads) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3623,7 @@ func (x *Quads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quads.ProtoReflect.Descriptor instead.
 func (*Quads) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Quads) GetLayer() int32 {
@@ -2933,7 +3678,7 @@ type Quad struct {
 
 func (x *Quad) Reset() {
 	*x = Quad{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3690,7 @@ func (x *Quad) String() string {
 func (*Quad) ProtoMessage() {}
 
 func (x *Quad) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3703,7 @@ func (x *Quad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quad.ProtoReflect.Descriptor instead.
 func (*Quad) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Quad) GetPoints() []*Point {
@@ -3023,7 +3768,7 @@ type Point struct {
 
 func (x *Point) Reset() {
 	*x = Point{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3780,7 @@ func (x *Point) String() string {
 func (*Point) ProtoMessage() {}
 
 func (x *Point) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3793,7 @@ func (x *Point) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Point.ProtoReflect.Descriptor instead.
 func (*Point) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Point) GetX() int32 {
@@ -3096,7 +3841,7 @@ type SoundLayer struct {
 
 func (x *SoundLayer) Reset() {
 	*x = SoundLayer{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3853,7 @@ func (x *SoundLayer) String() string {
 func (*SoundLayer) ProtoMessage() {}
 
 func (x *SoundLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3866,7 @@ func (x *SoundLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoundLayer.ProtoReflect.Descriptor instead.
 func (*SoundLayer) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SoundLayer) GetLayer() int32 {
@@ -3218,7 +3963,7 @@ type SoundSources struct {
 
 func (x *SoundSources) Reset() {
 	*x = SoundSources{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3975,7 @@ func (x *SoundSources) String() string {
 func (*SoundSources) ProtoMessage() {}
 
 func (x *SoundSources) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3988,7 @@ func (x *SoundSources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoundSources.ProtoReflect.Descriptor instead.
 func (*SoundSources) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SoundSources) GetLayer() int32 {
@@ -3309,7 +4054,7 @@ type SoundSource struct {
 
 func (x *SoundSource) Reset() {
 	*x = SoundSource{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +4066,7 @@ func (x *SoundSource) String() string {
 func (*SoundSource) ProtoMessage() {}
 
 func (x *SoundSource) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3334,7 +4079,7 @@ func (x *SoundSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoundSource.ProtoReflect.Descriptor instead.
 func (*SoundSource) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SoundSource) GetPosition() *Point {
@@ -3451,7 +4196,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +4208,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +4221,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Sound) GetSound() int32 {
@@ -3543,7 +4288,7 @@ type SoundData struct {
 
 func (x *SoundData) Reset() {
 	*x = SoundData{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3555,7 +4300,7 @@ func (x *SoundData) String() string {
 func (*SoundData) ProtoMessage() {}
 
 func (x *SoundData) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3568,7 +4313,7 @@ func (x *SoundData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoundData.ProtoReflect.Descriptor instead.
 func (*SoundData) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SoundData) GetSound() int32 {
@@ -3619,7 +4364,7 @@ type Automapper struct {
 
 func (x *Automapper) Reset() {
 	*x = Automapper{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +4376,7 @@ func (x *Automapper) String() string {
 func (*Automapper) ProtoMessage() {}
 
 func (x *Automapper) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +4389,7 @@ func (x *Automapper) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Automapper.ProtoReflect.Descriptor instead.
 func (*Automapper) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Automapper) GetVersion() int32 {
@@ -3725,7 +4470,7 @@ type UuidType struct {
 
 func (x *UuidType) Reset() {
 	*x = UuidType{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +4482,7 @@ func (x *UuidType) String() string {
 func (*UuidType) ProtoMessage() {}
 
 func (x *UuidType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +4495,7 @@ func (x *UuidType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UuidType.ProtoReflect.Descriptor instead.
 func (*UuidType) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UuidType) GetType() int32 {
@@ -3799,7 +4544,7 @@ type RawItem struct {
 
 func (x *RawItem) Reset() {
 	*x = RawItem{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +4556,7 @@ func (x *RawItem) String() string {
 func (*RawItem) ProtoMessage() {}
 
 func (x *RawItem) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +4569,7 @@ func (x *RawItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RawItem.ProtoReflect.Descriptor instead.
 func (*RawItem) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RawItem) GetIndex() int32 {
@@ -3900,7 +4645,7 @@ type RawData struct {
 
 func (x *RawData) Reset() {
 	*x = RawData{}
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4657,7 @@ func (x *RawData) String() string {
 func (*RawData) ProtoMessage() {}
 
 func (x *RawData) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_datafile_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_datafile_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4670,7 @@ func (x *RawData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RawData.ProtoReflect.Descriptor instead.
 func (*RawData) Descriptor() ([]byte, []int) {
-	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RawData) GetIndex() int32 {
@@ -3962,7 +4707,7 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\n" +
 	" replayd/datafile/v1/events.proto\x12\x13replayd.datafile.v1\x1a replayd/options/v1/options.proto\"?\n" +
 	"\tEventList\x122\n" +
-	"\x06events\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.EventR\x06events\"\xb3\f\n" +
+	"\x06events\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.EventR\x06events\"\xb2\x0e\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x122\n" +
 	"\x05tiles\x18\x02 \x01(\v2\x1a.replayd.datafile.v1.TilesH\x00R\x05tiles\x12?\n" +
@@ -3996,7 +4741,11 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"automapper\x18\x18 \x01(\v2\x1f.replayd.datafile.v1.AutomapperH\x00R\n" +
 	"automapper\x12Q\n" +
 	"\x10envelope_beziers\x18\x19 \x01(\v2$.replayd.datafile.v1.EnvelopeBeziersH\x00R\x0fenvelopeBeziers\x12<\n" +
-	"\tuuid_type\x18\x1a \x01(\v2\x1d.replayd.datafile.v1.UuidTypeH\x00R\buuidType\x128\n" +
+	"\tuuid_type\x18\x1a \x01(\v2\x1d.replayd.datafile.v1.UuidTypeH\x00R\buuidType\x12H\n" +
+	"\rphysics_tiles\x18\x1b \x01(\v2!.replayd.datafile.v1.PhysicsTilesH\x00R\fphysicsTiles\x12;\n" +
+	"\bentities\x18\x1c \x01(\v2\x1d.replayd.datafile.v1.EntitiesH\x00R\bentities\x12/\n" +
+	"\x04link\x18\x1d \x01(\v2\x19.replayd.datafile.v1.LinkH\x00R\x04link\x12E\n" +
+	"\flayer_bounds\x18\x1e \x01(\v2 .replayd.datafile.v1.LayerBoundsH\x00R\vlayerBounds\x128\n" +
 	"\bwarnings\x18\x0f \x03(\x0e2\x1c.replayd.datafile.v1.WarningR\bwarningsB\x06\n" +
 	"\x04kind\"\xca\x02\n" +
 	"\x06Header\x12\x18\n" +
@@ -4152,7 +4901,67 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05min_x\x18\x04 \x01(\x05R\x04minX\x12\x13\n" +
 	"\x05min_y\x18\x05 \x01(\x05R\x04minY\x12\x13\n" +
 	"\x05max_x\x18\x06 \x01(\x05R\x04maxX\x12\x13\n" +
-	"\x05max_y\x18\a \x01(\x05R\x04maxY\"\xdc\x02\n" +
+	"\x05max_y\x18\a \x01(\x05R\x04maxY\"\xbb\x01\n" +
+	"\fPhysicsTiles\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x126\n" +
+	"\x05tiles\x18\x04 \x03(\v2 .replayd.datafile.v1.PhysicsTileR\x05tilesB\b\n" +
+	"\x06_group\"\xfb\x01\n" +
+	"\vPhysicsTile\x12\f\n" +
+	"\x01x\x18\x01 \x01(\x05R\x01x\x12\f\n" +
+	"\x01y\x18\x02 \x01(\x05R\x01y\x12\x18\n" +
+	"\acolumns\x18\x03 \x01(\x05R\acolumns\x12\x12\n" +
+	"\x04tile\x18\x04 \x01(\x05R\x04tile\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05flags\x18\a \x01(\x05R\x05flags\x12\x17\n" +
+	"\adelay_s\x18\b \x01(\x05R\x06delayS\x12\x14\n" +
+	"\x05angle\x18\t \x01(\x11R\x05angle\x12\x14\n" +
+	"\x05force\x18\n" +
+	" \x01(\x05R\x05force\x12\x1b\n" +
+	"\tmax_speed\x18\v \x01(\x05R\bmaxSpeed\"\xb8\x01\n" +
+	"\bEntities\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x127\n" +
+	"\bentities\x18\x04 \x03(\v2\x1b.replayd.datafile.v1.EntityR\bentitiesB\b\n" +
+	"\x06_group\"\xaf\x01\n" +
+	"\x06Entity\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04tile\x18\x02 \x01(\x05R\x04tile\x126\n" +
+	"\bposition\x18\x03 \x01(\v2\x1a.replayd.datafile.v1.PointR\bposition\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05flags\x18\x05 \x01(\x05R\x05flags\x12\x17\n" +
+	"\adelay_s\x18\x06 \x01(\x05R\x06delayS\"\xc7\x02\n" +
+	"\x04Link\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\x12\x1e\n" +
+	"\n" +
+	"checkpoint\x18\x05 \x01(\bR\n" +
+	"checkpoint\x12\x19\n" +
+	"\bnum_from\x18\x06 \x01(\x05R\anumFrom\x12\x15\n" +
+	"\x06num_to\x18\a \x01(\x05R\x05numTo\x121\n" +
+	"\x04from\x18\b \x03(\v2\x1d.replayd.datafile.v1.LinkTileR\x04from\x12-\n" +
+	"\x02to\x18\t \x03(\v2\x1d.replayd.datafile.v1.LinkTileR\x02toB\b\n" +
+	"\x06_group\"h\n" +
+	"\bLinkTile\x12\f\n" +
+	"\x01x\x18\x01 \x01(\x05R\x01x\x12\f\n" +
+	"\x01y\x18\x02 \x01(\x05R\x01y\x12\x18\n" +
+	"\acolumns\x18\x03 \x01(\x05R\acolumns\x12\x12\n" +
+	"\x04tile\x18\x04 \x01(\x05R\x04tile\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\"\xd6\x01\n" +
+	"\vLayerBounds\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x12\x13\n" +
+	"\x05min_x\x18\x04 \x01(\x11R\x04minX\x12\x13\n" +
+	"\x05min_y\x18\x05 \x01(\x11R\x04minY\x12\x13\n" +
+	"\x05max_x\x18\x06 \x01(\x11R\x04maxX\x12\x13\n" +
+	"\x05max_y\x18\a \x01(\x11R\x04maxYB\b\n" +
+	"\x06_group\"\xdc\x02\n" +
 	"\tQuadLayer\x12\x14\n" +
 	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x18\n" +
@@ -4342,7 +5151,7 @@ func file_replayd_datafile_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_datafile_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_replayd_datafile_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_replayd_datafile_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_replayd_datafile_v1_events_proto_goTypes = []any{
 	(Warning)(0),            // 0: replayd.datafile.v1.Warning
 	(PixelFormat)(0),        // 1: replayd.datafile.v1.PixelFormat
@@ -4371,31 +5180,38 @@ var file_replayd_datafile_v1_events_proto_goTypes = []any{
 	(*Tiles)(nil),           // 24: replayd.datafile.v1.Tiles
 	(*TileSummary)(nil),     // 25: replayd.datafile.v1.TileSummary
 	(*TileCount)(nil),       // 26: replayd.datafile.v1.TileCount
-	(*QuadLayer)(nil),       // 27: replayd.datafile.v1.QuadLayer
-	(*Quads)(nil),           // 28: replayd.datafile.v1.Quads
-	(*Quad)(nil),            // 29: replayd.datafile.v1.Quad
-	(*Point)(nil),           // 30: replayd.datafile.v1.Point
-	(*SoundLayer)(nil),      // 31: replayd.datafile.v1.SoundLayer
-	(*SoundSources)(nil),    // 32: replayd.datafile.v1.SoundSources
-	(*SoundSource)(nil),     // 33: replayd.datafile.v1.SoundSource
-	(*Sound)(nil),           // 34: replayd.datafile.v1.Sound
-	(*SoundData)(nil),       // 35: replayd.datafile.v1.SoundData
-	(*Automapper)(nil),      // 36: replayd.datafile.v1.Automapper
-	(*UuidType)(nil),        // 37: replayd.datafile.v1.UuidType
-	(*RawItem)(nil),         // 38: replayd.datafile.v1.RawItem
-	(*RawData)(nil),         // 39: replayd.datafile.v1.RawData
+	(*PhysicsTiles)(nil),    // 27: replayd.datafile.v1.PhysicsTiles
+	(*PhysicsTile)(nil),     // 28: replayd.datafile.v1.PhysicsTile
+	(*Entities)(nil),        // 29: replayd.datafile.v1.Entities
+	(*Entity)(nil),          // 30: replayd.datafile.v1.Entity
+	(*Link)(nil),            // 31: replayd.datafile.v1.Link
+	(*LinkTile)(nil),        // 32: replayd.datafile.v1.LinkTile
+	(*LayerBounds)(nil),     // 33: replayd.datafile.v1.LayerBounds
+	(*QuadLayer)(nil),       // 34: replayd.datafile.v1.QuadLayer
+	(*Quads)(nil),           // 35: replayd.datafile.v1.Quads
+	(*Quad)(nil),            // 36: replayd.datafile.v1.Quad
+	(*Point)(nil),           // 37: replayd.datafile.v1.Point
+	(*SoundLayer)(nil),      // 38: replayd.datafile.v1.SoundLayer
+	(*SoundSources)(nil),    // 39: replayd.datafile.v1.SoundSources
+	(*SoundSource)(nil),     // 40: replayd.datafile.v1.SoundSource
+	(*Sound)(nil),           // 41: replayd.datafile.v1.Sound
+	(*SoundData)(nil),       // 42: replayd.datafile.v1.SoundData
+	(*Automapper)(nil),      // 43: replayd.datafile.v1.Automapper
+	(*UuidType)(nil),        // 44: replayd.datafile.v1.UuidType
+	(*RawItem)(nil),         // 45: replayd.datafile.v1.RawItem
+	(*RawData)(nil),         // 46: replayd.datafile.v1.RawData
 }
 var file_replayd_datafile_v1_events_proto_depIdxs = []int32{
 	7,  // 0: replayd.datafile.v1.EventList.events:type_name -> replayd.datafile.v1.Event
 	24, // 1: replayd.datafile.v1.Event.tiles:type_name -> replayd.datafile.v1.Tiles
 	14, // 2: replayd.datafile.v1.Event.image_data:type_name -> replayd.datafile.v1.ImageData
-	28, // 3: replayd.datafile.v1.Event.quads:type_name -> replayd.datafile.v1.Quads
+	35, // 3: replayd.datafile.v1.Event.quads:type_name -> replayd.datafile.v1.Quads
 	16, // 4: replayd.datafile.v1.Event.envelope_points:type_name -> replayd.datafile.v1.EnvelopePoints
-	35, // 5: replayd.datafile.v1.Event.sound_data:type_name -> replayd.datafile.v1.SoundData
-	39, // 6: replayd.datafile.v1.Event.raw_data:type_name -> replayd.datafile.v1.RawData
-	38, // 7: replayd.datafile.v1.Event.raw_item:type_name -> replayd.datafile.v1.RawItem
+	42, // 5: replayd.datafile.v1.Event.sound_data:type_name -> replayd.datafile.v1.SoundData
+	46, // 6: replayd.datafile.v1.Event.raw_data:type_name -> replayd.datafile.v1.RawData
+	45, // 7: replayd.datafile.v1.Event.raw_item:type_name -> replayd.datafile.v1.RawItem
 	22, // 8: replayd.datafile.v1.Event.tile_layer:type_name -> replayd.datafile.v1.TileLayer
-	27, // 9: replayd.datafile.v1.Event.quad_layer:type_name -> replayd.datafile.v1.QuadLayer
+	34, // 9: replayd.datafile.v1.Event.quad_layer:type_name -> replayd.datafile.v1.QuadLayer
 	20, // 10: replayd.datafile.v1.Event.group:type_name -> replayd.datafile.v1.Group
 	13, // 11: replayd.datafile.v1.Event.image:type_name -> replayd.datafile.v1.Image
 	15, // 12: replayd.datafile.v1.Event.envelope:type_name -> replayd.datafile.v1.Envelope
@@ -4405,36 +5221,49 @@ var file_replayd_datafile_v1_events_proto_depIdxs = []int32{
 	10, // 16: replayd.datafile.v1.Event.version:type_name -> replayd.datafile.v1.Version
 	11, // 17: replayd.datafile.v1.Event.info:type_name -> replayd.datafile.v1.Info
 	12, // 18: replayd.datafile.v1.Event.settings:type_name -> replayd.datafile.v1.Settings
-	31, // 19: replayd.datafile.v1.Event.sound_layer:type_name -> replayd.datafile.v1.SoundLayer
-	32, // 20: replayd.datafile.v1.Event.sound_sources:type_name -> replayd.datafile.v1.SoundSources
-	34, // 21: replayd.datafile.v1.Event.sound:type_name -> replayd.datafile.v1.Sound
-	36, // 22: replayd.datafile.v1.Event.automapper:type_name -> replayd.datafile.v1.Automapper
+	38, // 19: replayd.datafile.v1.Event.sound_layer:type_name -> replayd.datafile.v1.SoundLayer
+	39, // 20: replayd.datafile.v1.Event.sound_sources:type_name -> replayd.datafile.v1.SoundSources
+	41, // 21: replayd.datafile.v1.Event.sound:type_name -> replayd.datafile.v1.Sound
+	43, // 22: replayd.datafile.v1.Event.automapper:type_name -> replayd.datafile.v1.Automapper
 	19, // 23: replayd.datafile.v1.Event.envelope_beziers:type_name -> replayd.datafile.v1.EnvelopeBeziers
-	37, // 24: replayd.datafile.v1.Event.uuid_type:type_name -> replayd.datafile.v1.UuidType
-	0,  // 25: replayd.datafile.v1.Event.warnings:type_name -> replayd.datafile.v1.Warning
-	1,  // 26: replayd.datafile.v1.Image.format:type_name -> replayd.datafile.v1.PixelFormat
-	2,  // 27: replayd.datafile.v1.Envelope.kind:type_name -> replayd.datafile.v1.EnvelopeKind
-	17, // 28: replayd.datafile.v1.EnvelopePoints.points:type_name -> replayd.datafile.v1.EnvelopePoint
-	3,  // 29: replayd.datafile.v1.EnvelopePoint.curve:type_name -> replayd.datafile.v1.Curve
-	18, // 30: replayd.datafile.v1.EnvelopePoint.bezier:type_name -> replayd.datafile.v1.Bezier
-	21, // 31: replayd.datafile.v1.Group.clip:type_name -> replayd.datafile.v1.Clip
-	4,  // 32: replayd.datafile.v1.TileLayer.kind:type_name -> replayd.datafile.v1.LayerKind
-	23, // 33: replayd.datafile.v1.TileLayer.color:type_name -> replayd.datafile.v1.Color
-	4,  // 34: replayd.datafile.v1.Tiles.kind:type_name -> replayd.datafile.v1.LayerKind
-	4,  // 35: replayd.datafile.v1.TileSummary.kind:type_name -> replayd.datafile.v1.LayerKind
-	26, // 36: replayd.datafile.v1.TileSummary.counts:type_name -> replayd.datafile.v1.TileCount
-	29, // 37: replayd.datafile.v1.Quads.quads:type_name -> replayd.datafile.v1.Quad
-	30, // 38: replayd.datafile.v1.Quad.points:type_name -> replayd.datafile.v1.Point
-	23, // 39: replayd.datafile.v1.Quad.colors:type_name -> replayd.datafile.v1.Color
-	30, // 40: replayd.datafile.v1.Quad.texture:type_name -> replayd.datafile.v1.Point
-	33, // 41: replayd.datafile.v1.SoundSources.sources:type_name -> replayd.datafile.v1.SoundSource
-	30, // 42: replayd.datafile.v1.SoundSource.position:type_name -> replayd.datafile.v1.Point
-	5,  // 43: replayd.datafile.v1.SoundSource.shape:type_name -> replayd.datafile.v1.SoundShape
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	44, // 24: replayd.datafile.v1.Event.uuid_type:type_name -> replayd.datafile.v1.UuidType
+	27, // 25: replayd.datafile.v1.Event.physics_tiles:type_name -> replayd.datafile.v1.PhysicsTiles
+	29, // 26: replayd.datafile.v1.Event.entities:type_name -> replayd.datafile.v1.Entities
+	31, // 27: replayd.datafile.v1.Event.link:type_name -> replayd.datafile.v1.Link
+	33, // 28: replayd.datafile.v1.Event.layer_bounds:type_name -> replayd.datafile.v1.LayerBounds
+	0,  // 29: replayd.datafile.v1.Event.warnings:type_name -> replayd.datafile.v1.Warning
+	1,  // 30: replayd.datafile.v1.Image.format:type_name -> replayd.datafile.v1.PixelFormat
+	2,  // 31: replayd.datafile.v1.Envelope.kind:type_name -> replayd.datafile.v1.EnvelopeKind
+	17, // 32: replayd.datafile.v1.EnvelopePoints.points:type_name -> replayd.datafile.v1.EnvelopePoint
+	3,  // 33: replayd.datafile.v1.EnvelopePoint.curve:type_name -> replayd.datafile.v1.Curve
+	18, // 34: replayd.datafile.v1.EnvelopePoint.bezier:type_name -> replayd.datafile.v1.Bezier
+	21, // 35: replayd.datafile.v1.Group.clip:type_name -> replayd.datafile.v1.Clip
+	4,  // 36: replayd.datafile.v1.TileLayer.kind:type_name -> replayd.datafile.v1.LayerKind
+	23, // 37: replayd.datafile.v1.TileLayer.color:type_name -> replayd.datafile.v1.Color
+	4,  // 38: replayd.datafile.v1.Tiles.kind:type_name -> replayd.datafile.v1.LayerKind
+	4,  // 39: replayd.datafile.v1.TileSummary.kind:type_name -> replayd.datafile.v1.LayerKind
+	26, // 40: replayd.datafile.v1.TileSummary.counts:type_name -> replayd.datafile.v1.TileCount
+	4,  // 41: replayd.datafile.v1.PhysicsTiles.kind:type_name -> replayd.datafile.v1.LayerKind
+	28, // 42: replayd.datafile.v1.PhysicsTiles.tiles:type_name -> replayd.datafile.v1.PhysicsTile
+	4,  // 43: replayd.datafile.v1.Entities.kind:type_name -> replayd.datafile.v1.LayerKind
+	30, // 44: replayd.datafile.v1.Entities.entities:type_name -> replayd.datafile.v1.Entity
+	37, // 45: replayd.datafile.v1.Entity.position:type_name -> replayd.datafile.v1.Point
+	4,  // 46: replayd.datafile.v1.Link.kind:type_name -> replayd.datafile.v1.LayerKind
+	32, // 47: replayd.datafile.v1.Link.from:type_name -> replayd.datafile.v1.LinkTile
+	32, // 48: replayd.datafile.v1.Link.to:type_name -> replayd.datafile.v1.LinkTile
+	4,  // 49: replayd.datafile.v1.LayerBounds.kind:type_name -> replayd.datafile.v1.LayerKind
+	36, // 50: replayd.datafile.v1.Quads.quads:type_name -> replayd.datafile.v1.Quad
+	37, // 51: replayd.datafile.v1.Quad.points:type_name -> replayd.datafile.v1.Point
+	23, // 52: replayd.datafile.v1.Quad.colors:type_name -> replayd.datafile.v1.Color
+	37, // 53: replayd.datafile.v1.Quad.texture:type_name -> replayd.datafile.v1.Point
+	40, // 54: replayd.datafile.v1.SoundSources.sources:type_name -> replayd.datafile.v1.SoundSource
+	37, // 55: replayd.datafile.v1.SoundSource.position:type_name -> replayd.datafile.v1.Point
+	5,  // 56: replayd.datafile.v1.SoundSource.shape:type_name -> replayd.datafile.v1.SoundShape
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_replayd_datafile_v1_events_proto_init() }
@@ -4467,24 +5296,32 @@ func file_replayd_datafile_v1_events_proto_init() {
 		(*Event_Automapper)(nil),
 		(*Event_EnvelopeBeziers)(nil),
 		(*Event_UuidType)(nil),
+		(*Event_PhysicsTiles)(nil),
+		(*Event_Entities)(nil),
+		(*Event_Link)(nil),
+		(*Event_LayerBounds)(nil),
 	}
 	file_replayd_datafile_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
-	file_replayd_datafile_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
-	file_replayd_datafile_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_datafile_v1_events_proto_rawDesc), len(file_replayd_datafile_v1_events_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   34,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -40,6 +40,14 @@ var file_replayd_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "zigzag32,50718,opt,name=absent",
 		Filename:      "replayd/options/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50719,
+		Name:          "replayd.options.v1.resolved",
+		Tag:           "varint,50719,opt,name=resolved",
+		Filename:      "replayd/options/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -53,6 +61,10 @@ var (
 	//
 	// optional sint32 absent = 50718;
 	E_Absent = &file_replayd_options_v1_options_proto_extTypes[1]
+	// True for a field that is only present with resolve_players. Tables have its column only then.
+	//
+	// optional bool resolved = 50719;
+	E_Resolved = &file_replayd_options_v1_options_proto_extTypes[2]
 )
 
 var File_replayd_options_v1_options_proto protoreflect.FileDescriptor
@@ -61,7 +73,8 @@ const file_replayd_options_v1_options_proto_rawDesc = "" +
 	"\n" +
 	" replayd/options/v1/options.proto\x12\x12replayd.options.v1\x1a google/protobuf/descriptor.proto:B\n" +
 	"\fstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\bR\vstringIndex:7\n" +
-	"\x06absent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06absentB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3"
+	"\x06absent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06absent:;\n" +
+	"\bresolved\x12\x1d.google.protobuf.FieldOptions\x18\x9f\x8c\x03 \x01(\bR\bresolvedB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3"
 
 var file_replayd_options_v1_options_proto_goTypes = []any{
 	(*descriptorpb.FieldOptions)(nil), // 0: google.protobuf.FieldOptions
@@ -69,10 +82,11 @@ var file_replayd_options_v1_options_proto_goTypes = []any{
 var file_replayd_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: replayd.options.v1.string_index:extendee -> google.protobuf.FieldOptions
 	0, // 1: replayd.options.v1.absent:extendee -> google.protobuf.FieldOptions
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	0, // [0:2] is the sub-list for extension extendee
+	0, // 2: replayd.options.v1.resolved:extendee -> google.protobuf.FieldOptions
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	0, // [0:3] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -88,7 +102,7 @@ func file_replayd_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_options_v1_options_proto_rawDesc), len(file_replayd_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 2,
+			NumExtensions: 3,
 			NumServices:   0,
 		},
 		GoTypes:           file_replayd_options_v1_options_proto_goTypes,

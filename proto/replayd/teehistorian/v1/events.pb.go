@@ -349,14 +349,8 @@ func (SpectatorMode) EnumDescriptor() ([]byte, []int) {
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events. With ENCODING_COLUMNS, only events of kinds that have no columns.
-	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// The player_diff events. Only present with ENCODING_COLUMNS.
-	PlayerDiffColumns *PlayerDiffColumns `protobuf:"bytes,2,opt,name=player_diff_columns,json=playerDiffColumns,proto3" json:"player_diff_columns,omitempty"`
-	// The input_diff events. Only present with ENCODING_COLUMNS.
-	InputDiffColumns *InputDiffColumns `protobuf:"bytes,3,opt,name=input_diff_columns,json=inputDiffColumns,proto3" json:"input_diff_columns,omitempty"`
-	// The tick events. Only present with ENCODING_COLUMNS.
-	TickColumns   *TickColumns `protobuf:"bytes,4,opt,name=tick_columns,json=tickColumns,proto3" json:"tick_columns,omitempty"`
+	// The events.
+	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,444 +388,6 @@ func (*EventList) Descriptor() ([]byte, []int) {
 func (x *EventList) GetEvents() []*Event {
 	if x != nil {
 		return x.Events
-	}
-	return nil
-}
-
-func (x *EventList) GetPlayerDiffColumns() *PlayerDiffColumns {
-	if x != nil {
-		return x.PlayerDiffColumns
-	}
-	return nil
-}
-
-func (x *EventList) GetInputDiffColumns() *InputDiffColumns {
-	if x != nil {
-		return x.InputDiffColumns
-	}
-	return nil
-}
-
-func (x *EventList) GetTickColumns() *TickColumns {
-	if x != nil {
-		return x.TickColumns
-	}
-	return nil
-}
-
-// Events of kind tick as columns. All arrays have the same length. The n-th elements together are one event.
-type TickColumns struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
-	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
-	// Event.at_tick.
-	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// Tick.skipped.
-	Skipped []int32 `protobuf:"varint,3,rep,packed,name=skipped,proto3" json:"skipped,omitempty"`
-	// Tick.implicit.
-	Implicit      []bool `protobuf:"varint,4,rep,packed,name=implicit,proto3" json:"implicit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TickColumns) Reset() {
-	*x = TickColumns{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TickColumns) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TickColumns) ProtoMessage() {}
-
-func (x *TickColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TickColumns.ProtoReflect.Descriptor instead.
-func (*TickColumns) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *TickColumns) GetPlace() []uint32 {
-	if x != nil {
-		return x.Place
-	}
-	return nil
-}
-
-func (x *TickColumns) GetAtTick() []int32 {
-	if x != nil {
-		return x.AtTick
-	}
-	return nil
-}
-
-func (x *TickColumns) GetSkipped() []int32 {
-	if x != nil {
-		return x.Skipped
-	}
-	return nil
-}
-
-func (x *TickColumns) GetImplicit() []bool {
-	if x != nil {
-		return x.Implicit
-	}
-	return nil
-}
-
-// Events of kind player_diff as columns. All arrays have the same length. The n-th elements together are one event.
-type PlayerDiffColumns struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
-	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
-	// Event.at_tick.
-	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// PlayerDiff.client_id.
-	ClientId []int32 `protobuf:"varint,3,rep,packed,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// PlayerDiff.dx.
-	Dx []int32 `protobuf:"zigzag32,4,rep,packed,name=dx,proto3" json:"dx,omitempty"`
-	// PlayerDiff.dy.
-	Dy []int32 `protobuf:"zigzag32,5,rep,packed,name=dy,proto3" json:"dy,omitempty"`
-	// PlayerDiff.x.
-	X []int32 `protobuf:"zigzag32,6,rep,packed,name=x,proto3" json:"x,omitempty"`
-	// PlayerDiff.y.
-	Y             []int32 `protobuf:"zigzag32,7,rep,packed,name=y,proto3" json:"y,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PlayerDiffColumns) Reset() {
-	*x = PlayerDiffColumns{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PlayerDiffColumns) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PlayerDiffColumns) ProtoMessage() {}
-
-func (x *PlayerDiffColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PlayerDiffColumns.ProtoReflect.Descriptor instead.
-func (*PlayerDiffColumns) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *PlayerDiffColumns) GetPlace() []uint32 {
-	if x != nil {
-		return x.Place
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetAtTick() []int32 {
-	if x != nil {
-		return x.AtTick
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetClientId() []int32 {
-	if x != nil {
-		return x.ClientId
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetDx() []int32 {
-	if x != nil {
-		return x.Dx
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetDy() []int32 {
-	if x != nil {
-		return x.Dy
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetX() []int32 {
-	if x != nil {
-		return x.X
-	}
-	return nil
-}
-
-func (x *PlayerDiffColumns) GetY() []int32 {
-	if x != nil {
-		return x.Y
-	}
-	return nil
-}
-
-// Events of kind input_diff as columns. All arrays have the same length. The n-th elements together are one event.
-type InputDiffColumns struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
-	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
-	// Event.at_tick.
-	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// InputDiff.client_id.
-	ClientId []int32 `protobuf:"varint,3,rep,packed,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// InputDiff.input.direction.
-	InputDirection []int32 `protobuf:"zigzag32,4,rep,packed,name=input_direction,json=inputDirection,proto3" json:"input_direction,omitempty"`
-	// InputDiff.input.target_x.
-	InputTargetX []int32 `protobuf:"zigzag32,5,rep,packed,name=input_target_x,json=inputTargetX,proto3" json:"input_target_x,omitempty"`
-	// InputDiff.input.target_y.
-	InputTargetY []int32 `protobuf:"zigzag32,6,rep,packed,name=input_target_y,json=inputTargetY,proto3" json:"input_target_y,omitempty"`
-	// InputDiff.input.jump.
-	InputJump []int32 `protobuf:"zigzag32,7,rep,packed,name=input_jump,json=inputJump,proto3" json:"input_jump,omitempty"`
-	// InputDiff.input.fire.
-	InputFire []int32 `protobuf:"zigzag32,8,rep,packed,name=input_fire,json=inputFire,proto3" json:"input_fire,omitempty"`
-	// InputDiff.input.hook.
-	InputHook []int32 `protobuf:"zigzag32,9,rep,packed,name=input_hook,json=inputHook,proto3" json:"input_hook,omitempty"`
-	// InputDiff.input.player_flags.
-	InputPlayerFlags []int32 `protobuf:"zigzag32,10,rep,packed,name=input_player_flags,json=inputPlayerFlags,proto3" json:"input_player_flags,omitempty"`
-	// InputDiff.input.wanted_weapon.
-	InputWantedWeapon []int32 `protobuf:"zigzag32,11,rep,packed,name=input_wanted_weapon,json=inputWantedWeapon,proto3" json:"input_wanted_weapon,omitempty"`
-	// InputDiff.input.next_weapon.
-	InputNextWeapon []int32 `protobuf:"zigzag32,12,rep,packed,name=input_next_weapon,json=inputNextWeapon,proto3" json:"input_next_weapon,omitempty"`
-	// InputDiff.input.prev_weapon.
-	InputPrevWeapon []int32 `protobuf:"zigzag32,13,rep,packed,name=input_prev_weapon,json=inputPrevWeapon,proto3" json:"input_prev_weapon,omitempty"`
-	// InputDiff.diff.direction.
-	DiffDirection []int32 `protobuf:"zigzag32,14,rep,packed,name=diff_direction,json=diffDirection,proto3" json:"diff_direction,omitempty"`
-	// InputDiff.diff.target_x.
-	DiffTargetX []int32 `protobuf:"zigzag32,15,rep,packed,name=diff_target_x,json=diffTargetX,proto3" json:"diff_target_x,omitempty"`
-	// InputDiff.diff.target_y.
-	DiffTargetY []int32 `protobuf:"zigzag32,16,rep,packed,name=diff_target_y,json=diffTargetY,proto3" json:"diff_target_y,omitempty"`
-	// InputDiff.diff.jump.
-	DiffJump []int32 `protobuf:"zigzag32,17,rep,packed,name=diff_jump,json=diffJump,proto3" json:"diff_jump,omitempty"`
-	// InputDiff.diff.fire.
-	DiffFire []int32 `protobuf:"zigzag32,18,rep,packed,name=diff_fire,json=diffFire,proto3" json:"diff_fire,omitempty"`
-	// InputDiff.diff.hook.
-	DiffHook []int32 `protobuf:"zigzag32,19,rep,packed,name=diff_hook,json=diffHook,proto3" json:"diff_hook,omitempty"`
-	// InputDiff.diff.player_flags.
-	DiffPlayerFlags []int32 `protobuf:"zigzag32,20,rep,packed,name=diff_player_flags,json=diffPlayerFlags,proto3" json:"diff_player_flags,omitempty"`
-	// InputDiff.diff.wanted_weapon.
-	DiffWantedWeapon []int32 `protobuf:"zigzag32,21,rep,packed,name=diff_wanted_weapon,json=diffWantedWeapon,proto3" json:"diff_wanted_weapon,omitempty"`
-	// InputDiff.diff.next_weapon.
-	DiffNextWeapon []int32 `protobuf:"zigzag32,22,rep,packed,name=diff_next_weapon,json=diffNextWeapon,proto3" json:"diff_next_weapon,omitempty"`
-	// InputDiff.diff.prev_weapon.
-	DiffPrevWeapon []int32 `protobuf:"zigzag32,23,rep,packed,name=diff_prev_weapon,json=diffPrevWeapon,proto3" json:"diff_prev_weapon,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *InputDiffColumns) Reset() {
-	*x = InputDiffColumns{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InputDiffColumns) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InputDiffColumns) ProtoMessage() {}
-
-func (x *InputDiffColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InputDiffColumns.ProtoReflect.Descriptor instead.
-func (*InputDiffColumns) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *InputDiffColumns) GetPlace() []uint32 {
-	if x != nil {
-		return x.Place
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetAtTick() []int32 {
-	if x != nil {
-		return x.AtTick
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetClientId() []int32 {
-	if x != nil {
-		return x.ClientId
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputDirection() []int32 {
-	if x != nil {
-		return x.InputDirection
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputTargetX() []int32 {
-	if x != nil {
-		return x.InputTargetX
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputTargetY() []int32 {
-	if x != nil {
-		return x.InputTargetY
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputJump() []int32 {
-	if x != nil {
-		return x.InputJump
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputFire() []int32 {
-	if x != nil {
-		return x.InputFire
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputHook() []int32 {
-	if x != nil {
-		return x.InputHook
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputPlayerFlags() []int32 {
-	if x != nil {
-		return x.InputPlayerFlags
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputWantedWeapon() []int32 {
-	if x != nil {
-		return x.InputWantedWeapon
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputNextWeapon() []int32 {
-	if x != nil {
-		return x.InputNextWeapon
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetInputPrevWeapon() []int32 {
-	if x != nil {
-		return x.InputPrevWeapon
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffDirection() []int32 {
-	if x != nil {
-		return x.DiffDirection
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffTargetX() []int32 {
-	if x != nil {
-		return x.DiffTargetX
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffTargetY() []int32 {
-	if x != nil {
-		return x.DiffTargetY
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffJump() []int32 {
-	if x != nil {
-		return x.DiffJump
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffFire() []int32 {
-	if x != nil {
-		return x.DiffFire
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffHook() []int32 {
-	if x != nil {
-		return x.DiffHook
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffPlayerFlags() []int32 {
-	if x != nil {
-		return x.DiffPlayerFlags
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffWantedWeapon() []int32 {
-	if x != nil {
-		return x.DiffWantedWeapon
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffNextWeapon() []int32 {
-	if x != nil {
-		return x.DiffNextWeapon
-	}
-	return nil
-}
-
-func (x *InputDiffColumns) GetDiffPrevWeapon() []int32 {
-	if x != nil {
-		return x.DiffPrevWeapon
 	}
 	return nil
 }
@@ -895,7 +451,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +463,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +476,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Event) GetAtTick() int32 {
@@ -1526,7 +1082,7 @@ type Player struct {
 
 func (x *Player) Reset() {
 	*x = Player{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1094,7 @@ func (x *Player) String() string {
 func (*Player) ProtoMessage() {}
 
 func (x *Player) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1107,7 @@ func (x *Player) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Player.ProtoReflect.Descriptor instead.
 func (*Player) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Player) GetName() string {
@@ -1596,7 +1152,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1164,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1177,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Tick) GetSkipped() int32 {
@@ -1657,7 +1213,7 @@ type PlayerDiff struct {
 
 func (x *PlayerDiff) Reset() {
 	*x = PlayerDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1225,7 @@ func (x *PlayerDiff) String() string {
 func (*PlayerDiff) ProtoMessage() {}
 
 func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1238,7 @@ func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerDiff.ProtoReflect.Descriptor instead.
 func (*PlayerDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlayerDiff) GetClientId() int32 {
@@ -1735,7 +1291,7 @@ type PlayerNew struct {
 
 func (x *PlayerNew) Reset() {
 	*x = PlayerNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1303,7 @@ func (x *PlayerNew) String() string {
 func (*PlayerNew) ProtoMessage() {}
 
 func (x *PlayerNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1316,7 @@ func (x *PlayerNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerNew.ProtoReflect.Descriptor instead.
 func (*PlayerNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlayerNew) GetClientId() int32 {
@@ -1800,7 +1356,7 @@ type PlayerOld struct {
 
 func (x *PlayerOld) Reset() {
 	*x = PlayerOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1368,7 @@ func (x *PlayerOld) String() string {
 func (*PlayerOld) ProtoMessage() {}
 
 func (x *PlayerOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1381,7 @@ func (x *PlayerOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerOld.ProtoReflect.Descriptor instead.
 func (*PlayerOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlayerOld) GetClientId() int32 {
@@ -1879,7 +1435,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1447,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1460,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Input) GetDirection() int32 {
@@ -1990,7 +1546,7 @@ type InputNew struct {
 
 func (x *InputNew) Reset() {
 	*x = InputNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +1558,7 @@ func (x *InputNew) String() string {
 func (*InputNew) ProtoMessage() {}
 
 func (x *InputNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +1571,7 @@ func (x *InputNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputNew.ProtoReflect.Descriptor instead.
 func (*InputNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InputNew) GetClientId() int32 {
@@ -2047,7 +1603,7 @@ type InputDiff struct {
 
 func (x *InputDiff) Reset() {
 	*x = InputDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +1615,7 @@ func (x *InputDiff) String() string {
 func (*InputDiff) ProtoMessage() {}
 
 func (x *InputDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +1628,7 @@ func (x *InputDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDiff.ProtoReflect.Descriptor instead.
 func (*InputDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InputDiff) GetClientId() int32 {
@@ -2108,7 +1664,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +1676,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +1689,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Join) GetClientId() int32 {
@@ -2156,7 +1712,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +1724,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +1737,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Drop) GetClientId() int32 {
@@ -2221,7 +1777,7 @@ type ConsoleCommand struct {
 
 func (x *ConsoleCommand) Reset() {
 	*x = ConsoleCommand{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +1789,7 @@ func (x *ConsoleCommand) String() string {
 func (*ConsoleCommand) ProtoMessage() {}
 
 func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +1802,7 @@ func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCommand.ProtoReflect.Descriptor instead.
 func (*ConsoleCommand) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ConsoleCommand) GetClientId() int32 {
@@ -2293,7 +1849,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +1861,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +1874,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 // An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
@@ -2341,7 +1897,7 @@ type UnknownEx struct {
 
 func (x *UnknownEx) Reset() {
 	*x = UnknownEx{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +1909,7 @@ func (x *UnknownEx) String() string {
 func (*UnknownEx) ProtoMessage() {}
 
 func (x *UnknownEx) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +1922,7 @@ func (x *UnknownEx) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownEx.ProtoReflect.Descriptor instead.
 func (*UnknownEx) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UnknownEx) GetUuid() string {
@@ -2413,7 +1969,7 @@ type Test struct {
 
 func (x *Test) Reset() {
 	*x = Test{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +1981,7 @@ func (x *Test) String() string {
 func (*Test) ProtoMessage() {}
 
 func (x *Test) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +1994,7 @@ func (x *Test) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Test.ProtoReflect.Descriptor instead.
 func (*Test) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 // A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
@@ -2460,7 +2016,7 @@ type AuthInit struct {
 
 func (x *AuthInit) Reset() {
 	*x = AuthInit{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2028,7 @@ func (x *AuthInit) String() string {
 func (*AuthInit) ProtoMessage() {}
 
 func (x *AuthInit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2041,7 @@ func (x *AuthInit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthInit.ProtoReflect.Descriptor instead.
 func (*AuthInit) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AuthInit) GetClientId() int32 {
@@ -2534,7 +2090,7 @@ type AuthLogin struct {
 
 func (x *AuthLogin) Reset() {
 	*x = AuthLogin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2102,7 @@ func (x *AuthLogin) String() string {
 func (*AuthLogin) ProtoMessage() {}
 
 func (x *AuthLogin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2115,7 @@ func (x *AuthLogin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogin.ProtoReflect.Descriptor instead.
 func (*AuthLogin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AuthLogin) GetClientId() int32 {
@@ -2601,7 +2157,7 @@ type AuthLogout struct {
 
 func (x *AuthLogout) Reset() {
 	*x = AuthLogout{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2169,7 @@ func (x *AuthLogout) String() string {
 func (*AuthLogout) ProtoMessage() {}
 
 func (x *AuthLogout) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2182,7 @@ func (x *AuthLogout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogout.ProtoReflect.Descriptor instead.
 func (*AuthLogout) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AuthLogout) GetClientId() int32 {
@@ -2649,7 +2205,7 @@ type DdnetverOld struct {
 
 func (x *DdnetverOld) Reset() {
 	*x = DdnetverOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2217,7 @@ func (x *DdnetverOld) String() string {
 func (*DdnetverOld) ProtoMessage() {}
 
 func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2230,7 @@ func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DdnetverOld.ProtoReflect.Descriptor instead.
 func (*DdnetverOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DdnetverOld) GetClientId() int32 {
@@ -2710,7 +2266,7 @@ type Ddnetver struct {
 
 func (x *Ddnetver) Reset() {
 	*x = Ddnetver{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2278,7 @@ func (x *Ddnetver) String() string {
 func (*Ddnetver) ProtoMessage() {}
 
 func (x *Ddnetver) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2291,7 @@ func (x *Ddnetver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ddnetver.ProtoReflect.Descriptor instead.
 func (*Ddnetver) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Ddnetver) GetClientId() int32 {
@@ -2784,7 +2340,7 @@ type Joinver6 struct {
 
 func (x *Joinver6) Reset() {
 	*x = Joinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2352,7 @@ func (x *Joinver6) String() string {
 func (*Joinver6) ProtoMessage() {}
 
 func (x *Joinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2365,7 @@ func (x *Joinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver6.ProtoReflect.Descriptor instead.
 func (*Joinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Joinver6) GetClientId() int32 {
@@ -2830,7 +2386,7 @@ type Joinver7 struct {
 
 func (x *Joinver7) Reset() {
 	*x = Joinver7{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2842,7 +2398,7 @@ func (x *Joinver7) String() string {
 func (*Joinver7) ProtoMessage() {}
 
 func (x *Joinver7) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2855,7 +2411,7 @@ func (x *Joinver7) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver7.ProtoReflect.Descriptor instead.
 func (*Joinver7) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Joinver7) GetClientId() int32 {
@@ -2880,7 +2436,7 @@ type SaveSuccess struct {
 
 func (x *SaveSuccess) Reset() {
 	*x = SaveSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +2448,7 @@ func (x *SaveSuccess) String() string {
 func (*SaveSuccess) ProtoMessage() {}
 
 func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +2461,7 @@ func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSuccess.ProtoReflect.Descriptor instead.
 func (*SaveSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SaveSuccess) GetTeam() int32 {
@@ -2940,7 +2496,7 @@ type SaveFailure struct {
 
 func (x *SaveFailure) Reset() {
 	*x = SaveFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +2508,7 @@ func (x *SaveFailure) String() string {
 func (*SaveFailure) ProtoMessage() {}
 
 func (x *SaveFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +2521,7 @@ func (x *SaveFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFailure.ProtoReflect.Descriptor instead.
 func (*SaveFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SaveFailure) GetTeam() int32 {
@@ -2990,7 +2546,7 @@ type LoadSuccess struct {
 
 func (x *LoadSuccess) Reset() {
 	*x = LoadSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +2558,7 @@ func (x *LoadSuccess) String() string {
 func (*LoadSuccess) ProtoMessage() {}
 
 func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +2571,7 @@ func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadSuccess.ProtoReflect.Descriptor instead.
 func (*LoadSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LoadSuccess) GetTeam() int32 {
@@ -3050,7 +2606,7 @@ type LoadFailure struct {
 
 func (x *LoadFailure) Reset() {
 	*x = LoadFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +2618,7 @@ func (x *LoadFailure) String() string {
 func (*LoadFailure) ProtoMessage() {}
 
 func (x *LoadFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +2631,7 @@ func (x *LoadFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadFailure.ProtoReflect.Descriptor instead.
 func (*LoadFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LoadFailure) GetTeam() int32 {
@@ -3098,7 +2654,7 @@ type PlayerTeam struct {
 
 func (x *PlayerTeam) Reset() {
 	*x = PlayerTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +2666,7 @@ func (x *PlayerTeam) String() string {
 func (*PlayerTeam) ProtoMessage() {}
 
 func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +2679,7 @@ func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTeam.ProtoReflect.Descriptor instead.
 func (*PlayerTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PlayerTeam) GetClientId() int32 {
@@ -3153,7 +2709,7 @@ type TeamPractice struct {
 
 func (x *TeamPractice) Reset() {
 	*x = TeamPractice{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +2721,7 @@ func (x *TeamPractice) String() string {
 func (*TeamPractice) ProtoMessage() {}
 
 func (x *TeamPractice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +2734,7 @@ func (x *TeamPractice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamPractice.ProtoReflect.Descriptor instead.
 func (*TeamPractice) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TeamPractice) GetTeam() int32 {
@@ -3206,7 +2762,7 @@ type PlayerReady struct {
 
 func (x *PlayerReady) Reset() {
 	*x = PlayerReady{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +2774,7 @@ func (x *PlayerReady) String() string {
 func (*PlayerReady) ProtoMessage() {}
 
 func (x *PlayerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +2787,7 @@ func (x *PlayerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerReady.ProtoReflect.Descriptor instead.
 func (*PlayerReady) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PlayerReady) GetClientId() int32 {
@@ -3254,7 +2810,7 @@ type PlayerSwap struct {
 
 func (x *PlayerSwap) Reset() {
 	*x = PlayerSwap{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3266,7 +2822,7 @@ func (x *PlayerSwap) String() string {
 func (*PlayerSwap) ProtoMessage() {}
 
 func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3279,7 +2835,7 @@ func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSwap.ProtoReflect.Descriptor instead.
 func (*PlayerSwap) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlayerSwap) GetClientId() int32 {
@@ -3307,7 +2863,7 @@ type Rejoinver6 struct {
 
 func (x *Rejoinver6) Reset() {
 	*x = Rejoinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +2875,7 @@ func (x *Rejoinver6) String() string {
 func (*Rejoinver6) ProtoMessage() {}
 
 func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +2888,7 @@ func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoinver6.ProtoReflect.Descriptor instead.
 func (*Rejoinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Rejoinver6) GetClientId() int32 {
@@ -3355,7 +2911,7 @@ type Antibot struct {
 
 func (x *Antibot) Reset() {
 	*x = Antibot{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +2923,7 @@ func (x *Antibot) String() string {
 func (*Antibot) ProtoMessage() {}
 
 func (x *Antibot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +2936,7 @@ func (x *Antibot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Antibot.ProtoReflect.Descriptor instead.
 func (*Antibot) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Antibot) GetData() []byte {
@@ -3411,7 +2967,7 @@ type PlayerName struct {
 
 func (x *PlayerName) Reset() {
 	*x = PlayerName{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +2979,7 @@ func (x *PlayerName) String() string {
 func (*PlayerName) ProtoMessage() {}
 
 func (x *PlayerName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +2992,7 @@ func (x *PlayerName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerName.ProtoReflect.Descriptor instead.
 func (*PlayerName) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PlayerName) GetClientId() int32 {
@@ -3466,7 +3022,7 @@ type PlayerFinish struct {
 
 func (x *PlayerFinish) Reset() {
 	*x = PlayerFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3034,7 @@ func (x *PlayerFinish) String() string {
 func (*PlayerFinish) ProtoMessage() {}
 
 func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3047,7 @@ func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerFinish.ProtoReflect.Descriptor instead.
 func (*PlayerFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PlayerFinish) GetClientId() int32 {
@@ -3521,7 +3077,7 @@ type TeamFinish struct {
 
 func (x *TeamFinish) Reset() {
 	*x = TeamFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3089,7 @@ func (x *TeamFinish) String() string {
 func (*TeamFinish) ProtoMessage() {}
 
 func (x *TeamFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3102,7 @@ func (x *TeamFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamFinish.ProtoReflect.Descriptor instead.
 func (*TeamFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TeamFinish) GetTeam() int32 {
@@ -3617,7 +3173,7 @@ type PlayerState struct {
 
 func (x *PlayerState) Reset() {
 	*x = PlayerState{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3629,7 +3185,7 @@ func (x *PlayerState) String() string {
 func (*PlayerState) ProtoMessage() {}
 
 func (x *PlayerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3642,7 +3198,7 @@ func (x *PlayerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
 func (*PlayerState) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PlayerState) GetClientId() int32 {
@@ -3836,7 +3392,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3848,7 +3404,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3861,7 +3417,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Message) GetClientId() int32 {
@@ -4234,7 +3790,7 @@ type Say struct {
 
 func (x *Say) Reset() {
 	*x = Say{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +3802,7 @@ func (x *Say) String() string {
 func (*Say) ProtoMessage() {}
 
 func (x *Say) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +3815,7 @@ func (x *Say) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Say.ProtoReflect.Descriptor instead.
 func (*Say) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Say) GetMode() SayMode {
@@ -4294,7 +3850,7 @@ type SetTeam struct {
 
 func (x *SetTeam) Reset() {
 	*x = SetTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +3862,7 @@ func (x *SetTeam) String() string {
 func (*SetTeam) ProtoMessage() {}
 
 func (x *SetTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4319,7 +3875,7 @@ func (x *SetTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTeam.ProtoReflect.Descriptor instead.
 func (*SetTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetTeam) GetTeam() int32 {
@@ -4342,7 +3898,7 @@ type SetSpectatorMode struct {
 
 func (x *SetSpectatorMode) Reset() {
 	*x = SetSpectatorMode{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4354,7 +3910,7 @@ func (x *SetSpectatorMode) String() string {
 func (*SetSpectatorMode) ProtoMessage() {}
 
 func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4367,7 +3923,7 @@ func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSpectatorMode.ProtoReflect.Descriptor instead.
 func (*SetSpectatorMode) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetSpectatorMode) GetMode() SpectatorMode {
@@ -4403,7 +3959,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4415,7 +3971,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4428,7 +3984,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PlayerInfo) GetName() string {
@@ -4483,7 +4039,7 @@ type Skin struct {
 
 func (x *Skin) Reset() {
 	*x = Skin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4495,7 +4051,7 @@ func (x *Skin) String() string {
 func (*Skin) ProtoMessage() {}
 
 func (x *Skin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4508,7 +4064,7 @@ func (x *Skin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skin.ProtoReflect.Descriptor instead.
 func (*Skin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Skin) GetName() string {
@@ -4554,7 +4110,7 @@ type SkinPart struct {
 
 func (x *SkinPart) Reset() {
 	*x = SkinPart{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4122,7 @@ func (x *SkinPart) String() string {
 func (*SkinPart) ProtoMessage() {}
 
 func (x *SkinPart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4135,7 @@ func (x *SkinPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinPart.ProtoReflect.Descriptor instead.
 func (*SkinPart) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SkinPart) GetName() string {
@@ -4612,7 +4168,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4180,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4193,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 // The client showed an emoticon.
@@ -4651,7 +4207,7 @@ type Emoticon struct {
 
 func (x *Emoticon) Reset() {
 	*x = Emoticon{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4219,7 @@ func (x *Emoticon) String() string {
 func (*Emoticon) ProtoMessage() {}
 
 func (x *Emoticon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4232,7 @@ func (x *Emoticon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emoticon.ProtoReflect.Descriptor instead.
 func (*Emoticon) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Emoticon) GetEmoticon() int32 {
@@ -4697,7 +4253,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4265,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4278,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Vote) GetVote() int32 {
@@ -4749,7 +4305,7 @@ type CallVote struct {
 
 func (x *CallVote) Reset() {
 	*x = CallVote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +4317,7 @@ func (x *CallVote) String() string {
 func (*CallVote) ProtoMessage() {}
 
 func (x *CallVote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +4330,7 @@ func (x *CallVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVote.ProtoReflect.Descriptor instead.
 func (*CallVote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CallVote) GetType() string {
@@ -4816,7 +4372,7 @@ type IsDdnetLegacy struct {
 
 func (x *IsDdnetLegacy) Reset() {
 	*x = IsDdnetLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +4384,7 @@ func (x *IsDdnetLegacy) String() string {
 func (*IsDdnetLegacy) ProtoMessage() {}
 
 func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +4397,7 @@ func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IsDdnetLegacy.ProtoReflect.Descriptor instead.
 func (*IsDdnetLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *IsDdnetLegacy) GetVersion() int32 {
@@ -4862,7 +4418,7 @@ type ShowOthersLegacy struct {
 
 func (x *ShowOthersLegacy) Reset() {
 	*x = ShowOthersLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4874,7 +4430,7 @@ func (x *ShowOthersLegacy) String() string {
 func (*ShowOthersLegacy) ProtoMessage() {}
 
 func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4887,7 +4443,7 @@ func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthersLegacy.ProtoReflect.Descriptor instead.
 func (*ShowOthersLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ShowOthersLegacy) GetShow() bool {
@@ -4910,7 +4466,7 @@ type ShowDistance struct {
 
 func (x *ShowDistance) Reset() {
 	*x = ShowDistance{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4922,7 +4478,7 @@ func (x *ShowDistance) String() string {
 func (*ShowDistance) ProtoMessage() {}
 
 func (x *ShowDistance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4935,7 +4491,7 @@ func (x *ShowDistance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowDistance.ProtoReflect.Descriptor instead.
 func (*ShowDistance) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ShowDistance) GetX() int32 {
@@ -4963,7 +4519,7 @@ type ShowOthers struct {
 
 func (x *ShowOthers) Reset() {
 	*x = ShowOthers{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4975,7 +4531,7 @@ func (x *ShowOthers) String() string {
 func (*ShowOthers) ProtoMessage() {}
 
 func (x *ShowOthers) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4988,7 +4544,7 @@ func (x *ShowOthers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthers.ProtoReflect.Descriptor instead.
 func (*ShowOthers) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ShowOthers) GetShow() int32 {
@@ -5013,7 +4569,7 @@ type CameraInfo struct {
 
 func (x *CameraInfo) Reset() {
 	*x = CameraInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5025,7 +4581,7 @@ func (x *CameraInfo) String() string {
 func (*CameraInfo) ProtoMessage() {}
 
 func (x *CameraInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +4594,7 @@ func (x *CameraInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraInfo.ProtoReflect.Descriptor instead.
 func (*CameraInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CameraInfo) GetZoom() int32 {
@@ -5073,7 +4629,7 @@ type EnableSpectatorCount struct {
 
 func (x *EnableSpectatorCount) Reset() {
 	*x = EnableSpectatorCount{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5085,7 +4641,7 @@ func (x *EnableSpectatorCount) String() string {
 func (*EnableSpectatorCount) ProtoMessage() {}
 
 func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5098,7 +4654,7 @@ func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableSpectatorCount.ProtoReflect.Descriptor instead.
 func (*EnableSpectatorCount) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *EnableSpectatorCount) GetEnable() bool {
@@ -5117,7 +4673,7 @@ type ReadyChange struct {
 
 func (x *ReadyChange) Reset() {
 	*x = ReadyChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5129,7 +4685,7 @@ func (x *ReadyChange) String() string {
 func (*ReadyChange) ProtoMessage() {}
 
 func (x *ReadyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5142,7 +4698,7 @@ func (x *ReadyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyChange.ProtoReflect.Descriptor instead.
 func (*ReadyChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 // The client changed its skin. 0.7 only.
@@ -5156,7 +4712,7 @@ type SkinChange struct {
 
 func (x *SkinChange) Reset() {
 	*x = SkinChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5168,7 +4724,7 @@ func (x *SkinChange) String() string {
 func (*SkinChange) ProtoMessage() {}
 
 func (x *SkinChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5181,7 +4737,7 @@ func (x *SkinChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinChange.ProtoReflect.Descriptor instead.
 func (*SkinChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SkinChange) GetSkinParts() []*SkinPart {
@@ -5204,7 +4760,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5216,7 +4772,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5229,7 +4785,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Command) GetName() string {
@@ -5250,53 +4806,9 @@ var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"\xc1\x02\n" +
+	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\x12Z\n" +
-	"\x13player_diff_columns\x18\x02 \x01(\v2*.replayd.teehistorian.v1.PlayerDiffColumnsR\x11playerDiffColumns\x12W\n" +
-	"\x12input_diff_columns\x18\x03 \x01(\v2).replayd.teehistorian.v1.InputDiffColumnsR\x10inputDiffColumns\x12G\n" +
-	"\ftick_columns\x18\x04 \x01(\v2$.replayd.teehistorian.v1.TickColumnsR\vtickColumns\"r\n" +
-	"\vTickColumns\x12\x14\n" +
-	"\x05place\x18\x01 \x03(\rR\x05place\x12\x17\n" +
-	"\aat_tick\x18\x02 \x03(\x05R\x06atTick\x12\x18\n" +
-	"\askipped\x18\x03 \x03(\x05R\askipped\x12\x1a\n" +
-	"\bimplicit\x18\x04 \x03(\bR\bimplicit\"\x9b\x01\n" +
-	"\x11PlayerDiffColumns\x12\x14\n" +
-	"\x05place\x18\x01 \x03(\rR\x05place\x12\x17\n" +
-	"\aat_tick\x18\x02 \x03(\x05R\x06atTick\x12\x1b\n" +
-	"\tclient_id\x18\x03 \x03(\x05R\bclientId\x12\x0e\n" +
-	"\x02dx\x18\x04 \x03(\x11R\x02dx\x12\x0e\n" +
-	"\x02dy\x18\x05 \x03(\x11R\x02dy\x12\f\n" +
-	"\x01x\x18\x06 \x03(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\a \x03(\x11R\x01y\"\xda\x06\n" +
-	"\x10InputDiffColumns\x12\x14\n" +
-	"\x05place\x18\x01 \x03(\rR\x05place\x12\x17\n" +
-	"\aat_tick\x18\x02 \x03(\x05R\x06atTick\x12\x1b\n" +
-	"\tclient_id\x18\x03 \x03(\x05R\bclientId\x12'\n" +
-	"\x0finput_direction\x18\x04 \x03(\x11R\x0einputDirection\x12$\n" +
-	"\x0einput_target_x\x18\x05 \x03(\x11R\finputTargetX\x12$\n" +
-	"\x0einput_target_y\x18\x06 \x03(\x11R\finputTargetY\x12\x1d\n" +
-	"\n" +
-	"input_jump\x18\a \x03(\x11R\tinputJump\x12\x1d\n" +
-	"\n" +
-	"input_fire\x18\b \x03(\x11R\tinputFire\x12\x1d\n" +
-	"\n" +
-	"input_hook\x18\t \x03(\x11R\tinputHook\x12,\n" +
-	"\x12input_player_flags\x18\n" +
-	" \x03(\x11R\x10inputPlayerFlags\x12.\n" +
-	"\x13input_wanted_weapon\x18\v \x03(\x11R\x11inputWantedWeapon\x12*\n" +
-	"\x11input_next_weapon\x18\f \x03(\x11R\x0finputNextWeapon\x12*\n" +
-	"\x11input_prev_weapon\x18\r \x03(\x11R\x0finputPrevWeapon\x12%\n" +
-	"\x0ediff_direction\x18\x0e \x03(\x11R\rdiffDirection\x12\"\n" +
-	"\rdiff_target_x\x18\x0f \x03(\x11R\vdiffTargetX\x12\"\n" +
-	"\rdiff_target_y\x18\x10 \x03(\x11R\vdiffTargetY\x12\x1b\n" +
-	"\tdiff_jump\x18\x11 \x03(\x11R\bdiffJump\x12\x1b\n" +
-	"\tdiff_fire\x18\x12 \x03(\x11R\bdiffFire\x12\x1b\n" +
-	"\tdiff_hook\x18\x13 \x03(\x11R\bdiffHook\x12*\n" +
-	"\x11diff_player_flags\x18\x14 \x03(\x11R\x0fdiffPlayerFlags\x12,\n" +
-	"\x12diff_wanted_weapon\x18\x15 \x03(\x11R\x10diffWantedWeapon\x12(\n" +
-	"\x10diff_next_weapon\x18\x16 \x03(\x11R\x0ediffNextWeapon\x12(\n" +
-	"\x10diff_prev_weapon\x18\x17 \x03(\x11R\x0ediffPrevWeapon\"\x82\x14\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x8e\x14\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -5347,9 +4859,9 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\vteam_finish\x18$ \x01(\v2#.replayd.teehistorian.v1.TeamFinishH\x00R\n" +
 	"teamFinish\x12I\n" +
 	"\fplayer_state\x18% \x01(\v2$.replayd.teehistorian.v1.PlayerStateH\x00R\vplayerState\x12<\n" +
-	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x127\n" +
-	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\x06player\x12B\n" +
-	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\votherPlayerB\x06\n" +
+	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
+	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
+	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
 	"\x04kind\"f\n" +
 	"\x06Player\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -5655,7 +5167,7 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -5663,147 +5175,141 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(SayMode)(0),                 // 3: replayd.teehistorian.v1.SayMode
 	(SpectatorMode)(0),           // 4: replayd.teehistorian.v1.SpectatorMode
 	(*EventList)(nil),            // 5: replayd.teehistorian.v1.EventList
-	(*TickColumns)(nil),          // 6: replayd.teehistorian.v1.TickColumns
-	(*PlayerDiffColumns)(nil),    // 7: replayd.teehistorian.v1.PlayerDiffColumns
-	(*InputDiffColumns)(nil),     // 8: replayd.teehistorian.v1.InputDiffColumns
-	(*Event)(nil),                // 9: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 10: replayd.teehistorian.v1.Player
-	(*Tick)(nil),                 // 11: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 12: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 13: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 14: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 15: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 16: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 17: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 18: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 19: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 20: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 21: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 22: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 23: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 24: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 25: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 26: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 27: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 28: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 29: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 30: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 31: replayd.teehistorian.v1.SaveSuccess
-	(*SaveFailure)(nil),          // 32: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 33: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 34: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 35: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 36: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 37: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 38: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 39: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 40: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 41: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 42: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 43: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 44: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 45: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 46: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 47: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 48: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 49: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 50: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 51: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 52: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 53: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 54: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 55: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 56: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 57: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 58: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 59: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 60: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 61: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 62: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 63: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 64: replayd.teehistorian.v1.Command
+	(*Event)(nil),                // 6: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 7: replayd.teehistorian.v1.Player
+	(*Tick)(nil),                 // 8: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 9: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 10: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 11: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 12: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 13: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 14: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 15: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 16: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 17: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 18: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 19: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 20: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 21: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 22: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 23: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 24: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 25: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 26: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 27: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 28: replayd.teehistorian.v1.SaveSuccess
+	(*SaveFailure)(nil),          // 29: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 30: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 31: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 32: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 33: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 34: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 35: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 36: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 37: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 38: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 39: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 40: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 41: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 42: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 43: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 44: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 45: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 46: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 47: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 48: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 49: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 50: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 51: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 52: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 53: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 54: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 55: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 56: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 57: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 58: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 59: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 60: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 61: replayd.teehistorian.v1.Command
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	9,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	7,  // 1: replayd.teehistorian.v1.EventList.player_diff_columns:type_name -> replayd.teehistorian.v1.PlayerDiffColumns
-	8,  // 2: replayd.teehistorian.v1.EventList.input_diff_columns:type_name -> replayd.teehistorian.v1.InputDiffColumns
-	6,  // 3: replayd.teehistorian.v1.EventList.tick_columns:type_name -> replayd.teehistorian.v1.TickColumns
-	12, // 4: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	17, // 5: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	11, // 6: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	16, // 7: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	45, // 8: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	13, // 9: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	14, // 10: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	18, // 11: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	19, // 12: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	20, // 13: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	21, // 14: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	22, // 15: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	23, // 16: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	24, // 17: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	25, // 18: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	26, // 19: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	27, // 20: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	28, // 21: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	29, // 22: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	30, // 23: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	31, // 24: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	32, // 25: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	33, // 26: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	34, // 27: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	35, // 28: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	36, // 29: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	37, // 30: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	38, // 31: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	39, // 32: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	40, // 33: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	41, // 34: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	42, // 35: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	43, // 36: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	44, // 37: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	0,  // 38: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	10, // 39: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	10, // 40: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	15, // 41: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 42: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 43: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 44: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 45: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 46: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	15, // 47: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	50, // 48: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	51, // 49: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 50: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 51: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	46, // 52: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	47, // 53: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	48, // 54: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	49, // 55: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	49, // 56: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	52, // 57: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	53, // 58: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	54, // 59: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	55, // 60: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	56, // 61: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	57, // 62: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	58, // 63: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	59, // 64: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	60, // 65: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	61, // 66: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	62, // 67: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	63, // 68: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	64, // 69: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 70: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 71: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	50, // 72: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	51, // 73: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	51, // 74: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	6,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	9,  // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	14, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	8,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	13, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	42, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	10, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	11, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	15, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	16, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	17, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	18, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	19, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	20, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	21, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	22, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	23, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	24, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	25, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	26, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	27, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	28, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	29, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	30, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	31, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	32, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	33, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	34, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	35, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	36, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	37, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	38, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	39, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	40, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	41, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	0,  // 35: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	7,  // 36: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	7,  // 37: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	12, // 38: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	12, // 39: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	12, // 40: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 41: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 42: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 43: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	12, // 44: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	47, // 45: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	48, // 46: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 47: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 48: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	43, // 49: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	44, // 50: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	45, // 51: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	46, // 52: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	46, // 53: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	49, // 54: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	50, // 55: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	51, // 56: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	52, // 57: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	53, // 58: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	54, // 59: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	55, // 60: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	56, // 61: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	57, // 62: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	58, // 63: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	59, // 64: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	60, // 65: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	61, // 66: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 67: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 68: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	47, // 69: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	48, // 70: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	48, // 71: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -5811,7 +5317,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	if File_replayd_teehistorian_v1_events_proto != nil {
 		return
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[4].OneofWrappers = []any{
+	file_replayd_teehistorian_v1_events_proto_msgTypes[1].OneofWrappers = []any{
 		(*Event_PlayerDiff)(nil),
 		(*Event_InputDiff)(nil),
 		(*Event_Tick)(nil),
@@ -5847,9 +5353,9 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_TeamFinish)(nil),
 		(*Event_PlayerState)(nil),
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{
+	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[37].OneofWrappers = []any{
 		(*Message_Say)(nil),
 		(*Message_SetTeam)(nil),
 		(*Message_SetSpectatorMode)(nil),
@@ -5869,14 +5375,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_SkinChange)(nil),
 		(*Message_Command)(nil),
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   60,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

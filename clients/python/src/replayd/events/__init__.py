@@ -27,7 +27,7 @@ AnyKind: TypeAlias = Union[datafile.Kind, dem.Kind, sc2replay.Kind, teehistorian
 """The name of a kind of events of any format, as in filters."""
 
 
-class AnyColumns(teehistorian.Columns, total=False):
+class AnyColumns(, total=False):
     """The columns of any format."""
 
 

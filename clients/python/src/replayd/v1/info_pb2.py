@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from replayd.v1 import replay_pb2 as replayd_dot_v1_dot_replay__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15replayd/v1/info.proto\x12\nreplayd.v1\x1a\x17replayd/v1/replay.proto\"\x16\n\x14GetServerInfoRequest\"\xb7\x01\n\x15GetServerInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x30\n\x07\x66ormats\x18\x02 \x03(\x0b\x32\x16.replayd.v1.FormatInfoR\x07\x66ormats\x12*\n\x06limits\x18\x03 \x01(\x0b\x32\x12.replayd.v1.LimitsR\x06limits\x12&\n\x05roots\x18\x04 \x03(\x0b\x32\x10.replayd.v1.RootR\x05roots\"d\n\nFormatInfo\x12*\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12*\n\x05kinds\x18\x02 \x03(\x0b\x32\x14.replayd.v1.KindInfoR\x05kinds\"n\n\x08KindInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n\nconditions\x18\x02 \x03(\tR\nconditions\x12\x18\n\x07\x63olumns\x18\x03 \x01(\x08R\x07\x63olumns\x12\x14\n\x05types\x18\x04 \x03(\tR\x05types\"\xd9\x01\n\x06Limits\x12\x1f\n\x0bmax_streams\x18\x01 \x01(\x05R\nmaxStreams\x12(\n\x10max_batch_events\x18\x02 \x01(\x05R\x0emaxBatchEvents\x12,\n\x12max_response_bytes\x18\x03 \x01(\x05R\x10maxResponseBytes\x12,\n\x12max_inflated_bytes\x18\x04 \x01(\x03R\x10maxInflatedBytes\x12(\n\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\"\x1c\n\x04Root\x12\x14\n\x05\x61lias\x18\x01 \x01(\tR\x05\x61liasB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15replayd/v1/info.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\x16\n\x14GetServerInfoRequest\"\xb7\x01\n\x15GetServerInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x30\n\x07\x66ormats\x18\x02 \x03(\x0b\x32\x16.replayd.v1.FormatInfoR\x07\x66ormats\x12*\n\x06limits\x18\x03 \x01(\x0b\x32\x12.replayd.v1.LimitsR\x06limits\x12&\n\x05roots\x18\x04 \x03(\x0b\x32\x10.replayd.v1.RootR\x05roots\"d\n\nFormatInfo\x12*\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12*\n\x05kinds\x18\x02 \x03(\x0b\x32\x14.replayd.v1.KindInfoR\x05kinds\"T\n\x08KindInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n\nconditions\x18\x02 \x03(\tR\nconditions\x12\x14\n\x05types\x18\x04 \x03(\tR\x05types\"\x9d\x02\n\x06Limits\x12\x1f\n\x0bmax_streams\x18\x01 \x01(\x05R\nmaxStreams\x12(\n\x10max_batch_events\x18\x02 \x01(\x05R\x0emaxBatchEvents\x12,\n\x12max_response_bytes\x18\x03 \x01(\x05R\x10maxResponseBytes\x12,\n\x12max_inflated_bytes\x18\x04 \x01(\x03R\x10maxInflatedBytes\x12(\n\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\x12\x42\n\x10max_time_to_live\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\rmaxTimeToLive\"\x1c\n\x04Root\x12\x14\n\x05\x61lias\x18\x01 \x01(\tR\x05\x61liasB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,16 +34,16 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.v1.info_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1'
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=62
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=84
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=87
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=270
-  _globals['_FORMATINFO']._serialized_start=272
-  _globals['_FORMATINFO']._serialized_end=372
-  _globals['_KINDINFO']._serialized_start=374
-  _globals['_KINDINFO']._serialized_end=484
-  _globals['_LIMITS']._serialized_start=487
-  _globals['_LIMITS']._serialized_end=704
-  _globals['_ROOT']._serialized_start=706
-  _globals['_ROOT']._serialized_end=734
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=94
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=116
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=119
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=302
+  _globals['_FORMATINFO']._serialized_start=304
+  _globals['_FORMATINFO']._serialized_end=404
+  _globals['_KINDINFO']._serialized_start=406
+  _globals['_KINDINFO']._serialized_end=490
+  _globals['_LIMITS']._serialized_start=493
+  _globals['_LIMITS']._serialized_end=778
+  _globals['_ROOT']._serialized_start=780
+  _globals['_ROOT']._serialized_end=808
 # @@protoc_insertion_point(module_scope)

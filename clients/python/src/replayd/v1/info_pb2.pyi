@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.message
 import replayd.v1.replay_pb2
@@ -103,12 +104,9 @@ class KindInfo(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     CONDITIONS_FIELD_NUMBER: builtins.int
-    COLUMNS_FIELD_NUMBER: builtins.int
     TYPES_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The kind's name, as used in EventFilter.kinds."""
-    columns: builtins.bool
-    """True when events of this kind are sent as columns with ENCODING_COLUMNS."""
     @property
     def conditions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
@@ -126,10 +124,9 @@ class KindInfo(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         conditions: collections.abc.Iterable[builtins.str] | None = ...,
-        columns: builtins.bool = ...,
         types: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["columns", b"columns", "conditions", b"conditions", "name", b"name", "types", b"types"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name", "types", b"types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___KindInfo: typing_extensions.TypeAlias = KindInfo
@@ -145,6 +142,7 @@ class Limits(google.protobuf.message.Message):
     MAX_RESPONSE_BYTES_FIELD_NUMBER: builtins.int
     MAX_INFLATED_BYTES_FIELD_NUMBER: builtins.int
     MAX_UPLOAD_BYTES_FIELD_NUMBER: builtins.int
+    MAX_TIME_TO_LIVE_FIELD_NUMBER: builtins.int
     max_streams: builtins.int
     """The largest number of streams that run at once."""
     max_batch_events: builtins.int
@@ -155,6 +153,10 @@ class Limits(google.protobuf.message.Message):
     """The largest size of a compressed file after decompression, in bytes."""
     max_upload_bytes: builtins.int
     """The largest size of an upload in bytes."""
+    @property
+    def max_time_to_live(self) -> google.protobuf.duration_pb2.Duration:
+        """How long CreateReplay stores a replay at most. Absent where it stores none."""
+
     def __init__(
         self,
         *,
@@ -163,8 +165,11 @@ class Limits(google.protobuf.message.Message):
         max_response_bytes: builtins.int = ...,
         max_inflated_bytes: builtins.int = ...,
         max_upload_bytes: builtins.int = ...,
+        max_time_to_live: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_batch_events", b"max_batch_events", "max_inflated_bytes", b"max_inflated_bytes", "max_response_bytes", b"max_response_bytes", "max_streams", b"max_streams", "max_upload_bytes", b"max_upload_bytes"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_time_to_live", b"max_time_to_live"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["max_batch_events", b"max_batch_events", "max_inflated_bytes", b"max_inflated_bytes", "max_response_bytes", b"max_response_bytes", "max_streams", b"max_streams", "max_time_to_live", b"max_time_to_live", "max_upload_bytes", b"max_upload_bytes"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Limits: typing_extensions.TypeAlias = Limits

@@ -300,7 +300,7 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the replay will be removed. Only set for a replay that CreateReplay made."""
+        """When the replay will be removed. Only present for a replay that CreateReplay made."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -709,7 +709,7 @@ class CreateReplayOptions(google.protobuf.message.Message):
     TIME_TO_LIVE_FIELD_NUMBER: builtins.int
     @property
     def time_to_live(self) -> google.protobuf.duration_pb2.Duration:
-        """How long to store the replay. Absent means as long as the server allows."""
+        """How long to store the replay. Absent, or more than the server allows, means as long as it allows."""
 
     def __init__(
         self,
@@ -732,7 +732,7 @@ class CreateReplayResponse(google.protobuf.message.Message):
     REPLAY_FIELD_NUMBER: builtins.int
     @property
     def replay(self) -> Global___Replay:
-        """The replay, with its header. Its name cannot be guessed, and only its creator sees it."""
+        """The replay, with its header. Its name begins with "@upload/" and cannot be guessed."""
 
     def __init__(
         self,
@@ -754,7 +754,7 @@ class DeleteReplayRequest(google.protobuf.message.Message):
 
     REPLAY_FIELD_NUMBER: builtins.int
     replay: builtins.str
-    """The name of a replay that CreateReplay made."""
+    """The name of a replay that CreateReplay made. Any other name is refused."""
     def __init__(
         self,
         *,

@@ -73,11 +73,10 @@ class _EncodingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """The same as ENCODING_ROWS."""
     ENCODING_ROWS: _Encoding.ValueType  # 1
     """Every event is a message of its own, in the order of the replay."""
-    ENCODING_COLUMNS: _Encoding.ValueType  # 2
-    """Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
-    as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
-    rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
-    order.
+    ENCODING_ARROW: _Encoding.ValueType  # 2
+    """Events are sent as record batches of Apache Arrow, which clients read many times as fast: one table for each kind of
+    events, with a column for each field. Tables are in EventBatch.tables and StateBatch.tables; the event lists are
+    absent. docs/events lists each table's columns.
     """
 
 class Encoding(_Encoding, metaclass=_EncodingEnumTypeWrapper):
@@ -87,13 +86,36 @@ ENCODING_UNSPECIFIED: Encoding.ValueType  # 0
 """The same as ENCODING_ROWS."""
 ENCODING_ROWS: Encoding.ValueType  # 1
 """Every event is a message of its own, in the order of the replay."""
-ENCODING_COLUMNS: Encoding.ValueType  # 2
-"""Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
-as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
-rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
-order.
+ENCODING_ARROW: Encoding.ValueType  # 2
+"""Events are sent as record batches of Apache Arrow, which clients read many times as fast: one table for each kind of
+events, with a column for each field. Tables are in EventBatch.tables and StateBatch.tables; the event lists are
+absent. docs/events lists each table's columns.
 """
 Global___Encoding: typing_extensions.TypeAlias = Encoding
+
+class _ArrowCompression:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ArrowCompressionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ArrowCompression.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ARROW_COMPRESSION_UNSPECIFIED: _ArrowCompression.ValueType  # 0
+    """The same as ARROW_COMPRESSION_LZ4."""
+    ARROW_COMPRESSION_LZ4: _ArrowCompression.ValueType  # 1
+    """As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""
+    ARROW_COMPRESSION_NONE: _ArrowCompression.ValueType  # 2
+    """Not at all: three times the bytes, and half the work."""
+
+class ArrowCompression(_ArrowCompression, metaclass=_ArrowCompressionEnumTypeWrapper):
+    """How the buffers of Arrow record batches are compressed."""
+
+ARROW_COMPRESSION_UNSPECIFIED: ArrowCompression.ValueType  # 0
+"""The same as ARROW_COMPRESSION_LZ4."""
+ARROW_COMPRESSION_LZ4: ArrowCompression.ValueType  # 1
+"""As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""
+ARROW_COMPRESSION_NONE: ArrowCompression.ValueType  # 2
+"""Not at all: three times the bytes, and half the work."""
+Global___ArrowCompression: typing_extensions.TypeAlias = ArrowCompression
 
 class _SlowConsumer:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -252,6 +274,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     STRICT_FIELD_NUMBER: builtins.int
     POSITIONS_FIELD_NUMBER: builtins.int
     RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
+    ARROW_COMPRESSION_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
@@ -270,10 +293,10 @@ class StreamEventsRequest(google.protobuf.message.Message):
     memory.
     """
     encoding: Global___Encoding.ValueType
-    """How events of frequent kinds are encoded."""
+    """How events are encoded."""
     max_batch_events: builtins.int
-    """The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
-    KiB.
+    """The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
+    batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
     """
     strict: builtins.bool
     """True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
@@ -281,11 +304,16 @@ class StreamEventsRequest(google.protobuf.message.Message):
     See ERROR_REASON_TRUNCATED.
     """
     positions: builtins.bool
-    """True sends the position of each event in EventBatch.offsets and EventBatch.indexes."""
-    resolve_players: builtins.bool
-    """True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
-    those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
+    """True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
+    columns.
     """
+    resolve_players: builtins.bool
+    """True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
+    then have the columns player and other_player. The server refuses it for other formats. Use GetReplay for their
+    players.
+    """
+    arrow_compression: Global___ArrowCompression.ValueType
+    """Only with ENCODING_ARROW. How the record batches are compressed."""
     @property
     def start(self) -> Global___Start:
         """The place where the stream starts. Absent means the beginning."""
@@ -328,10 +356,11 @@ class StreamEventsRequest(google.protobuf.message.Message):
         strict: builtins.bool = ...,
         positions: builtins.bool = ...,
         resolve_players: builtins.bool = ...,
+        arrow_compression: Global___ArrowCompression.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
@@ -394,6 +423,47 @@ class Now(google.protobuf.message.Message):
     ) -> None: ...
 
 Global___Now: typing_extensions.TypeAlias = Now
+
+@typing.final
+class Table(google.protobuf.message.Message):
+    """Events of one kind as a table: some rows of it, as messages of Arrow's IPC stream format.
+
+    schema followed by data is a stream of its own. So is schema followed by the data of all tables of the kind: each data
+    has its own dictionaries, which replace those before. A reader needs no state but the schema.
+
+    Every table has the columns offset and index, which are the event's position (see EventBatch.offsets), at_tick, and
+    time, which is at_tick in seconds. The rows are in the order of the replay. Rows of several tables of a batch are put
+    in order by offset and index.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: builtins.int
+    ROWS_FIELD_NUMBER: builtins.int
+    SCHEMA_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    kind: builtins.str
+    """The kind's name, as in EventFilter.kinds."""
+    rows: builtins.int
+    """The number of rows, at least 1."""
+    schema: builtins.bytes
+    """The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
+    FOLLOW_STATE_SUCCESSOR.
+    """
+    data: builtins.bytes
+    """The messages with the dictionaries, if the table has any, and then the message with one record batch."""
+    def __init__(
+        self,
+        *,
+        kind: builtins.str = ...,
+        rows: builtins.int = ...,
+        schema: builtins.bytes = ...,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "kind", b"kind", "rows", b"rows", "schema", b"schema"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Table: typing_extensions.TypeAlias = Table
 
 @typing.final
 class DecodeReplayRequest(google.protobuf.message.Message):
@@ -551,6 +621,7 @@ class StateBatch(google.protobuf.message.Message):
     DEM_FIELD_NUMBER: builtins.int
     SC2REPLAY_FIELD_NUMBER: builtins.int
     COMPLETE_FIELD_NUMBER: builtins.int
+    TABLES_FIELD_NUMBER: builtins.int
     complete: builtins.bool
     """True in the last part, which may be empty."""
     @property
@@ -565,6 +636,10 @@ class StateBatch(google.protobuf.message.Message):
     def sc2replay(self) -> replayd.sc2replay.v1.events_pb2.EventList:
         """Events of a StarCraft II replay: player_state, then unit_state."""
 
+    @property
+    def tables(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Table]:
+        """The state with ENCODING_ARROW. The columns offset and index have no values."""
+
     def __init__(
         self,
         *,
@@ -572,10 +647,11 @@ class StateBatch(google.protobuf.message.Message):
         dem: replayd.dem.v1.events_pb2.EventList | None = ...,
         sc2replay: replayd.sc2replay.v1.events_pb2.EventList | None = ...,
         complete: builtins.bool = ...,
+        tables: collections.abc.Iterable[Global___Table] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["complete", b"complete", "dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["complete", b"complete", "dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "tables", b"tables", "teehistorian", b"teehistorian"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "dem", "sc2replay"]
     _WhichOneofArgType_events: typing_extensions.TypeAlias = typing.Literal["events", b"events"]
@@ -597,6 +673,7 @@ class EventBatch(google.protobuf.message.Message):
     SC2REPLAY_FIELD_NUMBER: builtins.int
     OFFSETS_FIELD_NUMBER: builtins.int
     INDEXES_FIELD_NUMBER: builtins.int
+    TABLES_FIELD_NUMBER: builtins.int
     first_sequence: builtins.int
     """The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0. A
     stream that resumes by a cursor continues the count. The n-th event of the batch has first_sequence + n.
@@ -633,6 +710,12 @@ class EventBatch(google.protobuf.message.Message):
         below 2^53. Successive events need not have consecutive indexes.
         """
 
+    @property
+    def tables(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Table]:
+        """The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
+        as the batch has events.
+        """
+
     def __init__(
         self,
         *,
@@ -644,10 +727,11 @@ class EventBatch(google.protobuf.message.Message):
         sc2replay: replayd.sc2replay.v1.events_pb2.EventList | None = ...,
         offsets: collections.abc.Iterable[builtins.int] | None = ...,
         indexes: collections.abc.Iterable[builtins.int] | None = ...,
+        tables: collections.abc.Iterable[Global___Table] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "first_sequence", b"first_sequence", "indexes", b"indexes", "next_sequence", b"next_sequence", "offsets", b"offsets", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "first_sequence", b"first_sequence", "indexes", b"indexes", "next_sequence", b"next_sequence", "offsets", b"offsets", "sc2replay", b"sc2replay", "tables", b"tables", "teehistorian", b"teehistorian"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "datafile", "dem", "sc2replay"]
     _WhichOneofArgType_events: typing_extensions.TypeAlias = typing.Literal["events", b"events"]

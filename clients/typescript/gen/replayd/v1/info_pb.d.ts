@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Format } from "./replay_pb.js";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file replayd/v1/info.proto.
@@ -115,13 +116,6 @@ export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
   conditions: string[];
 
   /**
-   * True when events of this kind are sent as columns with ENCODING_COLUMNS.
-   *
-   * @generated from field: bool columns = 3;
-   */
-  columns: boolean;
-
-  /**
    * The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
    * types each replay defines itself.
    *
@@ -176,6 +170,13 @@ export declare type Limits = Message<"replayd.v1.Limits"> & {
    * @generated from field: int64 max_upload_bytes = 5;
    */
   maxUploadBytes: bigint;
+
+  /**
+   * How long CreateReplay stores a replay at most. Absent where it stores none.
+   *
+   * @generated from field: google.protobuf.Duration max_time_to_live = 6;
+   */
+  maxTimeToLive?: Duration | undefined;
 };
 
 /**

@@ -58,7 +58,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   modifyTime?: Timestamp | undefined;
 
   /**
-   * When the replay will be removed. Only set for a replay that CreateReplay made.
+   * When the replay will be removed. Only present for a replay that CreateReplay made.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
@@ -552,7 +552,7 @@ export declare const CreateReplayRequestSchema: GenMessage<CreateReplayRequest>;
  */
 export declare type CreateReplayOptions = Message<"replayd.v1.CreateReplayOptions"> & {
   /**
-   * How long to store the replay. Absent means as long as the server allows.
+   * How long to store the replay. Absent, or more than the server allows, means as long as it allows.
    *
    * @generated from field: google.protobuf.Duration time_to_live = 1;
    */
@@ -572,7 +572,7 @@ export declare const CreateReplayOptionsSchema: GenMessage<CreateReplayOptions>;
  */
 export declare type CreateReplayResponse = Message<"replayd.v1.CreateReplayResponse"> & {
   /**
-   * The replay, with its header. Its name cannot be guessed, and only its creator sees it.
+   * The replay, with its header. Its name begins with "@upload/" and cannot be guessed.
    *
    * @generated from field: replayd.v1.Replay replay = 1;
    */
@@ -592,7 +592,7 @@ export declare const CreateReplayResponseSchema: GenMessage<CreateReplayResponse
  */
 export declare type DeleteReplayRequest = Message<"replayd.v1.DeleteReplayRequest"> & {
   /**
-   * The name of a replay that CreateReplay made.
+   * The name of a replay that CreateReplay made. Any other name is refused.
    *
    * @generated from field: string replay = 1;
    */

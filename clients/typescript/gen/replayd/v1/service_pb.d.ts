@@ -77,8 +77,12 @@ export declare const ReplayService: GenService<{
     output: typeof StreamEventsResponseSchema;
   },
   /**
-   * CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
-   * knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
+   * CreateReplay stores a replay whose bytes the client sends, compressed or not, for a limited time, under a name that
+   * only the client knows. The replay can then be described and streamed from any place and more than once, as one that
+   * is finished. No list, search or watch shows it. Where tokens are required, only the token that created it can read
+   * it. The server unpacks the replay but does not decode it: damage is reported by the streams. If the call breaks,
+   * nothing is stored. The replay is removed when it expires, by DeleteReplay, and when the server stops, for whatever
+   * reason. Streams that run when it expires or is deleted reach their end.
    *
    * @generated from rpc replayd.v1.ReplayService.CreateReplay
    */
@@ -88,7 +92,7 @@ export declare const ReplayService: GenService<{
     output: typeof CreateReplayResponseSchema;
   },
   /**
-   * DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
+   * DeleteReplay removes a replay that CreateReplay made, before it expires.
    *
    * @generated from rpc replayd.v1.ReplayService.DeleteReplay
    */

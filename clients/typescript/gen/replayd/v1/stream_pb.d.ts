@@ -85,15 +85,15 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   slowConsumer: SlowConsumer;
 
   /**
-   * How events of frequent kinds are encoded.
+   * How events are encoded.
    *
    * @generated from field: replayd.v1.Encoding encoding = 9;
    */
   encoding: Encoding;
 
   /**
-   * The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
-   * KiB.
+   * The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
+   * batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
    *
    * @generated from field: uint32 max_batch_events = 10;
    */
@@ -125,19 +125,28 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   strict: boolean;
 
   /**
-   * True sends the position of each event in EventBatch.offsets and EventBatch.indexes.
+   * True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
+   * columns.
    *
    * @generated from field: bool positions = 14;
    */
   positions: boolean;
 
   /**
-   * True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
-   * those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
+   * True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
+   * then have the columns player and other_player. The server refuses it for other formats. Use GetReplay for their
+   * players.
    *
    * @generated from field: bool resolve_players = 15;
    */
   resolvePlayers: boolean;
+
+  /**
+   * Only with ENCODING_ARROW. How the record batches are compressed.
+   *
+   * @generated from field: replayd.v1.ArrowCompression arrow_compression = 16;
+   */
+  arrowCompression: ArrowCompression;
 };
 
 /**
@@ -221,6 +230,55 @@ export declare type Now = Message<"replayd.v1.Now"> & {
  * Use `create(NowSchema)` to create a new message.
  */
 export declare const NowSchema: GenMessage<Now>;
+
+/**
+ * Events of one kind as a table: some rows of it, as messages of Arrow's IPC stream format.
+ *
+ * schema followed by data is a stream of its own. So is schema followed by the data of all tables of the kind: each data
+ * has its own dictionaries, which replace those before. A reader needs no state but the schema.
+ *
+ * Every table has the columns offset and index, which are the event's position (see EventBatch.offsets), at_tick, and
+ * time, which is at_tick in seconds. The rows are in the order of the replay. Rows of several tables of a batch are put
+ * in order by offset and index.
+ *
+ * @generated from message replayd.v1.Table
+ */
+export declare type Table = Message<"replayd.v1.Table"> & {
+  /**
+   * The kind's name, as in EventFilter.kinds.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The number of rows, at least 1.
+   *
+   * @generated from field: uint32 rows = 2;
+   */
+  rows: number;
+
+  /**
+   * The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
+   * FOLLOW_STATE_SUCCESSOR.
+   *
+   * @generated from field: bytes schema = 3;
+   */
+  schema: Uint8Array;
+
+  /**
+   * The messages with the dictionaries, if the table has any, and then the message with one record batch.
+   *
+   * @generated from field: bytes data = 4;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message replayd.v1.Table.
+ * Use `create(TableSchema)` to create a new message.
+ */
+export declare const TableSchema: GenMessage<Table>;
 
 /**
  * A part of an upload.
@@ -440,6 +498,13 @@ export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
    * @generated from field: bool complete = 3;
    */
   complete: boolean;
+
+  /**
+   * The state with ENCODING_ARROW. The columns offset and index have no values.
+   *
+   * @generated from field: repeated replayd.v1.Table tables = 5;
+   */
+  tables: Table[];
 };
 
 /**
@@ -525,6 +590,14 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
    * @generated from field: repeated int64 indexes = 8;
    */
   indexes: bigint[];
+
+  /**
+   * The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
+   * as the batch has events.
+   *
+   * @generated from field: repeated replayd.v1.Table tables = 9;
+   */
+  tables: Table[];
 };
 
 /**
@@ -824,20 +897,52 @@ export enum Encoding {
   ROWS = 1,
 
   /**
-   * Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
-   * as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
-   * rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
-   * order.
+   * Events are sent as record batches of Apache Arrow, which clients read many times as fast: one table for each kind of
+   * events, with a column for each field. Tables are in EventBatch.tables and StateBatch.tables; the event lists are
+   * absent. docs/events lists each table's columns.
    *
-   * @generated from enum value: ENCODING_COLUMNS = 2;
+   * @generated from enum value: ENCODING_ARROW = 2;
    */
-  COLUMNS = 2,
+  ARROW = 2,
 }
 
 /**
  * Describes the enum replayd.v1.Encoding.
  */
 export declare const EncodingSchema: GenEnum<Encoding>;
+
+/**
+ * How the buffers of Arrow record batches are compressed.
+ *
+ * @generated from enum replayd.v1.ArrowCompression
+ */
+export enum ArrowCompression {
+  /**
+   * The same as ARROW_COMPRESSION_LZ4.
+   *
+   * @generated from enum value: ARROW_COMPRESSION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * As LZ4 frames. It is a part of Arrow's format, which most of its libraries read.
+   *
+   * @generated from enum value: ARROW_COMPRESSION_LZ4 = 1;
+   */
+  LZ4 = 1,
+
+  /**
+   * Not at all: three times the bytes, and half the work.
+   *
+   * @generated from enum value: ARROW_COMPRESSION_NONE = 2;
+   */
+  NONE = 2,
+}
+
+/**
+ * Describes the enum replayd.v1.ArrowCompression.
+ */
+export declare const ArrowCompressionSchema: GenEnum<ArrowCompression>;
 
 /**
  * What the server does when a client reads a live replay too slowly.

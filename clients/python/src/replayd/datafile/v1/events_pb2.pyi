@@ -332,6 +332,10 @@ class Event(google.protobuf.message.Message):
     AUTOMAPPER_FIELD_NUMBER: builtins.int
     ENVELOPE_BEZIERS_FIELD_NUMBER: builtins.int
     UUID_TYPE_FIELD_NUMBER: builtins.int
+    PHYSICS_TILES_FIELD_NUMBER: builtins.int
+    ENTITIES_FIELD_NUMBER: builtins.int
+    LINK_FIELD_NUMBER: builtins.int
+    LAYER_BOUNDS_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """Always 0: a map has no clock. It exists because the events of every other format have it."""
@@ -432,6 +436,22 @@ class Event(google.protobuf.message.Message):
         """The index entry that gives a UUID to an item type of this file."""
 
     @property
+    def physics_tiles(self) -> Global___PhysicsTiles:
+        """Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them."""
+
+    @property
+    def entities(self) -> Global___Entities:
+        """Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles."""
+
+    @property
+    def link(self) -> Global___Link:
+        """What a number of a tele or switch layer connects. Derived from the layer's tiles."""
+
+    @property
+    def layer_bounds(self) -> Global___LayerBounds:
+        """The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the item, which are no reason to stop. Empty for nearly all events."""
 
@@ -463,13 +483,17 @@ class Event(google.protobuf.message.Message):
         automapper: Global___Automapper | None = ...,
         envelope_beziers: Global___EnvelopeBeziers | None = ...,
         uuid_type: Global___UuidType | None = ...,
+        physics_tiles: Global___PhysicsTiles | None = ...,
+        entities: Global___Entities | None = ...,
+        link: Global___Link | None = ...,
+        layer_bounds: Global___LayerBounds | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["automapper", b"automapper", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["automapper", b"automapper", "entities", b"entities", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "layer_bounds", b"layer_bounds", "link", b"link", "physics_tiles", b"physics_tiles", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "automapper", b"automapper", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "automapper", b"automapper", "entities", b"entities", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "layer_bounds", b"layer_bounds", "link", b"link", "physics_tiles", b"physics_tiles", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["tiles", "image_data", "quads", "envelope_points", "sound_data", "raw_data", "raw_item", "tile_layer", "quad_layer", "group", "image", "envelope", "tile_summary", "header", "item_type", "version", "info", "settings", "sound_layer", "sound_sources", "sound", "automapper", "envelope_beziers", "uuid_type"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["tiles", "image_data", "quads", "envelope_points", "sound_data", "raw_data", "raw_item", "tile_layer", "quad_layer", "group", "image", "envelope", "tile_summary", "header", "item_type", "version", "info", "settings", "sound_layer", "sound_sources", "sound", "automapper", "envelope_beziers", "uuid_type", "physics_tiles", "entities", "link", "layer_bounds"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1305,6 +1329,329 @@ class TileCount(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___TileCount: typing_extensions.TypeAlias = TileCount
+
+@typing.final
+class PhysicsTiles(google.protobuf.message.Message):
+    """Tiles of a layer that affects play, row by row. Air is left out."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LAYER_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    TILES_FIELD_NUMBER: builtins.int
+    layer: builtins.int
+    """The layer's index over all kinds of layers and all groups."""
+    group: builtins.int
+    """The group that it belongs to. Absent for none."""
+    kind: Global___LayerKind.ValueType
+    """The kind of layer."""
+    @property
+    def tiles(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PhysicsTile]:
+        """The tiles."""
+
+    def __init__(
+        self,
+        *,
+        layer: builtins.int = ...,
+        group: builtins.int | None = ...,
+        kind: Global___LayerKind.ValueType = ...,
+        tiles: collections.abc.Iterable[Global___PhysicsTile] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group", "kind", b"kind", "layer", b"layer", "tiles", b"tiles"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+
+Global___PhysicsTiles: typing_extensions.TypeAlias = PhysicsTiles
+
+@typing.final
+class PhysicsTile(google.protobuf.message.Message):
+    """A tile that affects play, or several equal ones beside each other."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    COLUMNS_FIELD_NUMBER: builtins.int
+    TILE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    DELAY_S_FIELD_NUMBER: builtins.int
+    ANGLE_FIELD_NUMBER: builtins.int
+    FORCE_FIELD_NUMBER: builtins.int
+    MAX_SPEED_FIELD_NUMBER: builtins.int
+    x: builtins.int
+    """The column of the tile, or of the leftmost one."""
+    y: builtins.int
+    """The row."""
+    columns: builtins.int
+    """The number of equal tiles, 1 or more: those at x to x + columns - 1."""
+    tile: builtins.int
+    """The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type."""
+    name: builtins.str
+    """The tile's name, as in TileCount. Empty for tiles without a name."""
+    number: builtins.int
+    """The number of the teleporter, the switch or the tuning zone, 0 to 255."""
+    flags: builtins.int
+    """The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers."""
+    delay_s: builtins.int
+    """The delay of a switch in seconds, 0 to 255."""
+    angle: builtins.int
+    """The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359."""
+    force: builtins.int
+    """The force of a speedup, 0 to 255."""
+    max_speed: builtins.int
+    """The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited."""
+    def __init__(
+        self,
+        *,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        columns: builtins.int = ...,
+        tile: builtins.int = ...,
+        name: builtins.str = ...,
+        number: builtins.int = ...,
+        flags: builtins.int = ...,
+        delay_s: builtins.int = ...,
+        angle: builtins.int = ...,
+        force: builtins.int = ...,
+        max_speed: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["angle", b"angle", "columns", b"columns", "delay_s", b"delay_s", "flags", b"flags", "force", b"force", "max_speed", b"max_speed", "name", b"name", "number", b"number", "tile", b"tile", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___PhysicsTile: typing_extensions.TypeAlias = PhysicsTile
+
+@typing.final
+class Entities(google.protobuf.message.Message):
+    """Things that a layer places."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LAYER_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    ENTITIES_FIELD_NUMBER: builtins.int
+    layer: builtins.int
+    """The layer's index over all kinds of layers and all groups."""
+    group: builtins.int
+    """The group that it belongs to. Absent for none."""
+    kind: Global___LayerKind.ValueType
+    """The kind of layer: game, front or switch."""
+    @property
+    def entities(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Entity]:
+        """The things, row by row."""
+
+    def __init__(
+        self,
+        *,
+        layer: builtins.int = ...,
+        group: builtins.int | None = ...,
+        kind: Global___LayerKind.ValueType = ...,
+        entities: collections.abc.Iterable[Global___Entity] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "entities", b"entities", "group", b"group", "kind", b"kind", "layer", b"layer"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+
+Global___Entities: typing_extensions.TypeAlias = Entities
+
+@typing.final
+class Entity(google.protobuf.message.Message):
+    """A thing that the map places in the middle of a tile."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    TILE_FIELD_NUMBER: builtins.int
+    POSITION_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    DELAY_S_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name, such as "spawn", "shotgun", "door". Empty for things without a name."""
+    tile: builtins.int
+    """The tile's index, 192 to 255."""
+    number: builtins.int
+    """The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+    only the former has the number.
+    """
+    flags: builtins.int
+    """The tile's flags, as in TileLayer: its direction."""
+    delay_s: builtins.int
+    """The delay in seconds, in the switch layer."""
+    @property
+    def position(self) -> Global___Point:
+        """Its position in world units: the middle of its tile."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        tile: builtins.int = ...,
+        position: Global___Point | None = ...,
+        number: builtins.int = ...,
+        flags: builtins.int = ...,
+        delay_s: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["position", b"position"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["delay_s", b"delay_s", "flags", b"flags", "name", b"name", "number", b"number", "position", b"position", "tile", b"tile"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Entity: typing_extensions.TypeAlias = Entity
+
+@typing.final
+class Link(google.protobuf.message.Message):
+    """What a number of a tele or switch layer connects. In a tele layer, the entrances and exits of a teleporter, or the
+    checkpoints of a number and their exits. In a switch layer, the tiles that change a switch, and the tiles that it
+    controls. A number has one link, or two in a tele layer.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LAYER_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    CHECKPOINT_FIELD_NUMBER: builtins.int
+    NUM_FROM_FIELD_NUMBER: builtins.int
+    NUM_TO_FIELD_NUMBER: builtins.int
+    FROM_FIELD_NUMBER: builtins.int
+    TO_FIELD_NUMBER: builtins.int
+    layer: builtins.int
+    """The layer's index over all kinds of layers and all groups."""
+    group: builtins.int
+    """The group that it belongs to. Absent for none."""
+    kind: Global___LayerKind.ValueType
+    """The kind of layer: tele or switch."""
+    number: builtins.int
+    """The number, 0 to 255."""
+    checkpoint: builtins.bool
+    """True for the checkpoints of a tele layer."""
+    num_from: builtins.int
+    """The number of tiles from which the link leads: entrances, checkpoints, or tiles that change the switch."""
+    num_to: builtins.int
+    """The number of tiles to which it leads: exits, or tiles that the switch controls."""
+    @property
+    def to(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___LinkTile]:
+        """The first of the tiles to which it leads, at most 32 runs of equal tiles."""
+
+    def __init__(
+        self,
+        *,
+        layer: builtins.int = ...,
+        group: builtins.int | None = ...,
+        kind: Global___LayerKind.ValueType = ...,
+        number: builtins.int = ...,
+        checkpoint: builtins.bool = ...,
+        num_from: builtins.int = ...,
+        num_to: builtins.int = ...,
+        to: collections.abc.Iterable[Global___LinkTile] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "checkpoint", b"checkpoint", "from", b"from", "group", b"group", "kind", b"kind", "layer", b"layer", "num_from", b"num_from", "num_to", b"num_to", "number", b"number", "to", b"to"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+
+Global___Link: typing_extensions.TypeAlias = Link
+
+@typing.final
+class LinkTile(google.protobuf.message.Message):
+    """A tile of a link, or several equal ones beside each other."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    COLUMNS_FIELD_NUMBER: builtins.int
+    TILE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    x: builtins.int
+    """The column of the tile, or of the leftmost one."""
+    y: builtins.int
+    """The row."""
+    columns: builtins.int
+    """The number of equal tiles, 1 or more."""
+    tile: builtins.int
+    """The tile's type."""
+    name: builtins.str
+    """The tile's name, as in TileCount."""
+    def __init__(
+        self,
+        *,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        columns: builtins.int = ...,
+        tile: builtins.int = ...,
+        name: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["columns", b"columns", "name", b"name", "tile", b"tile", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___LinkTile: typing_extensions.TypeAlias = LinkTile
+
+@typing.final
+class LayerBounds(google.protobuf.message.Message):
+    """The smallest rectangle with all tiles of a layer that are not air, or all corners of its quads, as they are without
+    animation. In world units. The right and the lower edge do not belong to it.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LAYER_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    MIN_X_FIELD_NUMBER: builtins.int
+    MIN_Y_FIELD_NUMBER: builtins.int
+    MAX_X_FIELD_NUMBER: builtins.int
+    MAX_Y_FIELD_NUMBER: builtins.int
+    layer: builtins.int
+    """The layer's index over all kinds of layers and all groups."""
+    group: builtins.int
+    """The group that it belongs to. Absent for none."""
+    kind: Global___LayerKind.ValueType
+    """The kind of layer."""
+    min_x: builtins.int
+    """The left edge."""
+    min_y: builtins.int
+    """The top edge."""
+    max_x: builtins.int
+    """The right edge."""
+    max_y: builtins.int
+    """The lower edge."""
+    def __init__(
+        self,
+        *,
+        layer: builtins.int = ...,
+        group: builtins.int | None = ...,
+        kind: Global___LayerKind.ValueType = ...,
+        min_x: builtins.int = ...,
+        min_y: builtins.int = ...,
+        max_x: builtins.int = ...,
+        max_y: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group", "kind", b"kind", "layer", b"layer", "max_x", b"max_x", "max_y", b"max_y", "min_x", b"min_x", "min_y", b"min_y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+
+Global___LayerBounds: typing_extensions.TypeAlias = LayerBounds
 
 @typing.final
 class QuadLayer(google.protobuf.message.Message):

@@ -12,9 +12,12 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 STRING_INDEX_FIELD_NUMBER: builtins.int
 ABSENT_FIELD_NUMBER: builtins.int
+RESOLVED_FIELD_NUMBER: builtins.int
 string_index: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.bool]
 """True for a number that is an index into the `strings` of the event list that contains the event. A string that
 repeats is then sent once a batch. Clients show the string.
 """
 absent: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.int]
 """The number by which the file marks a missing value. The field is then absent."""
+resolved: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.bool]
+"""True for a field that is only present with resolve_players. Tables have its column only then."""

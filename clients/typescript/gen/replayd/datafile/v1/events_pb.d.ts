@@ -246,6 +246,38 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
      */
     value: UuidType;
     case: "uuidType";
+  } | {
+    /**
+     * Tiles that affect play, with their fields unpacked. They are derived from the layer's tiles, and follow them.
+     *
+     * @generated from field: replayd.datafile.v1.PhysicsTiles physics_tiles = 27;
+     */
+    value: PhysicsTiles;
+    case: "physicsTiles";
+  } | {
+    /**
+     * Things that the map places: spawns, weapons, doors and the like. They are derived from the layer's tiles.
+     *
+     * @generated from field: replayd.datafile.v1.Entities entities = 28;
+     */
+    value: Entities;
+    case: "entities";
+  } | {
+    /**
+     * What a number of a tele or switch layer connects. Derived from the layer's tiles.
+     *
+     * @generated from field: replayd.datafile.v1.Link link = 29;
+     */
+    value: Link;
+    case: "link";
+  } | {
+    /**
+     * The extent of what a layer shows. Derived from the layer's tiles or quads. Layers without any have none.
+     *
+     * @generated from field: replayd.datafile.v1.LayerBounds layer_bounds = 30;
+     */
+    value: LayerBounds;
+    case: "layerBounds";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -1316,6 +1348,423 @@ export declare type TileCount = Message<"replayd.datafile.v1.TileCount"> & {
  * Use `create(TileCountSchema)` to create a new message.
  */
 export declare const TileCountSchema: GenMessage<TileCount>;
+
+/**
+ * Tiles of a layer that affects play, row by row. Air is left out.
+ *
+ * @generated from message replayd.datafile.v1.PhysicsTiles
+ */
+export declare type PhysicsTiles = Message<"replayd.datafile.v1.PhysicsTiles"> & {
+  /**
+   * The layer's index over all kinds of layers and all groups.
+   *
+   * @generated from field: int32 layer = 1;
+   */
+  layer: number;
+
+  /**
+   * The group that it belongs to. Absent for none.
+   *
+   * @generated from field: optional sint32 group = 2;
+   */
+  group?: number | undefined;
+
+  /**
+   * The kind of layer.
+   *
+   * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
+   */
+  kind: LayerKind;
+
+  /**
+   * The tiles.
+   *
+   * @generated from field: repeated replayd.datafile.v1.PhysicsTile tiles = 4;
+   */
+  tiles: PhysicsTile[];
+};
+
+/**
+ * Describes the message replayd.datafile.v1.PhysicsTiles.
+ * Use `create(PhysicsTilesSchema)` to create a new message.
+ */
+export declare const PhysicsTilesSchema: GenMessage<PhysicsTiles>;
+
+/**
+ * A tile that affects play, or several equal ones beside each other.
+ *
+ * @generated from message replayd.datafile.v1.PhysicsTile
+ */
+export declare type PhysicsTile = Message<"replayd.datafile.v1.PhysicsTile"> & {
+  /**
+   * The column of the tile, or of the leftmost one.
+   *
+   * @generated from field: int32 x = 1;
+   */
+  x: number;
+
+  /**
+   * The row.
+   *
+   * @generated from field: int32 y = 2;
+   */
+  y: number;
+
+  /**
+   * The number of equal tiles, 1 or more: those at x to x + columns - 1.
+   *
+   * @generated from field: int32 columns = 3;
+   */
+  columns: number;
+
+  /**
+   * The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
+   *
+   * @generated from field: int32 tile = 4;
+   */
+  tile: number;
+
+  /**
+   * The tile's name, as in TileCount. Empty for tiles without a name.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * The number of the teleporter, the switch or the tuning zone, 0 to 255.
+   *
+   * @generated from field: int32 number = 6;
+   */
+  number: number;
+
+  /**
+   * The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.
+   *
+   * @generated from field: int32 flags = 7;
+   */
+  flags: number;
+
+  /**
+   * The delay of a switch in seconds, 0 to 255.
+   *
+   * @generated from field: int32 delay_s = 8;
+   */
+  delayS: number;
+
+  /**
+   * The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359.
+   *
+   * @generated from field: sint32 angle = 9;
+   */
+  angle: number;
+
+  /**
+   * The force of a speedup, 0 to 255.
+   *
+   * @generated from field: int32 force = 10;
+   */
+  force: number;
+
+  /**
+   * The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+   *
+   * @generated from field: int32 max_speed = 11;
+   */
+  maxSpeed: number;
+};
+
+/**
+ * Describes the message replayd.datafile.v1.PhysicsTile.
+ * Use `create(PhysicsTileSchema)` to create a new message.
+ */
+export declare const PhysicsTileSchema: GenMessage<PhysicsTile>;
+
+/**
+ * Things that a layer places.
+ *
+ * @generated from message replayd.datafile.v1.Entities
+ */
+export declare type Entities = Message<"replayd.datafile.v1.Entities"> & {
+  /**
+   * The layer's index over all kinds of layers and all groups.
+   *
+   * @generated from field: int32 layer = 1;
+   */
+  layer: number;
+
+  /**
+   * The group that it belongs to. Absent for none.
+   *
+   * @generated from field: optional sint32 group = 2;
+   */
+  group?: number | undefined;
+
+  /**
+   * The kind of layer: game, front or switch.
+   *
+   * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
+   */
+  kind: LayerKind;
+
+  /**
+   * The things, row by row.
+   *
+   * @generated from field: repeated replayd.datafile.v1.Entity entities = 4;
+   */
+  entities: Entity[];
+};
+
+/**
+ * Describes the message replayd.datafile.v1.Entities.
+ * Use `create(EntitiesSchema)` to create a new message.
+ */
+export declare const EntitiesSchema: GenMessage<Entities>;
+
+/**
+ * A thing that the map places in the middle of a tile.
+ *
+ * @generated from message replayd.datafile.v1.Entity
+ */
+export declare type Entity = Message<"replayd.datafile.v1.Entity"> & {
+  /**
+   * Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The tile's index, 192 to 255.
+   *
+   * @generated from field: int32 tile = 2;
+   */
+  tile: number;
+
+  /**
+   * Its position in world units: the middle of its tile.
+   *
+   * @generated from field: replayd.datafile.v1.Point position = 3;
+   */
+  position?: Point | undefined;
+
+  /**
+   * The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+   * only the former has the number.
+   *
+   * @generated from field: int32 number = 4;
+   */
+  number: number;
+
+  /**
+   * The tile's flags, as in TileLayer: its direction.
+   *
+   * @generated from field: int32 flags = 5;
+   */
+  flags: number;
+
+  /**
+   * The delay in seconds, in the switch layer.
+   *
+   * @generated from field: int32 delay_s = 6;
+   */
+  delayS: number;
+};
+
+/**
+ * Describes the message replayd.datafile.v1.Entity.
+ * Use `create(EntitySchema)` to create a new message.
+ */
+export declare const EntitySchema: GenMessage<Entity>;
+
+/**
+ * What a number of a tele or switch layer connects. In a tele layer, the entrances and exits of a teleporter, or the
+ * checkpoints of a number and their exits. In a switch layer, the tiles that change a switch, and the tiles that it
+ * controls. A number has one link, or two in a tele layer.
+ *
+ * @generated from message replayd.datafile.v1.Link
+ */
+export declare type Link = Message<"replayd.datafile.v1.Link"> & {
+  /**
+   * The layer's index over all kinds of layers and all groups.
+   *
+   * @generated from field: int32 layer = 1;
+   */
+  layer: number;
+
+  /**
+   * The group that it belongs to. Absent for none.
+   *
+   * @generated from field: optional sint32 group = 2;
+   */
+  group?: number | undefined;
+
+  /**
+   * The kind of layer: tele or switch.
+   *
+   * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
+   */
+  kind: LayerKind;
+
+  /**
+   * The number, 0 to 255.
+   *
+   * @generated from field: int32 number = 4;
+   */
+  number: number;
+
+  /**
+   * True for the checkpoints of a tele layer.
+   *
+   * @generated from field: bool checkpoint = 5;
+   */
+  checkpoint: boolean;
+
+  /**
+   * The number of tiles from which the link leads: entrances, checkpoints, or tiles that change the switch.
+   *
+   * @generated from field: int32 num_from = 6;
+   */
+  numFrom: number;
+
+  /**
+   * The number of tiles to which it leads: exits, or tiles that the switch controls.
+   *
+   * @generated from field: int32 num_to = 7;
+   */
+  numTo: number;
+
+  /**
+   * The first of the tiles from which it leads, at most 32 runs of equal tiles.
+   *
+   * @generated from field: repeated replayd.datafile.v1.LinkTile from = 8;
+   */
+  from: LinkTile[];
+
+  /**
+   * The first of the tiles to which it leads, at most 32 runs of equal tiles.
+   *
+   * @generated from field: repeated replayd.datafile.v1.LinkTile to = 9;
+   */
+  to: LinkTile[];
+};
+
+/**
+ * Describes the message replayd.datafile.v1.Link.
+ * Use `create(LinkSchema)` to create a new message.
+ */
+export declare const LinkSchema: GenMessage<Link>;
+
+/**
+ * A tile of a link, or several equal ones beside each other.
+ *
+ * @generated from message replayd.datafile.v1.LinkTile
+ */
+export declare type LinkTile = Message<"replayd.datafile.v1.LinkTile"> & {
+  /**
+   * The column of the tile, or of the leftmost one.
+   *
+   * @generated from field: int32 x = 1;
+   */
+  x: number;
+
+  /**
+   * The row.
+   *
+   * @generated from field: int32 y = 2;
+   */
+  y: number;
+
+  /**
+   * The number of equal tiles, 1 or more.
+   *
+   * @generated from field: int32 columns = 3;
+   */
+  columns: number;
+
+  /**
+   * The tile's type.
+   *
+   * @generated from field: int32 tile = 4;
+   */
+  tile: number;
+
+  /**
+   * The tile's name, as in TileCount.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message replayd.datafile.v1.LinkTile.
+ * Use `create(LinkTileSchema)` to create a new message.
+ */
+export declare const LinkTileSchema: GenMessage<LinkTile>;
+
+/**
+ * The smallest rectangle with all tiles of a layer that are not air, or all corners of its quads, as they are without
+ * animation. In world units. The right and the lower edge do not belong to it.
+ *
+ * @generated from message replayd.datafile.v1.LayerBounds
+ */
+export declare type LayerBounds = Message<"replayd.datafile.v1.LayerBounds"> & {
+  /**
+   * The layer's index over all kinds of layers and all groups.
+   *
+   * @generated from field: int32 layer = 1;
+   */
+  layer: number;
+
+  /**
+   * The group that it belongs to. Absent for none.
+   *
+   * @generated from field: optional sint32 group = 2;
+   */
+  group?: number | undefined;
+
+  /**
+   * The kind of layer.
+   *
+   * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
+   */
+  kind: LayerKind;
+
+  /**
+   * The left edge.
+   *
+   * @generated from field: sint32 min_x = 4;
+   */
+  minX: number;
+
+  /**
+   * The top edge.
+   *
+   * @generated from field: sint32 min_y = 5;
+   */
+  minY: number;
+
+  /**
+   * The right edge.
+   *
+   * @generated from field: sint32 max_x = 6;
+   */
+  maxX: number;
+
+  /**
+   * The lower edge.
+   *
+   * @generated from field: sint32 max_y = 7;
+   */
+  maxY: number;
+};
+
+/**
+ * Describes the message replayd.datafile.v1.LayerBounds.
+ * Use `create(LayerBoundsSchema)` to create a new message.
+ */
+export declare const LayerBoundsSchema: GenMessage<LayerBounds>;
 
 /**
  * A layer of textured quads.

@@ -27,3 +27,10 @@ export declare const string_index: GenExtension<FieldOptions, boolean>;
  */
 export declare const absent: GenExtension<FieldOptions, number>;
 
+/**
+ * True for a field that is only present with resolve_players. Tables have its column only then.
+ *
+ * @generated from extension: bool resolved = 50719;
+ */
+export declare const resolved: GenExtension<FieldOptions, boolean>;
+

@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file replayd/options/v1/options.proto.
  */
 export const file_replayd_options_v1_options = /*@__PURE__*/
-  fileDesc("CiByZXBsYXlkL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIScmVwbGF5ZC5vcHRpb25zLnYxOkIKDHN0cmluZ19pbmRleBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYnYwDIAEoCFILc3RyaW5nSW5kZXg6NwoGYWJzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiejAMgASgRUgZhYnNlbnRCP1o9Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC9vcHRpb25zL3YxO29wdGlvbnN2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CiByZXBsYXlkL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIScmVwbGF5ZC5vcHRpb25zLnYxOkIKDHN0cmluZ19pbmRleBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYnYwDIAEoCFILc3RyaW5nSW5kZXg6NwoGYWJzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiejAMgASgRUgZhYnNlbnQ6OwoIcmVzb2x2ZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGJ+MAyABKAhSCHJlc29sdmVkQj9aPWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvb3B0aW9ucy92MTtvcHRpb25zdjFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * True for a number that is an index into the `strings` of the event list that contains the event. A string that
@@ -29,4 +29,12 @@ export const string_index = /*@__PURE__*/
  */
 export const absent = /*@__PURE__*/
   extDesc(file_replayd_options_v1_options, 1);
+
+/**
+ * True for a field that is only present with resolve_players. Tables have its column only then.
+ *
+ * @generated from extension: bool resolved = 50719;
+ */
+export const resolved = /*@__PURE__*/
+  extDesc(file_replayd_options_v1_options, 2);
 

@@ -14,7 +14,7 @@ import { file_replayd_options_v1_options } from "../../options/v1/options_pb.js"
  * Describes the file replayd/teehistorian/v1/events.proto.
  */
 export const file_replayd_teehistorian_v1_events = /*@__PURE__*/
-  fileDesc("CiRyZXBsYXlkL3RlZWhpc3Rvcmlhbi92MS9ldmVudHMucHJvdG8SF3JlcGxheWQudGVlaGlzdG9yaWFuLnYxIocCCglFdmVudExpc3QSLgoGZXZlbnRzGAEgAygLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRXZlbnQSRwoTcGxheWVyX2RpZmZfY29sdW1ucxgCIAEoCzIqLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckRpZmZDb2x1bW5zEkUKEmlucHV0X2RpZmZfY29sdW1ucxgDIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkNvbHVtbnMSOgoMdGlja19jb2x1bW5zGAQgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuVGlja0NvbHVtbnMiUAoLVGlja0NvbHVtbnMSDQoFcGxhY2UYASADKA0SDwoHYXRfdGljaxgCIAMoBRIPCgdza2lwcGVkGAMgAygFEhAKCGltcGxpY2l0GAQgAygIInQKEVBsYXllckRpZmZDb2x1bW5zEg0KBXBsYWNlGAEgAygNEg8KB2F0X3RpY2sYAiADKAUSEQoJY2xpZW50X2lkGAMgAygFEgoKAmR4GAQgAygREgoKAmR5GAUgAygREgkKAXgYBiADKBESCQoBeRgHIAMoESKjBAoQSW5wdXREaWZmQ29sdW1ucxINCgVwbGFjZRgBIAMoDRIPCgdhdF90aWNrGAIgAygFEhEKCWNsaWVudF9pZBgDIAMoBRIXCg9pbnB1dF9kaXJlY3Rpb24YBCADKBESFgoOaW5wdXRfdGFyZ2V0X3gYBSADKBESFgoOaW5wdXRfdGFyZ2V0X3kYBiADKBESEgoKaW5wdXRfanVtcBgHIAMoERISCgppbnB1dF9maXJlGAggAygREhIKCmlucHV0X2hvb2sYCSADKBESGgoSaW5wdXRfcGxheWVyX2ZsYWdzGAogAygREhsKE2lucHV0X3dhbnRlZF93ZWFwb24YCyADKBESGQoRaW5wdXRfbmV4dF93ZWFwb24YDCADKBESGQoRaW5wdXRfcHJldl93ZWFwb24YDSADKBESFgoOZGlmZl9kaXJlY3Rpb24YDiADKBESFQoNZGlmZl90YXJnZXRfeBgPIAMoERIVCg1kaWZmX3RhcmdldF95GBAgAygREhEKCWRpZmZfanVtcBgRIAMoERIRCglkaWZmX2ZpcmUYEiADKBESEQoJZGlmZl9ob29rGBMgAygREhkKEWRpZmZfcGxheWVyX2ZsYWdzGBQgAygREhoKEmRpZmZfd2FudGVkX3dlYXBvbhgVIAMoERIYChBkaWZmX25leHRfd2VhcG9uGBYgAygREhgKEGRpZmZfcHJldl93ZWFwb24YFyADKBEi5RAKBUV2ZW50Eg8KB2F0X3RpY2sYASABKAUSOgoLcGxheWVyX2RpZmYYAiABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJEaWZmSAASOAoKaW5wdXRfZGlmZhgDIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkgAEi0KBHRpY2sYBCABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UaWNrSAASNgoJaW5wdXRfbmV3GAUgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXROZXdIABIzCgdtZXNzYWdlGAYgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTWVzc2FnZUgAEjgKCnBsYXllcl9uZXcYByABKAsyIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJOZXdIABI4CgpwbGF5ZXJfb2xkGAggASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyT2xkSAASLQoEam9pbhgJIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkpvaW5IABItCgRkcm9wGAogASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRHJvcEgAEkIKD2NvbnNvbGVfY29tbWFuZBgLIAEoCzInLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNvbnNvbGVDb21tYW5kSAASMQoGZmluaXNoGAwgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRmluaXNoSAASOAoKdW5rbm93bl9leBgNIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlVua25vd25FeEgAEi0KBHRlc3QYECABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZXN0SAASNgoJYXV0aF9pbml0GBEgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aEluaXRIABI4CgphdXRoX2xvZ2luGBIgASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExvZ2luSAASOgoLYXV0aF9sb2dvdXQYEyABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTG9nb3V0SAASPAoMZGRuZXR2ZXJfb2xkGBQgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRGRuZXR2ZXJPbGRIABI1CghkZG5ldHZlchgVIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkRkbmV0dmVySAASNQoIam9pbnZlcjYYFiABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Kb2ludmVyNkgAEjUKCGpvaW52ZXI3GBcgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSm9pbnZlcjdIABI8CgxzYXZlX3N1Y2Nlc3MYGCABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TYXZlU3VjY2Vzc0gAEjwKDHNhdmVfZmFpbHVyZRgZIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNhdmVGYWlsdXJlSAASPAoMbG9hZF9zdWNjZXNzGBogASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTG9hZFN1Y2Nlc3NIABI8Cgxsb2FkX2ZhaWx1cmUYGyABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Mb2FkRmFpbHVyZUgAEjoKC3BsYXllcl90ZWFtGBwgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyVGVhbUgAEj4KDXRlYW1fcHJhY3RpY2UYHSABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtUHJhY3RpY2VIABI8CgxwbGF5ZXJfcmVhZHkYHiABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJSZWFkeUgAEjoKC3BsYXllcl9zd2FwGB8gASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3dhcEgAEjkKCnJlam9pbnZlcjYYICABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5SZWpvaW52ZXI2SAASMwoHYW50aWJvdBghIAEoCzIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkFudGlib3RIABI6CgtwbGF5ZXJfbmFtZRgiIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllck5hbWVIABI+Cg1wbGF5ZXJfZmluaXNoGCMgASgLMiUucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyRmluaXNoSAASOgoLdGVhbV9maW5pc2gYJCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtRmluaXNoSAASPAoMcGxheWVyX3N0YXRlGCUgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3RhdGVIABIyCgh3YXJuaW5ncxgOIAMoDjIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLldhcm5pbmcSLwoGcGxheWVyGCYgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyEjUKDG90aGVyX3BsYXllchgnIAEoCzIfLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckIGCgRraW5kIk4KBlBsYXllchIMCgRuYW1lGAEgASgJEgwKBGNsYW4YAiABKAkSEQoEdGVhbRgDIAEoBUgAiAEBEgwKBHJvbGUYBCABKAlCBwoFX3RlYW0iKQoEVGljaxIPCgdza2lwcGVkGAEgASgFEhAKCGltcGxpY2l0GAIgASgIIk0KClBsYXllckRpZmYSEQoJY2xpZW50X2lkGAEgASgFEgoKAmR4GAIgASgREgoKAmR5GAMgASgREgkKAXgYBCABKBESCQoBeRgFIAEoESI0CglQbGF5ZXJOZXcSEQoJY2xpZW50X2lkGAEgASgFEgkKAXgYAiABKBESCQoBeRgDIAEoESI0CglQbGF5ZXJPbGQSEQoJY2xpZW50X2lkGAEgASgFEgkKAXgYAiABKBESCQoBeRgDIAEoESK/AQoFSW5wdXQSEQoJZGlyZWN0aW9uGAEgASgREhAKCHRhcmdldF94GAIgASgREhAKCHRhcmdldF95GAMgASgREgwKBGp1bXAYBCABKBESDAoEZmlyZRgFIAEoERIMCgRob29rGAYgASgREhQKDHBsYXllcl9mbGFncxgHIAEoERIVCg13YW50ZWRfd2VhcG9uGAggASgREhMKC25leHRfd2VhcG9uGAkgASgREhMKC3ByZXZfd2VhcG9uGAogASgRIkwKCElucHV0TmV3EhEKCWNsaWVudF9pZBgBIAEoBRItCgVpbnB1dBgCIAEoCzIeLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0InsKCUlucHV0RGlmZhIRCgljbGllbnRfaWQYASABKAUSLQoFaW5wdXQYAiABKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dBIsCgRkaWZmGAMgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQiGQoESm9pbhIRCgljbGllbnRfaWQYASABKAUiKQoERHJvcBIRCgljbGllbnRfaWQYASABKAUSDgoGcmVhc29uGAIgASgJImgKDkNvbnNvbGVDb21tYW5kEhEKCWNsaWVudF9pZBgBIAEoBRINCgVmbGFncxgCIAEoBRIPCgdjb21tYW5kGAMgASgJEhEKCWFyZ3VtZW50cxgEIAMoCRIQCghyZWRhY3RlZBgFIAEoCCIICgZGaW5pc2giVgoJVW5rbm93bkV4EgwKBHV1aWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRkYXRhGAMgASgMEg0KBWVycm9yGAQgASgJEhAKCHJlZGFjdGVkGAUgASgIIgYKBFRlc3QicQoIQXV0aEluaXQSEQoJY2xpZW50X2lkGAEgASgFEjEKBWxldmVsGAIgASgOMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExldmVsEhEKCWF1dGhfbmFtZRgDIAEoCRIMCgRyb2xlGAQgASgJInIKCUF1dGhMb2dpbhIRCgljbGllbnRfaWQYASABKAUSMQoFbGV2ZWwYAiABKA4yIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTGV2ZWwSEQoJYXV0aF9uYW1lGAMgASgJEgwKBHJvbGUYBCABKAkiHwoKQXV0aExvZ291dBIRCgljbGllbnRfaWQYASABKAUiMQoLRGRuZXR2ZXJPbGQSEQoJY2xpZW50X2lkGAEgASgFEg8KB3ZlcnNpb24YAiABKAUibQoIRGRuZXR2ZXISEQoJY2xpZW50X2lkGAEgASgFEhUKDWNvbm5lY3Rpb25faWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoBRIUCgx2ZXJzaW9uX3RleHQYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgiHQoISm9pbnZlcjYSEQoJY2xpZW50X2lkGAEgASgFIh0KCEpvaW52ZXI3EhEKCWNsaWVudF9pZBgBIAEoBSI6CgtTYXZlU3VjY2VzcxIMCgR0ZWFtGAEgASgFEg8KB3NhdmVfaWQYAiABKAkSDAoEc2F2ZRgDIAEoCSIbCgtTYXZlRmFpbHVyZRIMCgR0ZWFtGAEgASgFIjoKC0xvYWRTdWNjZXNzEgwKBHRlYW0YASABKAUSDwoHc2F2ZV9pZBgCIAEoCRIMCgRzYXZlGAMgASgJIhsKC0xvYWRGYWlsdXJlEgwKBHRlYW0YASABKAUiLQoKUGxheWVyVGVhbRIRCgljbGllbnRfaWQYASABKAUSDAoEdGVhbRgCIAEoBSIuCgxUZWFtUHJhY3RpY2USDAoEdGVhbRgBIAEoBRIQCghwcmFjdGljZRgCIAEoCCIgCgtQbGF5ZXJSZWFkeRIRCgljbGllbnRfaWQYASABKAUiOAoKUGxheWVyU3dhcBIRCgljbGllbnRfaWQYASABKAUSFwoPb3RoZXJfY2xpZW50X2lkGAIgASgFIh8KClJlam9pbnZlcjYSEQoJY2xpZW50X2lkGAEgASgFIikKB0FudGlib3QSDAoEZGF0YRgBIAEoDBIQCghyZWRhY3RlZBgCIAEoCCItCgpQbGF5ZXJOYW1lEhEKCWNsaWVudF9pZBgBIAEoBRIMCgRuYW1lGAIgASgJIi8KDFBsYXllckZpbmlzaBIRCgljbGllbnRfaWQYASABKAUSDAoEdGltZRgCIAEoBSIoCgpUZWFtRmluaXNoEgwKBHRlYW0YASABKAUSDAoEdGltZRgCIAEoBSKdBAoLUGxheWVyU3RhdGUSEQoJY2xpZW50X2lkGAEgASgFEg4KBmpvaW5lZBgCIAEoCBIzCghwcm90b2NvbBgDIAEoDjIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlByb3RvY29sEgwKBG5hbWUYBCABKAkSDAoEdGVhbRgFIAEoBRINCgVhbGl2ZRgGIAEoCBIJCgF4GAcgASgREgkKAXkYCCABKBESLQoFaW5wdXQYCSABKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dBIWCg5uYW1lX2VmZmVjdGl2ZRgKIAEoCBIMCgRjbGFuGAsgASgJEhQKB2NvdW50cnkYDCABKBFIAIgBARIrCgRza2luGA0gASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpbhI1Cgpza2luX3BhcnRzGA4gAygLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpblBhcnQSFgoOY2xpZW50X3ZlcnNpb24YDyABKAUSGwoTY2xpZW50X3ZlcnNpb25fdGV4dBgQIAEoCRI2CgphdXRoX2xldmVsGBEgASgOMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExldmVsEgwKBHJvbGUYEiABKAkSEAoIcHJhY3RpY2UYEyABKAgSDQoFcmVhZHkYFCABKAhCCgoIX2NvdW50cnki7gkKB01lc3NhZ2USEQoJY2xpZW50X2lkGAEgASgFEjMKCHByb3RvY29sGAIgASgOMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUHJvdG9jb2wSEgoKbWVzc2FnZV9pZBgDIAEoBRIMCgR1dWlkGAQgASgJEgwKBG5hbWUYBSABKAkSCwoDcmF3GAYgASgMEg0KBWVycm9yGAcgASgJEhAKCHJlZGFjdGVkGAggASgIEisKA3NheRgQIAEoCzIcLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNheUgAEjQKCHNldF90ZWFtGBEgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2V0VGVhbUgAEkcKEnNldF9zcGVjdGF0b3JfbW9kZRgSIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNldFNwZWN0YXRvck1vZGVIABI5CgpzdGFydF9pbmZvGBMgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVySW5mb0gAEjoKC2NoYW5nZV9pbmZvGBQgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVySW5mb0gAEi0KBGtpbGwYFSABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5LaWxsSAASNQoIZW1vdGljb24YFiABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5FbW90aWNvbkgAEi0KBHZvdGUYFyABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Wb3RlSAASNgoJY2FsbF92b3RlGBggASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQ2FsbFZvdGVIABJBCg9pc19kZG5ldF9sZWdhY3kYGSABKAsyJi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Jc0RkbmV0TGVnYWN5SAASRwoSc2hvd19vdGhlcnNfbGVnYWN5GBogASgLMikucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2hvd090aGVyc0xlZ2FjeUgAEj4KDXNob3dfZGlzdGFuY2UYGyABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TaG93RGlzdGFuY2VIABI6CgtzaG93X290aGVycxgcIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNob3dPdGhlcnNIABI6CgtjYW1lcmFfaW5mbxgdIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNhbWVyYUluZm9IABJPChZlbmFibGVfc3BlY3RhdG9yX2NvdW50GB4gASgLMi0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRW5hYmxlU3BlY3RhdG9yQ291bnRIABI8CgxyZWFkeV9jaGFuZ2UYHyABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5SZWFkeUNoYW5nZUgAEjoKC3NraW5fY2hhbmdlGCAgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpbkNoYW5nZUgAEjMKB2NvbW1hbmQYISABKAsyIC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Db21tYW5kSABCCQoHY29udGVudCJdCgNTYXkSLgoEbW9kZRgBIAEoDjIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNheU1vZGUSGAoQdGFyZ2V0X2NsaWVudF9pZBgCIAEoERIMCgR0ZXh0GAMgASgJIhcKB1NldFRlYW0SDAoEdGVhbRgBIAEoESKIAQoQU2V0U3BlY3RhdG9yTW9kZRI0CgRtb2RlGAEgASgOMiYucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU3BlY3RhdG9yTW9kZRImChNzcGVjdGF0ZWRfY2xpZW50X2lkGAIgASgRQgTw4RgBSACIAQFCFgoUX3NwZWN0YXRlZF9jbGllbnRfaWQinQEKClBsYXllckluZm8SDAoEbmFtZRgBIAEoCRIMCgRjbGFuGAIgASgJEg8KB2NvdW50cnkYAyABKBESKwoEc2tpbhgEIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW4SNQoKc2tpbl9wYXJ0cxgFIAMoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW5QYXJ0IlYKBFNraW4SDAoEbmFtZRgBIAEoCRIYChB1c2VfY3VzdG9tX2NvbG9yGAIgASgIEhIKCmNvbG9yX2JvZHkYAyABKBESEgoKY29sb3JfZmVldBgEIAEoESJBCghTa2luUGFydBIMCgRuYW1lGAEgASgJEhgKEHVzZV9jdXN0b21fY29sb3IYAiABKAgSDQoFY29sb3IYAyABKBEiBgoES2lsbCIcCghFbW90aWNvbhIQCghlbW90aWNvbhgBIAEoBSIUCgRWb3RlEgwKBHZvdGUYASABKBEiRgoIQ2FsbFZvdGUSDAoEdHlwZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSDQoFZm9yY2UYBCABKAgiIAoNSXNEZG5ldExlZ2FjeRIPCgd2ZXJzaW9uGAEgASgFIiAKEFNob3dPdGhlcnNMZWdhY3kSDAoEc2hvdxgBIAEoCCIkCgxTaG93RGlzdGFuY2USCQoBeBgBIAEoERIJCgF5GAIgASgRIhoKClNob3dPdGhlcnMSDAoEc2hvdxgBIAEoESJDCgpDYW1lcmFJbmZvEgwKBHpvb20YASABKBESEAoIZGVhZHpvbmUYAiABKBESFQoNZm9sbG93X2ZhY3RvchgDIAEoESImChRFbmFibGVTcGVjdGF0b3JDb3VudBIOCgZlbmFibGUYASABKAgiDQoLUmVhZHlDaGFuZ2UiQwoKU2tpbkNoYW5nZRI1Cgpza2luX3BhcnRzGAEgAygLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpblBhcnQiKgoHQ29tbWFuZBIMCgRuYW1lGAEgASgJEhEKCWFyZ3VtZW50cxgCIAEoCSrTAgoHV2FybmluZxIXChNXQVJOSU5HX1VOU1BFQ0lGSUVEEAASGQoVV0FSTklOR19QTEFZRVJfQUJTRU5UEAESGgoWV0FSTklOR19QTEFZRVJfUFJFU0VOVBACEhgKFFdBUk5JTkdfSU5QVVRfQUJTRU5UEAMSHwobV0FSTklOR19DTElFTlRfTkVWRVJfSk9JTkVEEAQSGwoXV0FSTklOR19JTlRFR0VSX1BBRERJTkcQBRIZChVXQVJOSU5HX1RJQ0tfT1ZFUkZMT1cQBhIZChVXQVJOSU5HX1RJQ0tfQkFDS1dBUkQQBxIZChVXQVJOSU5HX1RSQUlMSU5HX0RBVEEQCBIUChBXQVJOSU5HX1RFWFRfQ1VUEAkSHQoZV0FSTklOR19EQVRBX0FGVEVSX0ZJTklTSBAKEhoKFldBUk5JTkdfTkVHQVRJVkVfQ09VTlQQCypuCglBdXRoTGV2ZWwSGgoWQVVUSF9MRVZFTF9VTlNQRUNJRklFRBAAEhUKEUFVVEhfTEVWRUxfSEVMUEVSEAESGAoUQVVUSF9MRVZFTF9NT0RFUkFUT1IQAhIUChBBVVRIX0xFVkVMX0FETUlOEAMqSgoIUHJvdG9jb2wSGAoUUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIQCgxQUk9UT0NPTF9TSVgQBhISCg5QUk9UT0NPTF9TRVZFThAHKl4KB1NheU1vZGUSGAoUU0FZX01PREVfVU5TUEVDSUZJRUQQABIQCgxTQVlfTU9ERV9BTEwQARIRCg1TQVlfTU9ERV9URUFNEAISFAoQU0FZX01PREVfV0hJU1BFUhADKp4BCg1TcGVjdGF0b3JNb2RlEh4KGlNQRUNUQVRPUl9NT0RFX1VOU1BFQ0lGSUVEEAASFwoTU1BFQ1RBVE9SX01PREVfRlJFRRABEhkKFVNQRUNUQVRPUl9NT0RFX1BMQVlFUhACEhsKF1NQRUNUQVRPUl9NT0RFX0ZMQUdfUkVEEAMSHAoYU1BFQ1RBVE9SX01PREVfRkxBR19CTFVFEARCSVpHZ2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC90ZWVoaXN0b3JpYW4vdjE7dGVlaGlzdG9yaWFudjFiBnByb3RvMw", [file_replayd_options_v1_options]);
+  fileDesc("CiRyZXBsYXlkL3RlZWhpc3Rvcmlhbi92MS9ldmVudHMucHJvdG8SF3JlcGxheWQudGVlaGlzdG9yaWFuLnYxIjsKCUV2ZW50TGlzdBIuCgZldmVudHMYASADKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5FdmVudCLxEAoFRXZlbnQSDwoHYXRfdGljaxgBIAEoBRI6CgtwbGF5ZXJfZGlmZhgCIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckRpZmZIABI4CgppbnB1dF9kaWZmGAMgASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXREaWZmSAASLQoEdGljaxgEIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlRpY2tIABI2CglpbnB1dF9uZXcYBSABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dE5ld0gAEjMKB21lc3NhZ2UYBiABKAsyIC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5NZXNzYWdlSAASOAoKcGxheWVyX25ldxgHIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllck5ld0gAEjgKCnBsYXllcl9vbGQYCCABKAsyIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJPbGRIABItCgRqb2luGAkgASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSm9pbkgAEi0KBGRyb3AYCiABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ecm9wSAASQgoPY29uc29sZV9jb21tYW5kGAsgASgLMicucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQ29uc29sZUNvbW1hbmRIABIxCgZmaW5pc2gYDCABKAsyHy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5GaW5pc2hIABI4Cgp1bmtub3duX2V4GA0gASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuVW5rbm93bkV4SAASLQoEdGVzdBgQIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlRlc3RIABI2CglhdXRoX2luaXQYESABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoSW5pdEgAEjgKCmF1dGhfbG9naW4YEiABKAsyIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTG9naW5IABI6CgthdXRoX2xvZ291dBgTIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkF1dGhMb2dvdXRIABI8CgxkZG5ldHZlcl9vbGQYFCABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5EZG5ldHZlck9sZEgAEjUKCGRkbmV0dmVyGBUgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRGRuZXR2ZXJIABI1Cghqb2ludmVyNhgWIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkpvaW52ZXI2SAASNQoIam9pbnZlcjcYFyABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Kb2ludmVyN0gAEjwKDHNhdmVfc3VjY2VzcxgYIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNhdmVTdWNjZXNzSAASPAoMc2F2ZV9mYWlsdXJlGBkgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2F2ZUZhaWx1cmVIABI8Cgxsb2FkX3N1Y2Nlc3MYGiABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Mb2FkU3VjY2Vzc0gAEjwKDGxvYWRfZmFpbHVyZRgbIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkxvYWRGYWlsdXJlSAASOgoLcGxheWVyX3RlYW0YHCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJUZWFtSAASPgoNdGVhbV9wcmFjdGljZRgdIAEoCzIlLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlRlYW1QcmFjdGljZUgAEjwKDHBsYXllcl9yZWFkeRgeIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllclJlYWR5SAASOgoLcGxheWVyX3N3YXAYHyABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJTd2FwSAASOQoKcmVqb2ludmVyNhggIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlJlam9pbnZlcjZIABIzCgdhbnRpYm90GCEgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQW50aWJvdEgAEjoKC3BsYXllcl9uYW1lGCIgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyTmFtZUgAEj4KDXBsYXllcl9maW5pc2gYIyABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJGaW5pc2hIABI6Cgt0ZWFtX2ZpbmlzaBgkIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlRlYW1GaW5pc2hIABI8CgxwbGF5ZXJfc3RhdGUYJSABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJTdGF0ZUgAEjIKCHdhcm5pbmdzGA4gAygOMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuV2FybmluZxI1CgZwbGF5ZXIYJiABKAsyHy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJCBPjhGAESOwoMb3RoZXJfcGxheWVyGCcgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyQgT44RgBQgYKBGtpbmQiTgoGUGxheWVyEgwKBG5hbWUYASABKAkSDAoEY2xhbhgCIAEoCRIRCgR0ZWFtGAMgASgFSACIAQESDAoEcm9sZRgEIAEoCUIHCgVfdGVhbSIpCgRUaWNrEg8KB3NraXBwZWQYASABKAUSEAoIaW1wbGljaXQYAiABKAgiTQoKUGxheWVyRGlmZhIRCgljbGllbnRfaWQYASABKAUSCgoCZHgYAiABKBESCgoCZHkYAyABKBESCQoBeBgEIAEoERIJCgF5GAUgASgRIjQKCVBsYXllck5ldxIRCgljbGllbnRfaWQYASABKAUSCQoBeBgCIAEoERIJCgF5GAMgASgRIjQKCVBsYXllck9sZBIRCgljbGllbnRfaWQYASABKAUSCQoBeBgCIAEoERIJCgF5GAMgASgRIr8BCgVJbnB1dBIRCglkaXJlY3Rpb24YASABKBESEAoIdGFyZ2V0X3gYAiABKBESEAoIdGFyZ2V0X3kYAyABKBESDAoEanVtcBgEIAEoERIMCgRmaXJlGAUgASgREgwKBGhvb2sYBiABKBESFAoMcGxheWVyX2ZsYWdzGAcgASgREhUKDXdhbnRlZF93ZWFwb24YCCABKBESEwoLbmV4dF93ZWFwb24YCSABKBESEwoLcHJldl93ZWFwb24YCiABKBEiTAoISW5wdXROZXcSEQoJY2xpZW50X2lkGAEgASgFEi0KBWlucHV0GAIgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQiewoJSW5wdXREaWZmEhEKCWNsaWVudF9pZBgBIAEoBRItCgVpbnB1dBgCIAEoCzIeLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0EiwKBGRpZmYYAyABKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dCIZCgRKb2luEhEKCWNsaWVudF9pZBgBIAEoBSIpCgREcm9wEhEKCWNsaWVudF9pZBgBIAEoBRIOCgZyZWFzb24YAiABKAkiaAoOQ29uc29sZUNvbW1hbmQSEQoJY2xpZW50X2lkGAEgASgFEg0KBWZsYWdzGAIgASgFEg8KB2NvbW1hbmQYAyABKAkSEQoJYXJndW1lbnRzGAQgAygJEhAKCHJlZGFjdGVkGAUgASgIIggKBkZpbmlzaCJWCglVbmtub3duRXgSDAoEdXVpZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBGRhdGEYAyABKAwSDQoFZXJyb3IYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgiBgoEVGVzdCJxCghBdXRoSW5pdBIRCgljbGllbnRfaWQYASABKAUSMQoFbGV2ZWwYAiABKA4yIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTGV2ZWwSEQoJYXV0aF9uYW1lGAMgASgJEgwKBHJvbGUYBCABKAkicgoJQXV0aExvZ2luEhEKCWNsaWVudF9pZBgBIAEoBRIxCgVsZXZlbBgCIAEoDjIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkF1dGhMZXZlbBIRCglhdXRoX25hbWUYAyABKAkSDAoEcm9sZRgEIAEoCSIfCgpBdXRoTG9nb3V0EhEKCWNsaWVudF9pZBgBIAEoBSIxCgtEZG5ldHZlck9sZBIRCgljbGllbnRfaWQYASABKAUSDwoHdmVyc2lvbhgCIAEoBSJtCghEZG5ldHZlchIRCgljbGllbnRfaWQYASABKAUSFQoNY29ubmVjdGlvbl9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEhQKDHZlcnNpb25fdGV4dBgEIAEoCRIQCghyZWRhY3RlZBgFIAEoCCIdCghKb2ludmVyNhIRCgljbGllbnRfaWQYASABKAUiHQoISm9pbnZlcjcSEQoJY2xpZW50X2lkGAEgASgFIjoKC1NhdmVTdWNjZXNzEgwKBHRlYW0YASABKAUSDwoHc2F2ZV9pZBgCIAEoCRIMCgRzYXZlGAMgASgJIhsKC1NhdmVGYWlsdXJlEgwKBHRlYW0YASABKAUiOgoLTG9hZFN1Y2Nlc3MSDAoEdGVhbRgBIAEoBRIPCgdzYXZlX2lkGAIgASgJEgwKBHNhdmUYAyABKAkiGwoLTG9hZEZhaWx1cmUSDAoEdGVhbRgBIAEoBSItCgpQbGF5ZXJUZWFtEhEKCWNsaWVudF9pZBgBIAEoBRIMCgR0ZWFtGAIgASgFIi4KDFRlYW1QcmFjdGljZRIMCgR0ZWFtGAEgASgFEhAKCHByYWN0aWNlGAIgASgIIiAKC1BsYXllclJlYWR5EhEKCWNsaWVudF9pZBgBIAEoBSI4CgpQbGF5ZXJTd2FwEhEKCWNsaWVudF9pZBgBIAEoBRIXCg9vdGhlcl9jbGllbnRfaWQYAiABKAUiHwoKUmVqb2ludmVyNhIRCgljbGllbnRfaWQYASABKAUiKQoHQW50aWJvdBIMCgRkYXRhGAEgASgMEhAKCHJlZGFjdGVkGAIgASgIIi0KClBsYXllck5hbWUSEQoJY2xpZW50X2lkGAEgASgFEgwKBG5hbWUYAiABKAkiLwoMUGxheWVyRmluaXNoEhEKCWNsaWVudF9pZBgBIAEoBRIMCgR0aW1lGAIgASgFIigKClRlYW1GaW5pc2gSDAoEdGVhbRgBIAEoBRIMCgR0aW1lGAIgASgFIp0ECgtQbGF5ZXJTdGF0ZRIRCgljbGllbnRfaWQYASABKAUSDgoGam9pbmVkGAIgASgIEjMKCHByb3RvY29sGAMgASgOMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUHJvdG9jb2wSDAoEbmFtZRgEIAEoCRIMCgR0ZWFtGAUgASgFEg0KBWFsaXZlGAYgASgIEgkKAXgYByABKBESCQoBeRgIIAEoERItCgVpbnB1dBgJIAEoCzIeLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0EhYKDm5hbWVfZWZmZWN0aXZlGAogASgIEgwKBGNsYW4YCyABKAkSFAoHY291bnRyeRgMIAEoEUgAiAEBEisKBHNraW4YDSABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luEjUKCnNraW5fcGFydHMYDiADKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luUGFydBIWCg5jbGllbnRfdmVyc2lvbhgPIAEoBRIbChNjbGllbnRfdmVyc2lvbl90ZXh0GBAgASgJEjYKCmF1dGhfbGV2ZWwYESABKA4yIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTGV2ZWwSDAoEcm9sZRgSIAEoCRIQCghwcmFjdGljZRgTIAEoCBINCgVyZWFkeRgUIAEoCEIKCghfY291bnRyeSLuCQoHTWVzc2FnZRIRCgljbGllbnRfaWQYASABKAUSMwoIcHJvdG9jb2wYAiABKA4yIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Qcm90b2NvbBISCgptZXNzYWdlX2lkGAMgASgFEgwKBHV1aWQYBCABKAkSDAoEbmFtZRgFIAEoCRILCgNyYXcYBiABKAwSDQoFZXJyb3IYByABKAkSEAoIcmVkYWN0ZWQYCCABKAgSKwoDc2F5GBAgASgLMhwucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2F5SAASNAoIc2V0X3RlYW0YESABKAsyIC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TZXRUZWFtSAASRwoSc2V0X3NwZWN0YXRvcl9tb2RlGBIgASgLMikucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2V0U3BlY3RhdG9yTW9kZUgAEjkKCnN0YXJ0X2luZm8YEyABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJJbmZvSAASOgoLY2hhbmdlX2luZm8YFCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJJbmZvSAASLQoEa2lsbBgVIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLktpbGxIABI1CghlbW90aWNvbhgWIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkVtb3RpY29uSAASLQoEdm90ZRgXIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlZvdGVIABI2CgljYWxsX3ZvdGUYGCABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5DYWxsVm90ZUgAEkEKD2lzX2RkbmV0X2xlZ2FjeRgZIAEoCzImLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklzRGRuZXRMZWdhY3lIABJHChJzaG93X290aGVyc19sZWdhY3kYGiABKAsyKS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TaG93T3RoZXJzTGVnYWN5SAASPgoNc2hvd19kaXN0YW5jZRgbIAEoCzIlLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNob3dEaXN0YW5jZUgAEjoKC3Nob3dfb3RoZXJzGBwgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2hvd090aGVyc0gAEjoKC2NhbWVyYV9pbmZvGB0gASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQ2FtZXJhSW5mb0gAEk8KFmVuYWJsZV9zcGVjdGF0b3JfY291bnQYHiABKAsyLS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5FbmFibGVTcGVjdGF0b3JDb3VudEgAEjwKDHJlYWR5X2NoYW5nZRgfIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlJlYWR5Q2hhbmdlSAASOgoLc2tpbl9jaGFuZ2UYICABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luQ2hhbmdlSAASMwoHY29tbWFuZBghIAEoCzIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNvbW1hbmRIAEIJCgdjb250ZW50Il0KA1NheRIuCgRtb2RlGAEgASgOMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2F5TW9kZRIYChB0YXJnZXRfY2xpZW50X2lkGAIgASgREgwKBHRleHQYAyABKAkiFwoHU2V0VGVhbRIMCgR0ZWFtGAEgASgRIogBChBTZXRTcGVjdGF0b3JNb2RlEjQKBG1vZGUYASABKA4yJi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TcGVjdGF0b3JNb2RlEiYKE3NwZWN0YXRlZF9jbGllbnRfaWQYAiABKBFCBPDhGAFIAIgBAUIWChRfc3BlY3RhdGVkX2NsaWVudF9pZCKdAQoKUGxheWVySW5mbxIMCgRuYW1lGAEgASgJEgwKBGNsYW4YAiABKAkSDwoHY291bnRyeRgDIAEoERIrCgRza2luGAQgASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpbhI1Cgpza2luX3BhcnRzGAUgAygLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpblBhcnQiVgoEU2tpbhIMCgRuYW1lGAEgASgJEhgKEHVzZV9jdXN0b21fY29sb3IYAiABKAgSEgoKY29sb3JfYm9keRgDIAEoERISCgpjb2xvcl9mZWV0GAQgASgRIkEKCFNraW5QYXJ0EgwKBG5hbWUYASABKAkSGAoQdXNlX2N1c3RvbV9jb2xvchgCIAEoCBINCgVjb2xvchgDIAEoESIGCgRLaWxsIhwKCEVtb3RpY29uEhAKCGVtb3RpY29uGAEgASgFIhQKBFZvdGUSDAoEdm90ZRgBIAEoESJGCghDYWxsVm90ZRIMCgR0eXBlGAEgASgJEg0KBXZhbHVlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRINCgVmb3JjZRgEIAEoCCIgCg1Jc0RkbmV0TGVnYWN5Eg8KB3ZlcnNpb24YASABKAUiIAoQU2hvd090aGVyc0xlZ2FjeRIMCgRzaG93GAEgASgIIiQKDFNob3dEaXN0YW5jZRIJCgF4GAEgASgREgkKAXkYAiABKBEiGgoKU2hvd090aGVycxIMCgRzaG93GAEgASgRIkMKCkNhbWVyYUluZm8SDAoEem9vbRgBIAEoERIQCghkZWFkem9uZRgCIAEoERIVCg1mb2xsb3dfZmFjdG9yGAMgASgRIiYKFEVuYWJsZVNwZWN0YXRvckNvdW50Eg4KBmVuYWJsZRgBIAEoCCINCgtSZWFkeUNoYW5nZSJDCgpTa2luQ2hhbmdlEjUKCnNraW5fcGFydHMYASADKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luUGFydCIqCgdDb21tYW5kEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJKtMCCgdXYXJuaW5nEhcKE1dBUk5JTkdfVU5TUEVDSUZJRUQQABIZChVXQVJOSU5HX1BMQVlFUl9BQlNFTlQQARIaChZXQVJOSU5HX1BMQVlFUl9QUkVTRU5UEAISGAoUV0FSTklOR19JTlBVVF9BQlNFTlQQAxIfChtXQVJOSU5HX0NMSUVOVF9ORVZFUl9KT0lORUQQBBIbChdXQVJOSU5HX0lOVEVHRVJfUEFERElORxAFEhkKFVdBUk5JTkdfVElDS19PVkVSRkxPVxAGEhkKFVdBUk5JTkdfVElDS19CQUNLV0FSRBAHEhkKFVdBUk5JTkdfVFJBSUxJTkdfREFUQRAIEhQKEFdBUk5JTkdfVEVYVF9DVVQQCRIdChlXQVJOSU5HX0RBVEFfQUZURVJfRklOSVNIEAoSGgoWV0FSTklOR19ORUdBVElWRV9DT1VOVBALKm4KCUF1dGhMZXZlbBIaChZBVVRIX0xFVkVMX1VOU1BFQ0lGSUVEEAASFQoRQVVUSF9MRVZFTF9IRUxQRVIQARIYChRBVVRIX0xFVkVMX01PREVSQVRPUhACEhQKEEFVVEhfTEVWRUxfQURNSU4QAypKCghQcm90b2NvbBIYChRQUk9UT0NPTF9VTlNQRUNJRklFRBAAEhAKDFBST1RPQ09MX1NJWBAGEhIKDlBST1RPQ09MX1NFVkVOEAcqXgoHU2F5TW9kZRIYChRTQVlfTU9ERV9VTlNQRUNJRklFRBAAEhAKDFNBWV9NT0RFX0FMTBABEhEKDVNBWV9NT0RFX1RFQU0QAhIUChBTQVlfTU9ERV9XSElTUEVSEAMqngEKDVNwZWN0YXRvck1vZGUSHgoaU1BFQ1RBVE9SX01PREVfVU5TUEVDSUZJRUQQABIXChNTUEVDVEFUT1JfTU9ERV9GUkVFEAESGQoVU1BFQ1RBVE9SX01PREVfUExBWUVSEAISGwoXU1BFQ1RBVE9SX01PREVfRkxBR19SRUQQAxIcChhTUEVDVEFUT1JfTU9ERV9GTEFHX0JMVUUQBEJJWkdnaXRodWIuY29tL3JlcGxheWQvcmVwbGF5ZC9wcm90by9yZXBsYXlkL3RlZWhpc3Rvcmlhbi92MTt0ZWVoaXN0b3JpYW52MWIGcHJvdG8z", [file_replayd_options_v1_options]);
 
 /**
  * Describes the message replayd.teehistorian.v1.EventList.
@@ -24,417 +24,396 @@ export const EventListSchema = /*@__PURE__*/
   messageDesc(file_replayd_teehistorian_v1_events, 0);
 
 /**
- * Describes the message replayd.teehistorian.v1.TickColumns.
- * Use `create(TickColumnsSchema)` to create a new message.
- */
-export const TickColumnsSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 1);
-
-/**
- * Describes the message replayd.teehistorian.v1.PlayerDiffColumns.
- * Use `create(PlayerDiffColumnsSchema)` to create a new message.
- */
-export const PlayerDiffColumnsSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 2);
-
-/**
- * Describes the message replayd.teehistorian.v1.InputDiffColumns.
- * Use `create(InputDiffColumnsSchema)` to create a new message.
- */
-export const InputDiffColumnsSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 3);
-
-/**
  * Describes the message replayd.teehistorian.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 4);
+  messageDesc(file_replayd_teehistorian_v1_events, 1);
 
 /**
  * Describes the message replayd.teehistorian.v1.Player.
  * Use `create(PlayerSchema)` to create a new message.
  */
 export const PlayerSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 5);
+  messageDesc(file_replayd_teehistorian_v1_events, 2);
 
 /**
  * Describes the message replayd.teehistorian.v1.Tick.
  * Use `create(TickSchema)` to create a new message.
  */
 export const TickSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 6);
+  messageDesc(file_replayd_teehistorian_v1_events, 3);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerDiff.
  * Use `create(PlayerDiffSchema)` to create a new message.
  */
 export const PlayerDiffSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 7);
+  messageDesc(file_replayd_teehistorian_v1_events, 4);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerNew.
  * Use `create(PlayerNewSchema)` to create a new message.
  */
 export const PlayerNewSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 8);
+  messageDesc(file_replayd_teehistorian_v1_events, 5);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerOld.
  * Use `create(PlayerOldSchema)` to create a new message.
  */
 export const PlayerOldSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 9);
+  messageDesc(file_replayd_teehistorian_v1_events, 6);
 
 /**
  * Describes the message replayd.teehistorian.v1.Input.
  * Use `create(InputSchema)` to create a new message.
  */
 export const InputSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 10);
+  messageDesc(file_replayd_teehistorian_v1_events, 7);
 
 /**
  * Describes the message replayd.teehistorian.v1.InputNew.
  * Use `create(InputNewSchema)` to create a new message.
  */
 export const InputNewSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 11);
+  messageDesc(file_replayd_teehistorian_v1_events, 8);
 
 /**
  * Describes the message replayd.teehistorian.v1.InputDiff.
  * Use `create(InputDiffSchema)` to create a new message.
  */
 export const InputDiffSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 12);
+  messageDesc(file_replayd_teehistorian_v1_events, 9);
 
 /**
  * Describes the message replayd.teehistorian.v1.Join.
  * Use `create(JoinSchema)` to create a new message.
  */
 export const JoinSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 13);
+  messageDesc(file_replayd_teehistorian_v1_events, 10);
 
 /**
  * Describes the message replayd.teehistorian.v1.Drop.
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 14);
+  messageDesc(file_replayd_teehistorian_v1_events, 11);
 
 /**
  * Describes the message replayd.teehistorian.v1.ConsoleCommand.
  * Use `create(ConsoleCommandSchema)` to create a new message.
  */
 export const ConsoleCommandSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 15);
+  messageDesc(file_replayd_teehistorian_v1_events, 12);
 
 /**
  * Describes the message replayd.teehistorian.v1.Finish.
  * Use `create(FinishSchema)` to create a new message.
  */
 export const FinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 16);
+  messageDesc(file_replayd_teehistorian_v1_events, 13);
 
 /**
  * Describes the message replayd.teehistorian.v1.UnknownEx.
  * Use `create(UnknownExSchema)` to create a new message.
  */
 export const UnknownExSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 17);
+  messageDesc(file_replayd_teehistorian_v1_events, 14);
 
 /**
  * Describes the message replayd.teehistorian.v1.Test.
  * Use `create(TestSchema)` to create a new message.
  */
 export const TestSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 18);
+  messageDesc(file_replayd_teehistorian_v1_events, 15);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthInit.
  * Use `create(AuthInitSchema)` to create a new message.
  */
 export const AuthInitSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 19);
+  messageDesc(file_replayd_teehistorian_v1_events, 16);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthLogin.
  * Use `create(AuthLoginSchema)` to create a new message.
  */
 export const AuthLoginSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 20);
+  messageDesc(file_replayd_teehistorian_v1_events, 17);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthLogout.
  * Use `create(AuthLogoutSchema)` to create a new message.
  */
 export const AuthLogoutSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 21);
+  messageDesc(file_replayd_teehistorian_v1_events, 18);
 
 /**
  * Describes the message replayd.teehistorian.v1.DdnetverOld.
  * Use `create(DdnetverOldSchema)` to create a new message.
  */
 export const DdnetverOldSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 22);
+  messageDesc(file_replayd_teehistorian_v1_events, 19);
 
 /**
  * Describes the message replayd.teehistorian.v1.Ddnetver.
  * Use `create(DdnetverSchema)` to create a new message.
  */
 export const DdnetverSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 23);
+  messageDesc(file_replayd_teehistorian_v1_events, 20);
 
 /**
  * Describes the message replayd.teehistorian.v1.Joinver6.
  * Use `create(Joinver6Schema)` to create a new message.
  */
 export const Joinver6Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 24);
+  messageDesc(file_replayd_teehistorian_v1_events, 21);
 
 /**
  * Describes the message replayd.teehistorian.v1.Joinver7.
  * Use `create(Joinver7Schema)` to create a new message.
  */
 export const Joinver7Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 25);
+  messageDesc(file_replayd_teehistorian_v1_events, 22);
 
 /**
  * Describes the message replayd.teehistorian.v1.SaveSuccess.
  * Use `create(SaveSuccessSchema)` to create a new message.
  */
 export const SaveSuccessSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 26);
+  messageDesc(file_replayd_teehistorian_v1_events, 23);
 
 /**
  * Describes the message replayd.teehistorian.v1.SaveFailure.
  * Use `create(SaveFailureSchema)` to create a new message.
  */
 export const SaveFailureSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 27);
+  messageDesc(file_replayd_teehistorian_v1_events, 24);
 
 /**
  * Describes the message replayd.teehistorian.v1.LoadSuccess.
  * Use `create(LoadSuccessSchema)` to create a new message.
  */
 export const LoadSuccessSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 28);
+  messageDesc(file_replayd_teehistorian_v1_events, 25);
 
 /**
  * Describes the message replayd.teehistorian.v1.LoadFailure.
  * Use `create(LoadFailureSchema)` to create a new message.
  */
 export const LoadFailureSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 29);
+  messageDesc(file_replayd_teehistorian_v1_events, 26);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerTeam.
  * Use `create(PlayerTeamSchema)` to create a new message.
  */
 export const PlayerTeamSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 30);
+  messageDesc(file_replayd_teehistorian_v1_events, 27);
 
 /**
  * Describes the message replayd.teehistorian.v1.TeamPractice.
  * Use `create(TeamPracticeSchema)` to create a new message.
  */
 export const TeamPracticeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 31);
+  messageDesc(file_replayd_teehistorian_v1_events, 28);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerReady.
  * Use `create(PlayerReadySchema)` to create a new message.
  */
 export const PlayerReadySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 32);
+  messageDesc(file_replayd_teehistorian_v1_events, 29);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerSwap.
  * Use `create(PlayerSwapSchema)` to create a new message.
  */
 export const PlayerSwapSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 33);
+  messageDesc(file_replayd_teehistorian_v1_events, 30);
 
 /**
  * Describes the message replayd.teehistorian.v1.Rejoinver6.
  * Use `create(Rejoinver6Schema)` to create a new message.
  */
 export const Rejoinver6Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 34);
+  messageDesc(file_replayd_teehistorian_v1_events, 31);
 
 /**
  * Describes the message replayd.teehistorian.v1.Antibot.
  * Use `create(AntibotSchema)` to create a new message.
  */
 export const AntibotSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 35);
+  messageDesc(file_replayd_teehistorian_v1_events, 32);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerName.
  * Use `create(PlayerNameSchema)` to create a new message.
  */
 export const PlayerNameSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 36);
+  messageDesc(file_replayd_teehistorian_v1_events, 33);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerFinish.
  * Use `create(PlayerFinishSchema)` to create a new message.
  */
 export const PlayerFinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 37);
+  messageDesc(file_replayd_teehistorian_v1_events, 34);
 
 /**
  * Describes the message replayd.teehistorian.v1.TeamFinish.
  * Use `create(TeamFinishSchema)` to create a new message.
  */
 export const TeamFinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 38);
+  messageDesc(file_replayd_teehistorian_v1_events, 35);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerState.
  * Use `create(PlayerStateSchema)` to create a new message.
  */
 export const PlayerStateSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 39);
+  messageDesc(file_replayd_teehistorian_v1_events, 36);
 
 /**
  * Describes the message replayd.teehistorian.v1.Message.
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 40);
+  messageDesc(file_replayd_teehistorian_v1_events, 37);
 
 /**
  * Describes the message replayd.teehistorian.v1.Say.
  * Use `create(SaySchema)` to create a new message.
  */
 export const SaySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 41);
+  messageDesc(file_replayd_teehistorian_v1_events, 38);
 
 /**
  * Describes the message replayd.teehistorian.v1.SetTeam.
  * Use `create(SetTeamSchema)` to create a new message.
  */
 export const SetTeamSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 42);
+  messageDesc(file_replayd_teehistorian_v1_events, 39);
 
 /**
  * Describes the message replayd.teehistorian.v1.SetSpectatorMode.
  * Use `create(SetSpectatorModeSchema)` to create a new message.
  */
 export const SetSpectatorModeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 43);
+  messageDesc(file_replayd_teehistorian_v1_events, 40);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerInfo.
  * Use `create(PlayerInfoSchema)` to create a new message.
  */
 export const PlayerInfoSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 44);
+  messageDesc(file_replayd_teehistorian_v1_events, 41);
 
 /**
  * Describes the message replayd.teehistorian.v1.Skin.
  * Use `create(SkinSchema)` to create a new message.
  */
 export const SkinSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 45);
+  messageDesc(file_replayd_teehistorian_v1_events, 42);
 
 /**
  * Describes the message replayd.teehistorian.v1.SkinPart.
  * Use `create(SkinPartSchema)` to create a new message.
  */
 export const SkinPartSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 46);
+  messageDesc(file_replayd_teehistorian_v1_events, 43);
 
 /**
  * Describes the message replayd.teehistorian.v1.Kill.
  * Use `create(KillSchema)` to create a new message.
  */
 export const KillSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 47);
+  messageDesc(file_replayd_teehistorian_v1_events, 44);
 
 /**
  * Describes the message replayd.teehistorian.v1.Emoticon.
  * Use `create(EmoticonSchema)` to create a new message.
  */
 export const EmoticonSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 48);
+  messageDesc(file_replayd_teehistorian_v1_events, 45);
 
 /**
  * Describes the message replayd.teehistorian.v1.Vote.
  * Use `create(VoteSchema)` to create a new message.
  */
 export const VoteSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 49);
+  messageDesc(file_replayd_teehistorian_v1_events, 46);
 
 /**
  * Describes the message replayd.teehistorian.v1.CallVote.
  * Use `create(CallVoteSchema)` to create a new message.
  */
 export const CallVoteSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 50);
+  messageDesc(file_replayd_teehistorian_v1_events, 47);
 
 /**
  * Describes the message replayd.teehistorian.v1.IsDdnetLegacy.
  * Use `create(IsDdnetLegacySchema)` to create a new message.
  */
 export const IsDdnetLegacySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 51);
+  messageDesc(file_replayd_teehistorian_v1_events, 48);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowOthersLegacy.
  * Use `create(ShowOthersLegacySchema)` to create a new message.
  */
 export const ShowOthersLegacySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 52);
+  messageDesc(file_replayd_teehistorian_v1_events, 49);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowDistance.
  * Use `create(ShowDistanceSchema)` to create a new message.
  */
 export const ShowDistanceSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 53);
+  messageDesc(file_replayd_teehistorian_v1_events, 50);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowOthers.
  * Use `create(ShowOthersSchema)` to create a new message.
  */
 export const ShowOthersSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 54);
+  messageDesc(file_replayd_teehistorian_v1_events, 51);
 
 /**
  * Describes the message replayd.teehistorian.v1.CameraInfo.
  * Use `create(CameraInfoSchema)` to create a new message.
  */
 export const CameraInfoSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 55);
+  messageDesc(file_replayd_teehistorian_v1_events, 52);
 
 /**
  * Describes the message replayd.teehistorian.v1.EnableSpectatorCount.
  * Use `create(EnableSpectatorCountSchema)` to create a new message.
  */
 export const EnableSpectatorCountSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 56);
+  messageDesc(file_replayd_teehistorian_v1_events, 53);
 
 /**
  * Describes the message replayd.teehistorian.v1.ReadyChange.
  * Use `create(ReadyChangeSchema)` to create a new message.
  */
 export const ReadyChangeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 57);
+  messageDesc(file_replayd_teehistorian_v1_events, 54);
 
 /**
  * Describes the message replayd.teehistorian.v1.SkinChange.
  * Use `create(SkinChangeSchema)` to create a new message.
  */
 export const SkinChangeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 58);
+  messageDesc(file_replayd_teehistorian_v1_events, 55);
 
 /**
  * Describes the message replayd.teehistorian.v1.Command.
  * Use `create(CommandSchema)` to create a new message.
  */
 export const CommandSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 59);
+  messageDesc(file_replayd_teehistorian_v1_events, 56);
 
 /**
  * Describes the enum replayd.teehistorian.v1.Warning.

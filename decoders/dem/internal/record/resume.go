@@ -1,0 +1,34 @@
+package record
+
+import (
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// Place is where a Reader is between two records.
+type Place struct {
+	Header  FileHeader
+	Head    Head         // of the record before
+	Offset  int64        // of the record behind
+	Sum     decoders.Sum // of the bytes before that
+	signOn  SignOn
+	some    bool
+	stopped bool
+}
+
+// Place returns where the reader is. ok is false where a reader cannot continue, because nothing was read yet, or the end was,
+// or the place of the next record is not known.
+func (r *Reader) Place() (p Place, ok bool) {
+	if !r.Begun || !r.some || r.Finished || r.Err != nil || r.resync != (resync{}) {
+		return Place{}, false
+	}
+	return Place{r.Header, r.Head, r.Win.Offset(), r.Win.Sum(), r.signOn, r.some, r.Stopped}, true
+}
+
+// ReaderAt returns a reader that continues at a place. src reads the file from the place's Offset on.
+func ReaderAt(src io.Reader, p Place) Reader {
+	win := decoders.NewWindow(src, p.Offset, MaxSize+64)
+	win.Resume(p.Sum)
+	return Reader{Win: win, Header: p.Header, Begun: true, signOn: p.signOn, Head: p.Head, some: p.some, Stopped: p.stopped}
+}

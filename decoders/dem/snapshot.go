@@ -1,0 +1,256 @@
+package dem
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/share"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+)
+
+// Snapshot is all that a decoder knows between two records, so that another decoder can continue there: see
+// [Decoder.Snapshot] and [Resume]. It is immutable, and safe for concurrent use. The snapshots that one decoder makes share what
+// did not change between them.
+type Snapshot struct {
+	place  record.Place
+	stats  Stats
+	faults map[string]int64 // those of entities, by the name of the class
+
+	game     game
+	build    int
+	interval float32
+	clock    clock
+	roster   roster // without fields
+	events   *share.Value[map[int32]*eventType]
+
+	tables []*stringtable.Frozen
+	stored int
+
+	schema     *schema.Schema
+	classes    *share.Value[[]frozenClass] // by id
+	classBits  int
+	maxClasses int
+	grown      entity.Grown
+	entities   *entity.Frozen
+	learnt     *share.Value[learnt]
+	lost       bool
+	undecoded  bool
+	watched    int
+}
+
+// frozenClass is a class of entities. It exists if it has a place.
+type frozenClass struct {
+	name  string
+	there bool
+}
+
+// learnt is what a decoder found out about types that it does not know, and about default states.
+type learnt struct {
+	baseIndex map[int32]int
+	known     map[int32]uint32
+	changed   []int32
+	left      int
+	begun     bool
+	refuted   bool
+	guesses   []infer.Guess
+}
+
+// snapshotSize is about what a snapshot takes beside its parts.
+const snapshotSize = 1 << 10
+
+// Position returns where the snapshot was taken: before the first event of a record.
+func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
+
+// Previous returns the offset of the record before the snapshot, in bytes.
+func (s *Snapshot) Previous() int64 { return s.place.Head.Offset }
+
+// Tick returns the tick of the record before the snapshot. All records before the snapshot have that tick or a lower one.
+func (s *Snapshot) Tick() int32 { return s.place.Head.Tick }
+
+// Sum returns the checksum of the bytes before the Position's offset.
+func (s *Snapshot) Sum() decoders.Sum { return s.place.Sum }
+
+// Hold counts a holder of the snapshot. It returns how many bytes the snapshot takes that no other held snapshot takes.
+func (s *Snapshot) Hold() int {
+	n := s.size()
+	s.parts(func(p share.Part) { n += p.Hold() })
+	return n
+}
+
+// Release undoes Hold. It returns how many bytes no held snapshot takes any more.
+func (s *Snapshot) Release() int {
+	n := s.size()
+	s.parts(func(p share.Part) { n += p.Release() })
+	return n
+}
+
+func (s *Snapshot) size() int { return snapshotSize + 8*len(s.tables) + s.entities.Size() }
+
+func (s *Snapshot) parts(f func(share.Part)) {
+	for _, t := range s.tables {
+		t.Parts(f)
+	}
+	s.grown.Parts(f)
+	s.entities.Parts(f)
+	f(s.events)
+	f(s.classes)
+	f(s.learnt)
+}
+
+// snapshots is what a decoder keeps for its next snapshot. A nil part is not there yet, or is no longer right.
+type snapshots struct {
+	imager  entity.Imager
+	events  *share.Value[map[int32]*eventType]
+	classes *share.Value[[]frozenClass]
+	learnt  *share.Value[learnt]
+	grown   entity.Grown
+}
+
+// Snapshot returns all that the decoder knows, or nil where it cannot: inside a record, before the first and behind the last
+// one, where bytes of the file were skipped, and when Options leave out kinds or classes, because the decoder then does not
+// know all. It is to be called from Options.Record. Snapshots share what did not change, so frequent ones take little.
+func (d *Decoder) Snapshot() *Snapshot {
+	if !d.whole() || d.stage != stageFrame || len(d.out.faults) > 0 {
+		return nil
+	}
+	place, ok := d.in.Place()
+	if !ok || place.Header.Alpha() {
+		return nil
+	}
+	w := &d.world
+	grown, ok := w.tree.Grown(d.snaps.grown)
+	if !ok {
+		return nil
+	}
+	entities, ok := w.store.Freeze(&d.snaps.imager, w.classes)
+	if !ok {
+		return nil
+	}
+	d.snaps.grown = grown
+	s := &Snapshot{
+		place: place, stats: d.Stats(),
+		game: d.match.game, build: d.match.build, interval: d.match.interval, clock: d.match.clock, roster: d.match.roster,
+		stored: d.tables.stored,
+		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: grown, entities: entities,
+		lost: w.lost, undecoded: w.undecoded, watched: w.watched,
+	}
+	s.clock.fields, s.clock.cells = [clockFields]*entity.Node{}, -1
+	s.roster.fields = [rosterFields]rosterField{}
+	for _, t := range d.tables.list {
+		s.tables = append(s.tables, t.Freeze())
+	}
+	if len(d.out.ofClass) > 0 {
+		s.faults = map[string]int64{}
+		for class, n := range d.out.ofClass {
+			s.faults[d.Name(class)] = n
+		}
+	}
+	s.events, s.classes, s.learnt = d.frozenEvents(), d.frozenClasses(), d.frozenLearnt()
+	return s
+}
+
+// whole reports whether Options leave out nothing of what the decoder may have to know.
+func (d *Decoder) whole() bool { return d.out.kinds == allKinds && d.opts.Classes == nil }
+
+func (d *Decoder) frozenEvents() *share.Value[map[int32]*eventType] {
+	if d.snaps.events == nil {
+		size := 0
+		for _, t := range d.match.events {
+			size += 128 + len(t.name)
+			for _, k := range t.keys {
+				size += 48 + len(k.name)
+			}
+		}
+		d.snaps.events = share.NewValue(maps.Clone(d.match.events), size)
+	}
+	return d.snaps.events
+}
+
+func (d *Decoder) frozenClasses() *share.Value[[]frozenClass] {
+	if d.snaps.classes == nil {
+		all := make([]frozenClass, len(d.world.classes))
+		size := 0
+		for i, c := range d.world.classes {
+			if c != nil {
+				all[i] = frozenClass{d.Name(c.Name), true}
+				size += len(all[i].name)
+			}
+		}
+		d.snaps.classes = share.NewValue(all, size+24*len(all))
+	}
+	return d.snaps.classes
+}
+
+func (d *Decoder) frozenLearnt() *share.Value[learnt] {
+	l := &d.world.learn
+	if d.snaps.learnt == nil {
+		of := learnt{
+			baseIndex: maps.Clone(d.world.baseIndex), known: maps.Clone(l.known), changed: slices.Clone(l.changed),
+			left: l.left, begun: l.begun, refuted: l.refuted, guesses: d.world.tree.Types.Copy(),
+		}
+		d.snaps.learnt = share.NewValue(of, 32*(len(of.baseIndex)+len(of.known))+4*len(of.changed)+64*len(of.guesses))
+	}
+	return d.snaps.learnt
+}
+
+// Resume returns a decoder that continues where a snapshot was taken, as if it had read everything before. src reads the
+// file from the offset of the snapshot's Position on. The caller must make sure that the bytes before are those from which the snapshot was made.
+// Options need not be those of the decoder that made it. The counts in Stats are those of that decoder: what it decoded, Options
+// might have skipped. Seek must not be called with a position before the snapshot's, nor SeekTick with a tick up to its Tick.
+func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
+	d := New(src, opts)
+	d.in = record.ReaderAt(src, s.place)
+	d.stats, d.out.counted = s.stats, s.stats.Faults
+	d.match.game, d.match.build, d.match.interval = s.game, s.build, s.interval
+	d.match.roster = s.roster
+	d.match.events = maps.Clone(s.events.Of)
+	d.resumeTables(s)
+	d.resumeWorld(s)
+	d.match.clock = s.clock // behind the tables: it must be as it was when they were made
+	for class, n := range s.faults {
+		d.out.ofClass[d.world.tree.Intern([]byte(class))] = n
+	}
+	d.snaps.events, d.snaps.classes, d.snaps.learnt = s.events, s.classes, s.learnt
+	return d
+}
+
+func (d *Decoder) resumeTables(s *Snapshot) {
+	for _, f := range s.tables {
+		t := f.Thaw(&d.tables.stored, d.keeps)
+		d.tables.list = append(d.tables.list, t)
+		if t.Role == stringtable.EntityNames {
+			d.world.meanings.names = t
+		}
+	}
+	if d.whole() {
+		d.tables.stored = s.stored
+	}
+}
+
+func (d *Decoder) resumeWorld(s *Snapshot) {
+	w := &d.world
+	l := &s.learnt.Of
+	w.schema, w.classBits, w.maxClasses = s.schema, s.classBits, s.maxClasses
+	w.lost, w.undecoded, w.watched = s.lost, s.undecoded, s.watched
+	w.meanings.game = s.game
+	w.baseIndex = maps.Clone(l.baseIndex)
+	w.learn.known, w.learn.changed = maps.Clone(l.known), slices.Clone(l.changed)
+	w.learn.left, w.learn.begun, w.learn.refuted = l.left, l.begun, l.refuted
+	w.tree.Types.Put(l.guesses)
+	for id, c := range s.classes.Of {
+		if c.there {
+			d.addClass(int32(id), []byte(c.name))
+		}
+	}
+	w.tree.Regrow(s.grown, w.classes)
+	w.store.Thaw(s.entities, w.classes)
+}
+
+// allKinds are all kinds of events.
+const allKinds = 1<<KindCount - 1 - 1<<KindNone

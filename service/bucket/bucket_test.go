@@ -1,0 +1,549 @@
+package bucket_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/service/bucket/buckettest"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/source"
+)
+
+// hasty are budgets with which a test of failures is short.
+var hasty = bucket.Options{Attempts: 3, Pause: time.Millisecond, Silence: 2 * time.Second, Budget: 20 * time.Second}
+
+func open(tb testing.TB, url string, o bucket.Options) *bucket.Bucket {
+	tb.Helper()
+	at, err := bucket.Parse(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := bucket.Open(tb.Context(), at, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func list(tb testing.TB, b *bucket.Bucket, dir string) (names []string, err error) {
+	tb.Helper()
+	_, err = b.ReadDir(tb.Context(), dir, func(stat fs.FileInfo) {
+		name := stat.Name()
+		if stat.IsDir() {
+			name += "/"
+		}
+		names = append(names, name)
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// noise returns bytes that differ everywhere.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{1})
+	_, _ = r.Read(b)
+	return b
+}
+
+func TestReadDir(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	for _, key := range []string{"p/a", "p/b c+d%20", "p/d/x", "p/d/e/y", "p2/z", "p/ü", "other"} {
+		s.Put(key, []byte(key))
+	}
+	b := open(t, s.URL("p"), hasty)
+	for dir, want := range map[string][]string{
+		".": {"a", "b c+d%20", "d/", "ü"}, "d": {"e/", "x"}, "d/e": {"y"},
+	} {
+		if got, err := list(t, b, dir); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", dir, got, err, want)
+		}
+	}
+	if _, err := list(t, b, "nowhere"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if got, err := list(t, open(t, s.URL("empty"), hasty), "."); err != nil || got != nil {
+		t.Error("an empty root:", got, err)
+	}
+	whole, err := list(t, open(t, s.URL(""), hasty), ".")
+	if want := []string{"other", "p/", "p2/"}; err != nil || !slices.Equal(whole, want) {
+		t.Error(whole, err)
+	}
+}
+
+// TestPages checks that a directory of several pages is listed as a whole.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	for n := range 2100 {
+		s.Put(fmt.Sprintf("p/%04d", n), nil)
+	}
+	b := open(t, s.URL("p"), hasty)
+	got, err := list(t, b, ".")
+	if err != nil || len(got) != 2100 || got[2099] != "2099" {
+		t.Fatal(len(got), err)
+	}
+	if lists := len(s.Requests()); lists != 3 {
+		t.Error(lists, "requests")
+	}
+	o := hasty
+	o.MaxEntries = 2000
+	if _, err := list(t, open(t, s.URL("p"), o), "."); !errors.Is(err, source.ErrStore) {
+		t.Error("more entries than allowed:", err)
+	}
+}
+
+// TestStat checks the attributes, and that they are the same in a list.
+func TestStat(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Put("p/d/x", []byte("one"))
+	s.Put("p/empty", nil)
+	b := open(t, s.URL("p"), hasty)
+	stat, err := b.Stat(t.Context(), "d/x")
+	if err != nil || stat.Size() != 3 || !stat.Mode().IsRegular() || !source.IsObject(stat) || time.Since(stat.ModTime()) > time.Minute {
+		t.Fatal(stat, err)
+	}
+	var listed fs.FileInfo
+	if _, err := b.ReadDir(t.Context(), "d", func(stat fs.FileInfo) { listed = stat }); err != nil {
+		t.Fatal(err)
+	}
+	if listed != stat {
+		t.Errorf("listed as %v, looked up as %v", listed, stat)
+	}
+	for dir := range map[string]bool{".": true, "d": true} {
+		if stat, err := b.Stat(t.Context(), dir); err != nil || !stat.IsDir() {
+			t.Error(dir, stat, err)
+		}
+	}
+	if _, err := b.Stat(t.Context(), "d/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := b.Open(t.Context(), "d"); !errors.Is(err, source.ErrDirectory) {
+		t.Error(err)
+	}
+	id := source.Identify(stat)
+	s.Put("p/d/x", []byte("two"))
+	s.Put("p/d/z", []byte("one"))
+	changed, err := b.Stat(t.Context(), "d/x")
+	if err != nil || source.Identify(changed) == id {
+		t.Error("another version has the same ID:", changed, err)
+	}
+	if copied, err := b.Stat(t.Context(), "d/z"); err != nil || source.Identify(copied) == id {
+		t.Error("another object has the same ID:", copied, err)
+	}
+	s.Put("p/d/x", []byte("one"))
+	if again, err := b.Stat(t.Context(), "d/x"); err != nil || source.Identify(again) != id {
+		t.Error("the same contents have another ID:", again, err)
+	}
+}
+
+func TestReadAt(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	data := noise(5<<20 + 12345)
+	s.Put("p/x", data)
+	s.Put("p/empty", nil)
+	b := open(t, s.URL("p"), hasty)
+	h, err := b.Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	got, err := io.ReadAll(io.NewSectionReader(h, 0, 1<<40))
+	if err != nil || !bytes.Equal(got, data) {
+		t.Fatal(len(got), err)
+	}
+	requests, sent := s.Requests(), int64(0)
+	for _, r := range requests {
+		sent += r.Sent
+		if r.Method == http.MethodGet && (r.Range == "" || r.IfMatch == "") {
+			t.Errorf("a request without a range or If-Match: %+v", r)
+		}
+	}
+	if sent != int64(len(data)) || len(requests) > 12 {
+		t.Errorf("%d requests for %d bytes", len(requests), sent)
+	}
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	for range 200 {
+		at, p := r.Int64N(int64(len(data))), make([]byte, 1+r.IntN(200_000))
+		n, err := h.ReadAt(p, at)
+		want := data[at:min(int(at)+len(p), len(data))]
+		if !bytes.Equal(p[:n], want) || (err != nil) != (len(want) < len(p)) || err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(at, len(p), n, err)
+		}
+	}
+	empty, err := b.Open(t.Context(), "empty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer empty.Close()
+	if n, err := empty.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, io.EOF) {
+		t.Error(n, err)
+	}
+}
+
+// TestReadsLittle checks that a reader that jumps is given what it needs, and little more.
+func TestReadsLittle(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	data := noise(64 << 20)
+	s.Put("p/x", data)
+	b := open(t, s.URL("p"), hasty)
+	h, err := b.Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for _, at := range []int64{0, 60 << 20, 30 << 20, 30<<20 + 100, 60<<20 + 5} {
+		p := make([]byte, 512)
+		if _, err := h.ReadAt(p, at); err != nil || !bytes.Equal(p, data[at:at+512]) {
+			t.Fatal(at, err)
+		}
+	}
+	sent := int64(0)
+	for _, r := range s.Requests() {
+		sent += r.Sent
+	}
+	if sent > 256<<10 {
+		t.Errorf("%d bytes for 5 reads of 512 bytes", sent)
+	}
+}
+
+// TestReadersShare checks that a handle may be read by several goroutines.
+func TestReadersShare(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	data := noise(3 << 20)
+	s.Put("p/x", data)
+	h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			from := int64(n) << 18
+			got, err := io.ReadAll(io.NewSectionReader(h, from, 1<<40))
+			if err != nil || !bytes.Equal(got, data[from:]) {
+				t.Error(n, len(got), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestReplaced checks that bytes of two versions of an object are never mixed, whether or not the store knows If-Match.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	for _, knows := range []bool{true, false} {
+		t.Run(fmt.Sprint(knows), func(t *testing.T) {
+			t.Parallel()
+			s := buckettest.New(t)
+			s.Put("p/x", noise(4<<20))
+			h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			p := make([]byte, 1000)
+			if _, err := h.ReadAt(p, 0); err != nil {
+				t.Fatal(err)
+			}
+			if !knows {
+				s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+					r.Header.Del("If-Match")
+					next.ServeHTTP(w, r)
+				})
+			}
+			s.Put("p/x", bytes.Repeat([]byte("new "), 1<<20))
+			if n, err := h.ReadAt(p, 3<<20); n != 0 || !errors.Is(err, source.ErrReplaced) {
+				t.Error(n, err)
+			}
+			s.Remove("p/x")
+			if n, err := h.ReadAt(p, 3<<20); n != 0 || !errors.Is(err, source.ErrRemoved) {
+				t.Error("removed:", n, err)
+			}
+		})
+	}
+}
+
+// answers makes the store answer all requests with a status.
+func answers(status int, code string) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { buckettest.Refuse(w, status, code) }
+}
+
+// TestFailures checks the kinds of errors, and that errors that pass are tried again.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		hook       func(http.ResponseWriter, *http.Request, http.Handler)
+		look, read error
+		attempts   int
+	}{
+		{"forbidden", answers(403, "AccessDenied"), fs.ErrPermission, catalog.ErrDenied, 1},
+		{"gone", answers(404, "NoSuchKey"), fs.ErrNotExist, source.ErrRemoved, 1},
+		{"no range", answers(416, "InvalidRange"), source.ErrStore, source.ErrStore, 1},
+		{"slow down", answers(503, "SlowDown"), source.ErrStore, source.ErrStore, 3},
+		{"broken", answers(500, "InternalError"), source.ErrStore, source.ErrStore, 3},
+		{"elsewhere", answers(301, "PermanentRedirect"), source.ErrStore, source.ErrStore, 1},
+		{"expired", answers(400, "ExpiredToken"), source.ErrStore, // without a code, as a HEAD has no body
+			catalog.ErrDenied, 1},
+		{"no S3", func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			_, _ = w.Write([]byte("<html>welcome</html>"))
+		}, source.ErrStore, source.ErrStore, 0},
+		{"hangs up", func(http.ResponseWriter, *http.Request, http.Handler) {
+			panic(http.ErrAbortHandler)
+		}, source.ErrStore, source.ErrStore, 0},
+		{"the whole object", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			r.Header.Del("Range")
+			next.ServeHTTP(w, r)
+		}, nil, source.ErrStore, 1},
+		{"a short body", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(&short{w, 1000}, r)
+		}, nil, source.ErrStore, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := buckettest.New(t)
+			s.Put("p/x", noise(1<<20))
+			b := open(t, s.URL("p"), hasty)
+			h, err := b.Open(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			s.Requests()
+			s.Hook(c.hook)
+			_, err = h.ReadAt(make([]byte, 100_000), 1000)
+			if !errors.Is(err, c.read) {
+				t.Errorf("reading: %v", err)
+			}
+			if n := len(s.Requests()); c.attempts > 0 && n != c.attempts && n != 2*c.attempts {
+				t.Errorf("%d attempts to read", n)
+			}
+			if _, err = b.Stat(t.Context(), "x"); !errors.Is(err, c.look) {
+				t.Errorf("looking up: %v", err)
+			}
+			if strings.Contains(fmt.Sprint(err), "of the store") || strings.Contains(fmt.Sprint(err), "127.0.0.1") {
+				t.Errorf("the error repeats the answer: %v", err)
+			}
+			if c.look == nil {
+				return
+			}
+			if _, err = list(t, b, "."); err == nil {
+				t.Error("listing: no error")
+			}
+		})
+	}
+}
+
+// short is a body that ends early.
+type short struct {
+	http.ResponseWriter
+	left int
+}
+
+func (s *short) Write(p []byte) (int, error) {
+	if len(p) > s.left {
+		_, _ = s.ResponseWriter.Write(p[:s.left])
+		_ = http.NewResponseController(s.ResponseWriter).Flush() // else the transport tries again by itself
+		panic(http.ErrAbortHandler)
+	}
+	s.left -= len(p)
+	return s.ResponseWriter.Write(p)
+}
+
+// TestRecovers checks that a store that fails now and then costs nothing but time.
+func TestRecovers(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	data := noise(2 << 20)
+	s.Put("p/x", data)
+	var n atomic.Int64
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch n.Add(1) % 4 {
+		case 0:
+			buckettest.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		case 1:
+			next.ServeHTTP(&short{w, 1000}, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+	o := hasty
+	o.Attempts = 10
+	h, err := open(t, s.URL("p"), o).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if got, err := io.ReadAll(io.NewSectionReader(h, 0, 1<<40)); err != nil || !bytes.Equal(got, data) {
+		t.Error(len(got), err)
+	}
+}
+
+// TestSilence checks that a store that stops answering fails a read within the budget, and that closing ends it at once.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Put("p/x", noise(1<<20))
+	o := bucket.Options{Attempts: 100, Pause: time.Millisecond, Silence: 50 * time.Millisecond, Budget: 300 * time.Millisecond}
+	h, err := open(t, s.URL("p"), o).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	patient, err := open(t, s.URL("p"), bucket.Options{}).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Hook(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() })
+	if _, err := h.ReadAt(make([]byte, 10), 0); !errors.Is(err, source.ErrStore) {
+		t.Error(err)
+	}
+	read := make(chan error)
+	go func() {
+		_, err := patient.ReadAt(make([]byte, 10), 0)
+		read <- err
+	}()
+	if err := patient.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-read; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestEndless checks that lists that do not end, and answers that do not end, fail.
+func TestEndless(t *testing.T) {
+	t.Parallel()
+	page := func(next, keys string) string {
+		return `<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>` + next +
+			`</NextContinuationToken>` + keys + `</ListBucketResult>`
+	}
+	object := `<Contents><Key>p/x</Key><Size>1</Size><ETag>"e"</ETag></Contents>` // without a time
+	var n atomic.Int64
+	for name, body := range map[string]func() string{
+		"pages":       func() string { return page(fmt.Sprint(n.Add(1)), object) },
+		"empty pages": func() string { return page(fmt.Sprint(n.Add(1)), "") },
+		"one page":    func() string { return page("same", object) },
+		"no token":    func() string { return page("", object) },
+		"a page":      func() string { return page("t", strings.Repeat(object, 300_000)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := buckettest.New(t)
+			s.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { _, _ = io.WriteString(w, body()) })
+			o := hasty
+			o.MaxEntries, o.Silence = 500, 20*time.Second
+			if _, err := list(t, open(t, s.URL("p"), o), "."); !errors.Is(err, source.ErrStore) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLies checks the attributes of objects that no store of good faith gives.
+func TestLies(t *testing.T) {
+	t.Parallel()
+	for name, headers := range map[string]map[string]string{
+		"no ETag": {"ETag": ""}, "a weak ETag": {"ETag": `W/"x"`}, "a huge ETag": {"ETag": `"` + strings.Repeat("x", 1000) + `"`},
+		"a huge length": {"Content-Length": "9223372036854775807"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := buckettest.New(t)
+			s.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+				w.Header().Set("ETag", `"x"`)
+				w.Header().Set("Content-Length", "10")
+				for k, v := range headers {
+					w.Header().Set(k, v)
+				}
+			})
+			if h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x"); !errors.Is(err, source.ErrStore) {
+				t.Error(h, err)
+			}
+		})
+	}
+	// A length that is larger than the object: the store then answers with another range.
+	s := buckettest.New(t)
+	s.Put("p/x", noise(100_000))
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		truth := httptest.NewRecorder()
+		next.ServeHTTP(truth, r)
+		w.Header().Set("ETag", truth.Header().Get("ETag"))
+		w.Header().Set("Content-Length", "200000")
+	})
+	h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if n, err := h.ReadAt(make([]byte, 10), 0); n != 0 || !errors.Is(err, source.ErrStore) {
+		t.Error(n, err)
+	}
+}
+
+// TestCredentials checks that credentials of the environment are used, and that they, and the reasons why there are none, are in no
+// error.
+func TestCredentials(t *testing.T) {
+	const id, secret = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG"
+	t.Setenv("AWS_ACCESS_KEY_ID", id)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	s := buckettest.New(t)
+	s.Put("p/x", []byte("x"))
+	signed := ""
+	var mu sync.Mutex
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		mu.Lock()
+		defer mu.Unlock()
+		signed = r.Header.Get("Authorization")
+		next.ServeHTTP(w, r)
+	})
+	b := open(t, s.URL("p", "anonymous", ""), hasty)
+	if _, err := b.Stat(t.Context(), "x"); err != nil || !strings.Contains(signed, id) {
+		t.Error(signed, err)
+	}
+	s.Hook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, "<Error><Code>Invalid%s</Code><Message>%s %s</Message></Error>", id, secret, r.Header.Get("Authorization"))
+	})
+	_, statErr := b.Stat(t.Context(), "x")
+	_, listErr := list(t, b, ".")
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+	_, noneErr := open(t, s.URL("p", "anonymous", ""), hasty).Stat(t.Context(), "x")
+	for _, err := range []error{statErr, listErr, noneErr} {
+		if text := fmt.Sprint(err); err == nil || strings.Contains(text, secret) || strings.Contains(text, "Signature") {
+			t.Error(text)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(noneErr), "no credentials") || !errors.Is(noneErr, source.ErrStore) {
+		t.Error(noneErr)
+	}
+}

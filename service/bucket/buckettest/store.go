@@ -1,0 +1,217 @@
+// Package buckettest is an S3 server in the process of a test, which counts requests, and fails and delays them as told.
+package buckettest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Name is the name of the bucket.
+const Name = "replays"
+
+// Store is a server with one bucket.
+type Store struct {
+	tb      testing.TB
+	backend *s3mem.Backend
+	fake    http.Handler
+	server  *httptest.Server
+
+	mu       sync.Mutex
+	requests []Request
+	hook     func(w http.ResponseWriter, r *http.Request, next http.Handler)
+}
+
+// Request is a request that the server was sent.
+type Request struct {
+	Method, Key string
+	List        bool
+	Prefix      string // of a list
+	Range       string
+	IfMatch     string
+	Sent        int64 // bytes of the answer's body
+}
+
+// New starts a server, which ends with the test.
+func New(tb testing.TB) *Store {
+	tb.Helper()
+	s := &Store{tb: tb, backend: s3mem.New()}
+	if err := s.backend.CreateBucket(Name); err != nil {
+		tb.Fatal(err)
+	}
+	s.fake = gofakes3.New(s.backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(s.server.Close)
+	return s
+}
+
+// serve serves a request as S3 does: the fake does not know If-Match for reading.
+func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
+	req := Request{
+		Method: r.Method, Key: strings.TrimPrefix(r.URL.Path, "/"+Name+"/"), Range: r.Header.Get("Range"),
+		List: r.URL.Query().Has("list-type"), Prefix: r.URL.Query().Get("prefix"), IfMatch: r.Header.Get("If-Match"),
+	}
+	s.mu.Lock()
+	at := len(s.requests)
+	s.requests = append(s.requests, req)
+	hook := s.hook
+	s.mu.Unlock()
+	counted := &counting{ResponseWriter: w}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if at < len(s.requests) {
+			s.requests[at].Sent = counted.n
+		}
+	}()
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if req.IfMatch != "" && r.Method == http.MethodGet {
+			head := httptest.NewRecorder()
+			s.fake.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.String(), http.NoBody))
+			if head.Code == http.StatusOK && head.Header().Get("ETag") != req.IfMatch {
+				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
+				return
+			}
+		}
+		s.fake.ServeHTTP(w, r)
+	})
+	if hook != nil {
+		hook(counted, r, next)
+		return
+	}
+	next.ServeHTTP(counted, r)
+}
+
+type counting struct {
+	http.ResponseWriter
+	n int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Refuse answers with an error as S3 does.
+func Refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte("<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>of the store</Message></Error>"))
+}
+
+// Hook makes a function answer the requests, until it is nil. It may pass them on.
+func (s *Store) Hook(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook = f
+}
+
+// Throttle limits how many bytes the server sends in a second, over all requests. Zero does not limit it.
+func (s *Store) Throttle(perSecond int) {
+	if perSecond == 0 {
+		s.Hook(nil)
+		return
+	}
+	line := &line{per: time.Second / time.Duration(perSecond/chunk)}
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(&slow{w, line}, r) })
+}
+
+const chunk = 4 << 10
+
+// line is a network of limited speed.
+type line struct {
+	mu   sync.Mutex
+	per  time.Duration // for a chunk
+	free time.Time
+}
+
+func (l *line) take(n int) {
+	l.mu.Lock()
+	now := time.Now()
+	if l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(l.per * time.Duration(n) / chunk)
+	until := l.free
+	l.mu.Unlock()
+	time.Sleep(time.Until(until))
+}
+
+type slow struct {
+	http.ResponseWriter
+	line *line
+}
+
+func (s *slow) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		part := p[:min(len(p), chunk)]
+		s.line.take(len(part))
+		var wrote int
+		wrote, err = s.ResponseWriter.Write(part)
+		n += wrote
+		p = p[len(part):]
+		_ = http.NewResponseController(s.ResponseWriter).Flush()
+	}
+	return n, err
+}
+
+// Requests returns the requests since the last call.
+func (s *Store) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.requests
+	s.requests = nil
+	return list
+}
+
+// Put stores an object.
+func (s *Store) Put(key string, data []byte) {
+	s.tb.Helper()
+	at := url.URL{Path: "/" + Name + "/" + key}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPut, at.String(), bytes.NewReader(data))
+	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+	s.fake.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		s.tb.Fatal(key, w.Code, w.Body)
+	}
+}
+
+// Remove deletes an object.
+func (s *Store) Remove(key string) {
+	s.tb.Helper()
+	if _, err := s.backend.DeleteObject(Name, key); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Endpoint returns the URL of the server.
+func (s *Store) Endpoint() string { return s.server.URL }
+
+// URL returns the URL of a path in the bucket, for requests without credentials, with a refresh of an hour. Pairs of names and values
+// set other parameters; an empty value removes one.
+func (s *Store) URL(path string, parameters ...string) string {
+	values := url.Values{"endpoint": {s.server.URL}, "anonymous": {strconv.FormatBool(true)}, "refresh": {"1h"}}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		if parameters[i+1] == "" {
+			values.Del(parameters[i])
+		} else {
+			values.Set(parameters[i], parameters[i+1])
+		}
+	}
+	return strings.TrimSuffix("s3://"+Name+"/"+cmp.Or(path, ""), "/") + "?" + values.Encode()
+}

@@ -1,0 +1,381 @@
+package dem
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+)
+
+// frontReader is the codec.Reader of a demo. It delivers what a reader reads or, where the demo has checkpoints and there are
+// processors to spare, what several readers read at once.
+type frontReader struct {
+	*reader
+	begun bool   // delivery has
+	ahead *ahead // nil where only one reader reads
+}
+
+// Fill implements codec.Reader.
+func (f *frontReader) Fill(b *codec.Batch) error {
+	if !f.begun {
+		f.begun = true
+		f.ahead = newAhead(f.reader)
+	}
+	if f.ahead != nil {
+		return f.ahead.fill(b)
+	}
+	return f.fill(b)
+}
+
+// present returns the reader of the section that delivery has reached.
+func (f *frontReader) present() *reader {
+	if f.ahead != nil {
+		return f.ahead.now
+	}
+	return f.reader
+}
+
+func (f *frontReader) place() place {
+	if f.ahead != nil {
+		return f.ahead.at
+	}
+	return placeOf(f.reader)
+}
+
+func (f *frontReader) Position() decoders.Position { return f.place().position }
+
+func (f *frontReader) Sum() decoders.Sum { return f.place().sum }
+
+func (f *frontReader) Tick() int32 { return f.place().tick }
+
+func (f *frontReader) Filtered() uint64 { return f.place().skipped }
+
+func (f *frontReader) Close() error { return f.present().d.Close() }
+
+// Held implements codec.Holder. What is read ahead is not in it: its memory was asked for.
+func (f *frontReader) Held() int64 { return f.present().held() }
+
+func (f *frontReader) Summarize(end *replaydv1.StreamEnd) {
+	d := f.present().d
+	end.Summary = summary(d.Stats(), d.Health())
+}
+
+// ahead reads the sections of a demo between checkpoints at once. The caller's goroutine decodes the section that is to be
+// delivered. Helpers decode later sections while there are spare processors, and keep the batches. When the caller comes to a
+// section that a helper has begun, it delivers what is there and goes on from there itself. So nobody waits for a helper for
+// longer than a batch takes.
+type ahead struct {
+	// Of the caller.
+	first  *reader // whose demo it is
+	now    *reader // of the present section
+	at     place   // behind what was delivered last
+	before uint64  // events that the filter did not match in earlier sections
+
+	mu      sync.Mutex
+	parts   []*part // the present section and those behind it
+	kept    int     // bytes of all batches that are kept
+	helpers int
+	called  time.Time   // when the caller called last
+	like    codec.Batch // the settings of the caller's batches
+	spare   []*codec.Batch
+	charged int64 // memory that was asked for; -1 when it was refused
+}
+
+// place is where a reader is.
+type place struct {
+	position decoders.Position
+	sum      decoders.Sum
+	tick     int32
+	skipped  uint64
+}
+
+func placeOf(r *reader) place {
+	return place{r.d.Position(), r.d.Sum(), r.d.Tick(), r.skipped}
+}
+
+// part is a section, or a part of one, that is read from a checkpoint; the first part is read from where delivery begins, and the
+// last one up to the end of the demo.
+type part struct {
+	from *codec.Checkpoint // nil for the first one
+	end  int64             // 0 for the last one
+
+	mu      sync.Mutex // held while it is decoded
+	r       *reader    // nil until it is begun
+	ready   []ready
+	partial *codec.Batch // that is not full yet
+	err     error        // how it ended
+	panic   any          // what a helper panicked with
+
+	// Guarded by ahead.mu.
+	taken bool // nobody else is to work on it
+}
+
+// ready is a batch that a helper has filled.
+type ready struct {
+	*codec.Batch
+	at place // behind it
+}
+
+const (
+	// maxKept is how many bytes are kept in batches of a stream.
+	maxKept = 16 << 20
+	// maxHelpers is how many helpers a stream has.
+	maxHelpers = 3
+	// patience is how long helpers go on after the caller's last call, stretch how long they keep a processor.
+	patience = 50 * time.Millisecond
+	stretch  = 4 * time.Millisecond
+)
+
+// newAhead returns an ahead for a reader that begins to deliver, or nil where there is nothing to read at once. Tables are
+// filled by one reader, which numbers their values.
+func newAhead(r *reader) *ahead {
+	if r.keeper.checkpoints == nil || r.Spare == nil || r.StateAgain || r.Tables != nil || r.Filter.Nothing() || runtime.GOMAXPROCS(0) < 2 {
+		return nil
+	}
+	next := r.boundary(r.d.Offset())
+	if next == nil {
+		return nil
+	}
+	r.section.end = next.Position.Offset
+	return &ahead{first: r, now: r, at: placeOf(r), parts: []*part{{r: r, end: r.section.end, taken: true}, {from: next}}}
+}
+
+// boundary returns the first checkpoint behind an offset at which a section begins. It is known to be of the present bytes.
+func (r *reader) boundary(offset int64) *codec.Checkpoint {
+	for {
+		c, ok := r.keeper.checkpoints.After(offset)
+		if !ok || !r.keeper.checkpoints.Proven(&c) {
+			return nil
+		}
+		offset = c.Position.Offset
+		if c.Shared.(*dem.Snapshot).Previous()/sectionBytes < offset/sectionBytes {
+			return &c
+		}
+	}
+}
+
+// ends reports whether it is known where the part at an index of a.parts ends. For the last one, it looks.
+func (a *ahead) ends(i int) bool {
+	p := a.parts[i]
+	if p.end > 0 || i < len(a.parts)-1 || p.taken {
+		return p.end > 0
+	}
+	next := a.first.boundary(p.from.Position.Offset)
+	if next == nil {
+		return false
+	}
+	p.end = next.Position.Offset
+	a.parts = append(a.parts, &part{from: next})
+	return true
+}
+
+// begin makes the part's reader, if it has none.
+func (a *ahead) begin(p *part) {
+	if p.r != nil || p.err != nil {
+		return
+	}
+	r := newReader(a.first.in, a.first.Options, a.first.opts.Schemas)
+	r.keeper.checkpoints = a.first.keeper.checkpoints
+	if r.d, p.err = r.decoder(r.opts, p.from); p.err == nil {
+		r.section = section{number: p.from.Position.Offset / sectionBytes, end: p.end}
+		p.r = r
+	}
+}
+
+// fill implements codec.Reader.Fill.
+func (a *ahead) fill(b *codec.Batch) error {
+	a.call(b)
+	for {
+		a.mu.Lock()
+		p := a.parts[0]
+		a.mu.Unlock()
+		p.mu.Lock()
+		err := a.fillFrom(p, b)
+		p.mu.Unlock()
+		if !errors.Is(err, errSection) {
+			return err
+		}
+		a.pass()
+	}
+}
+
+// fillFrom fills a batch from the present part. It returns errSection at its end, and b is empty then.
+func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
+	if p.panic != nil {
+		panic(p.panic)
+	}
+	if b.Count > 0 && (len(p.ready) > 0 || p.partial != nil) {
+		return nil
+	}
+	if len(p.ready) > 0 {
+		next := p.ready[0]
+		p.ready = p.ready[1:]
+		a.take(next.Batch, b)
+		a.now, a.at = p.r, next.at
+		a.at.skipped += a.before
+		return nil
+	}
+	if p.partial != nil {
+		a.take(p.partial, b)
+		p.partial = nil
+	}
+	if a.begin(p); p.err != nil {
+		return p.err
+	}
+	err := p.r.fill(b)
+	a.now, a.at = p.r, placeOf(p.r)
+	a.at.skipped += a.before
+	return err
+}
+
+// take moves the contents of a batch that is kept to the caller's, which is empty.
+func (a *ahead) take(kept, b *codec.Batch) {
+	size := sizeOf(kept)
+	b.Swap(kept)
+	kept.Reset()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept -= size
+	a.spare = append(a.spare, kept)
+}
+
+func sizeOf(b *codec.Batch) int {
+	return cap(b.Events) + cap(b.Tail) + 128*cap(b.Marks) + 16*cap(b.Positions)
+}
+
+// pass goes on to the next part.
+func (a *ahead) pass() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.before += a.parts[0].r.skipped
+	a.parts = a.parts[1:]
+	a.ends(0)
+	a.parts[0].taken = true
+}
+
+// call notes that the caller wants a batch, and starts helpers.
+func (a *ahead) call(b *codec.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.called = time.Now()
+	a.like = codec.Batch{MaxEvents: b.MaxEvents, MaxBytes: b.MaxBytes, KeepMarks: b.KeepMarks, KeepPositions: b.KeepPositions}
+	most := min(runtime.GOMAXPROCS(0)-1, maxHelpers)
+	for a.helpers < most && a.pick() >= 0 && a.charge(most) {
+		a.helpers++
+		go a.help()
+	}
+	if len(a.parts) == 1 && a.helpers == 0 && a.charged > 0 {
+		_ = a.first.in.Memory(-a.charged) // there is no more to read at once
+		a.charged, a.spare = 0, nil
+	}
+}
+
+// charge asks for the memory of helpers, once.
+func (a *ahead) charge(helpers int) bool {
+	if a.charged == 0 {
+		n := maxKept + int64(helpers)*(a.now.held()+1<<20)
+		if a.charged = n; a.first.in.Memory(n) != nil {
+			a.charged = -1
+		}
+	}
+	return a.charged > 0
+}
+
+// pick returns the index of the part that a helper is to work on, -1 if there is none.
+func (a *ahead) pick() int {
+	if a.kept >= maxKept || time.Since(a.called) > patience {
+		return -1
+	}
+	for i := 1; i < len(a.parts) && i <= maxHelpers; i++ {
+		if p := a.parts[i]; !p.taken && a.ends(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// help reads parts ahead until there is nothing to do, or no processor to spare. It is a goroutine of its own.
+func (a *ahead) help() {
+	for {
+		a.mu.Lock()
+		i := a.pick()
+		if i < 0 {
+			a.helpers--
+			a.mu.Unlock()
+			return
+		}
+		p := a.parts[i]
+		p.taken = true
+		a.mu.Unlock()
+		give := a.first.Spare()
+		over, wait := false, false
+		if give != nil {
+			for began := time.Now(); !over && !wait && time.Since(began) < stretch; {
+				over, wait = a.step(p)
+			}
+			give()
+		}
+		a.mu.Lock()
+		p.taken = over || a.parts[0] == p
+		if give == nil {
+			a.helpers--
+			a.mu.Unlock()
+			return
+		}
+		a.mu.Unlock()
+	}
+}
+
+// step decodes some of a part, and keeps the batch if it is full. over means that there is no more to do for helpers, wait that
+// too much is kept.
+func (a *ahead) step(p *part) (over, wait bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil {
+			p.panic, over = v, true // the caller panics with it
+		}
+	}()
+	a.mu.Lock()
+	over, wait = a.parts[0] == p || p.err != nil, a.kept >= maxKept
+	if p.partial == nil && !over && !wait {
+		p.partial = a.blank()
+	}
+	a.mu.Unlock()
+	if over || wait {
+		return over, wait
+	}
+	if a.begin(p); p.err != nil {
+		return true, false
+	}
+	b := p.partial
+	was := sizeOf(b)
+	err := p.r.fill(b)
+	a.mu.Lock()
+	a.kept += sizeOf(b) - was
+	a.mu.Unlock()
+	if errors.Is(err, codec.ErrYield) {
+		return false, false
+	}
+	if b.Count > 0 {
+		p.ready, p.partial = append(p.ready, ready{b, placeOf(p.r)}), nil
+	}
+	p.err = err
+	return err != nil, false
+}
+
+// blank returns an empty batch.
+func (a *ahead) blank() *codec.Batch {
+	b := new(codec.Batch)
+	if n := len(a.spare); n > 0 {
+		b, a.spare = a.spare[n-1], a.spare[:n-1]
+	}
+	b.MaxEvents, b.MaxBytes, b.KeepMarks, b.KeepPositions = a.like.MaxEvents, a.like.MaxBytes, a.like.KeepMarks, a.like.KeepPositions
+	a.kept += sizeOf(b)
+	return b
+}

@@ -1,0 +1,41 @@
+package dem
+
+import "errors"
+
+// sectionBytes is how long the sections of a demo are, in bytes. A section begins with the first record from a multiple of it on.
+// Batches end with sections, whoever decodes them, so that what is sent does not depend on whether sections were decoded at once.
+// It is a variable for tests.
+var sectionBytes int64 = 16 * places
+
+// errSection means that the reader's section ends.
+var errSection = errors.New("the section ends")
+
+// section is where a reader is among the sections.
+type section struct {
+	cuts   bool  // batches end with sections
+	number int64 // of the one that the next record is in
+	end    int64 // the offset at which the reader is to stop, 0 for none
+	cut    bool  // the decoder was paused because another section begins
+	over   bool  // it was paused because end is reached
+}
+
+// enters notes the offset of the next record. It reports whether the decoder must pause before it.
+func (s *section) enters(offset int64) (pause bool) {
+	if s.end > 0 && offset >= s.end {
+		s.over, s.cut = true, true
+		return true
+	}
+	if offset/sectionBytes == s.number {
+		return false
+	}
+	s.number = offset / sectionBytes
+	s.cut = s.cuts
+	return s.cut
+}
+
+// reached reports whether the decoder was paused between two sections, once for each.
+func (s *section) reached() bool {
+	cut := s.cut
+	s.cut = false
+	return cut
+}

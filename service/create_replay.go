@@ -1,0 +1,161 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/temporary"
+)
+
+// CreateReplay implements the API.
+func (s *Server) CreateReplay(
+	in grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
+) (err error) {
+	ctx := in.Context()
+	defer func() { err = s.fail(ctx, err, "") }()
+	if s.TemporaryLife < 0 {
+		return errKeepsNone
+	}
+	ctx, ticket, err := s.enter(ctx, uploadCost)
+	if err != nil {
+		return err
+	}
+	defer ticket.Return()
+	s.failures.uploads.Inc()
+	defer s.failures.uploads.Dec()
+	first, err := first(ctx, s, in.Recv)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if first.GetOptions() == nil {
+		return badRequest("options", "must come first")
+	}
+	life, err := duration("options.time_to_live", first.GetOptions().GetTimeToLive())
+	switch {
+	case err != nil:
+		return err
+	case first.GetOptions().GetTimeToLive() == nil:
+		life = s.TemporaryLife
+	case life == 0:
+		return badRequest("options.time_to_live", "must be positive")
+	}
+	name, err := s.store(ctx, min(life, s.TemporaryLife), func() (part, error) {
+		msg, err := in.Recv()
+		return part{msg.GetData(), msg.GetOptions() != nil}, err
+	})
+	if err != nil {
+		return err
+	}
+	replay, err := s.describeTemporary(ctx, name)
+	if err != nil {
+		_ = s.temporary.Delete(access.Of(ctx).Key(), name)
+		return err
+	}
+	return in.SendAndClose(&replaydv1.CreateReplayResponse{Replay: replay})
+}
+
+// errKeepsNone is the error of a server that stores no replays.
+var errKeepsNone = notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")
+
+// store receives a replay, unpacks it and keeps it for a time. It returns its name. The replay is not decoded.
+func (s *Server) store(ctx context.Context, life time.Duration, recv func() (part, error)) (name string, err error) {
+	who := s.whoOf(ctx)
+	who.Rate = 0 // the call was counted
+	kept, err := s.Admission.Enter(who, admission.Temporary)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			kept.Return()
+		}
+	}()
+	limits := source.Limits{Inflated: s.MaxInflated, Budget: shared{admission.Of(ctx), kept}}
+	file, err := source.FromReadCloser(s.newUpload(ctx, recv), "", limits)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+		}
+	}()
+	if err := file.Recognized(); err != nil {
+		return "", err
+	}
+	if err := permit(ctx, file, uploaded); err != nil {
+		return "", err
+	}
+	if err := file.Spool(ctx); err != nil {
+		return "", err
+	}
+	file.Detach()
+	name, _ = s.temporary.Keep(access.Of(ctx).Key(), file, life, kept.Return)
+	return name, nil
+}
+
+// shared is a budget whose memory belongs to a call, and whose space on disk to what the call stores.
+type shared struct{ call, kept *admission.Ticket }
+
+// Memory implements source.Budget.
+func (b shared) Memory(n int64) error { return b.call.Memory(n) }
+
+// Spool implements source.Budget.
+func (b shared) Spool(n int64) error { return b.kept.Spool(n) }
+
+// openTemporary opens a temporary replay of the caller.
+func (s *Server) openTemporary(ctx context.Context, name string) (*source.File, time.Time, error) {
+	return s.temporary.Open(access.Of(ctx).Key(), name)
+}
+
+// describeTemporary returns the description of a temporary replay of the caller.
+func (s *Server) describeTemporary(ctx context.Context, name string) (*replaydv1.Replay, error) {
+	file, expires, err := s.openTemporary(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if err := permit(ctx, file, whole); err != nil {
+		return nil, err
+	}
+	spend(ctx, file)
+	memory, err := reserveToDescribe(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.free()
+	replay, err := Describe(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	replay.ExpireTime = timestamppb.New(expires)
+	replay.MapReplay, err = s.maps.find(ctx, replay)
+	return replay, err
+}
+
+// DeleteReplay implements the API.
+func (s *Server) DeleteReplay(
+	ctx context.Context, req *replaydv1.DeleteReplayRequest,
+) (_ *replaydv1.DeleteReplayResponse, err error) {
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	if err := checkName("replay", req.GetReplay()); err != nil {
+		return nil, err
+	}
+	if !temporary.Is(req.GetReplay()) {
+		return nil, badRequest("replay", fmt.Sprintf("is not temporary: names of temporary replays begin with %q", temporary.Prefix))
+	}
+	if err := s.temporary.Delete(access.Of(ctx).Key(), req.GetReplay()); err != nil {
+		return nil, err
+	}
+	return &replaydv1.DeleteReplayResponse{}, nil
+}

@@ -1,0 +1,62 @@
+package index
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A root that is listed has files that never change, but no notifications. Its directories are read again at an interval.
+// Requests do not read them: a listing takes long, and a store may not answer. The entry of a file that a request names is
+// checked then.
+
+// list reads all directories of a root again at its interval, until the index is closed.
+func (x *Index) list(alias string, state *rootState) {
+	tick := time.NewTicker(state.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-tick.C:
+			x.relist(x.ctx, alias)
+		}
+	}
+}
+
+// relist reads a directory again, and all known directories below it.
+func (x *Index) relist(ctx context.Context, name string) {
+	for todo := []string{name}; len(todo) > 0 && ctx.Err() == nil; {
+		dir := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		x.mu.RLock()
+		var below []string
+		if d := x.dirs[dir]; d != nil {
+			below = slices.Collect(maps.Keys(d.dirs)) // before it is read: new ones are read then
+		}
+		x.mu.RUnlock()
+		if !x.read(ctx, dir, x.depthOf(dir)) && dir == name {
+			return // the store does not answer: the others would not fare better
+		}
+		todo = append(todo, below...)
+	}
+}
+
+// listing returns a function that waits until a root was listed once.
+func (x *Index) listing(state *rootState) func() {
+	return func() {
+		select {
+		case <-state.settled:
+		case <-x.ctx.Done():
+		}
+	}
+}
+
+// queueOf returns the queue of files to identify of the worker for a name.
+func (x *Index) queueOf(name string) *queue {
+	if state := x.of(name); state != nil && state.every > 0 {
+		return &state.waiting
+	}
+	return &x.local
+}

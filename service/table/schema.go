@@ -1,0 +1,153 @@
+package table
+
+import (
+	"strings"
+	"sync"
+)
+
+// Type is the type of a column's values.
+type Type uint8
+
+// The types. A Name is a text of which a replay has few, such as that of an enum's value or of a class: a dictionary holds each
+// once.
+const (
+	Bool Type = iota
+	Int32
+	Int64
+	Uint32
+	Uint64
+	Float32
+	Float64
+	Text
+	Binary
+	Name
+	List
+	Struct
+)
+
+// bytes returns the size of a value in Column.Data, for Text, Binary and List that of its offset.
+func (t Type) bytes() int {
+	switch t {
+	case Bool:
+		return 1
+	case Int64, Uint64, Float64:
+		return 8
+	case Struct:
+		return 0
+	default:
+		return 4
+	}
+}
+
+// String returns the type's name, as documents have it.
+func (t Type) String() string {
+	return [...]string{
+		"bool", "int32", "int64", "uint32", "uint64", "float32", "float64", "text", "binary", "dictionary of texts", "list", "struct",
+	}[t]
+}
+
+// Field describes a column.
+type Field struct {
+	Name string
+	Type Type
+	// Nullable is true if values may be missing.
+	Nullable bool
+	// Resolved is true for a column that only tables with resolved players have.
+	Resolved bool
+	// Comment is the comment of the field in the .proto. It gives the unit and the range.
+	Comment string
+	// Enum has the names of an enum's values by number, for a Name that is one.
+	Enum map[int32]string
+	// Fields are those of a Struct, and the element of a List.
+	Fields []Field
+}
+
+// TypeName returns the name of the column's type with those below it, and whether values may be missing.
+func (f *Field) TypeName() string {
+	var name string
+	switch f.Type {
+	case List:
+		name = "list of " + f.Fields[0].TypeName()
+	case Struct:
+		var fields []string
+		for i := range f.Fields {
+			fields = append(fields, f.Fields[i].Name)
+		}
+		name = "struct (" + strings.Join(fields, ", ") + ")"
+	default:
+		name = f.Type.String()
+	}
+	if f.Nullable {
+		name += "?"
+	}
+	return name
+}
+
+// Kind describes the table of one kind of events.
+type Kind struct {
+	Name    string
+	Comment string
+	Fields  []Field
+}
+
+// Format describes the tables of a format. Kinds are by number; the first is no kind.
+type Format struct {
+	Name  string
+	Kinds []Kind
+	// Event are the fields that all events of the format have besides those of Positions. They precede those of the kind.
+	Event []Field
+
+	once    sync.Once
+	columns [][]Field
+}
+
+// The indices of the columns that every table begins with.
+const (
+	OffsetColumn = iota
+	IndexColumn
+	TickColumn
+	TimeColumn
+	Positions // how many there are
+)
+
+var positions = [Positions]Field{
+	{Name: "offset", Type: Int64, Nullable: true, Comment: "Where the event's record starts, in bytes of the decompressed " +
+		"replay. Offset and index are the event's position: it is the same in every table and with any filter. Missing in a state."},
+	{Name: "index", Type: Int64, Nullable: true, Comment: "The order of the events of one record. Missing in a state."},
+	{Name: "at_tick", Type: Int32, Comment: "The tick in which it happened, on the replay's own clock."},
+	{Name: "time", Type: Float64, Nullable: true, Comment: "The same in seconds: at_tick divided by Replay.ticks_per_second. " +
+		"Missing where the format has no clock, and before the first tick of a demo."},
+}
+
+// Fields returns the columns of the table of a kind, in order.
+func (f *Format) Fields(kind uint8) []Field {
+	f.once.Do(func() {
+		f.columns = make([][]Field, len(f.Kinds))
+		for k := range f.Kinds {
+			all := append(append([]Field(nil), positions[:]...), f.Event...)
+			f.columns[k] = append(all, f.Kinds[k].Fields...)
+		}
+	})
+	return f.columns[kind]
+}
+
+// width returns the number of columns that fields take, those below them included.
+func width(fields []Field) int {
+	n := len(fields)
+	for i := range fields {
+		n += width(fields[i].Fields)
+	}
+	return n
+}
+
+// rowBytes returns the size of a row of these fields, without the contents of texts and lists.
+func rowBytes(fields []Field) int {
+	n := 0
+	for i := range fields {
+		n += fields[i].Type.bytes()
+		if fields[i].Type == Struct {
+			n += rowBytes(fields[i].Fields)
+		}
+	}
+	return n
+}

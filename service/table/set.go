@@ -1,0 +1,123 @@
+package table
+
+import "github.com/replayd/replayd/decoders"
+
+// MaxRowBytes is how large a row may be. Events of games are much smaller.
+const MaxRowBytes = 512 << 10
+
+// Set collects the events of one batch in the tables of their kinds. It must not be used concurrently.
+type Set struct {
+	format *Format
+	// Refs returns the text of a number that stands for one in the decoder's events. It must not change once there are rows.
+	Refs func(uint32) string
+	// Resolved reports whether the tables have the columns of resolved players.
+	Resolved bool
+	// TicksPerSecond is the speed of the replay's clock, 0 if there is none.
+	TicksPerSecond float64
+
+	tables []*Table // by kind; nil for one without events so far
+	size   int
+	last   *Table
+	before int // size without the last row
+}
+
+// Table holds the events of one kind.
+type Table struct {
+	Format *Format
+	Kind   uint8
+	// Columns are all columns in preorder, with those that only resolved players fill.
+	Columns []Column
+	// Rows is the number of rows.
+	Rows int
+
+	rowBytes int
+}
+
+// NewSet returns an empty set.
+func NewSet(f *Format) *Set { return &Set{format: f, tables: make([]*Table, len(f.Kinds))} }
+
+// Reset empties the tables and keeps their memory.
+func (s *Set) Reset() {
+	s.size, s.before, s.last = 0, 0, nil
+	for _, t := range s.tables {
+		if t == nil || t.Rows == 0 {
+			continue
+		}
+		t.Rows = 0
+		for i := range t.Columns {
+			t.Columns[i].reset()
+		}
+	}
+}
+
+// Size returns about how many bytes the tables' values have.
+func (s *Set) Size() int { return s.size }
+
+// LastSize returns about how many bytes the values of the last row have.
+func (s *Set) LastSize() int { return s.size - s.before }
+
+// Begin begins a row of the table of a kind, and returns the columns behind those of Positions, to which the caller appends one
+// value each. An offset below 0 means that the event has no position.
+func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
+	t := s.tables[kind]
+	if t == nil {
+		t = s.newTable(kind)
+	}
+	s.last, s.before = t, s.size
+	t.Rows++
+	s.size += t.rowBytes
+	c := t.Columns
+	if at.Offset < 0 {
+		Null(c[OffsetColumn:])
+		Null(c[IndexColumn:])
+	} else {
+		c[OffsetColumn].Int64(at.Offset)
+		c[IndexColumn].Int64(at.Index)
+	}
+	c[TickColumn].Int32(tick)
+	if s.TicksPerSecond > 0 && tick >= 0 {
+		c[TimeColumn].Float64(float64(tick) / s.TicksPerSecond)
+	} else {
+		Null(c[TimeColumn:])
+	}
+	return c[Positions:]
+}
+
+// NoPosition is the position of an event of a state.
+var NoPosition = decoders.Position{Offset: -1}
+
+func (s *Set) newTable(kind uint8) *Table {
+	fields := s.format.Fields(kind)
+	t := &Table{Format: s.format, Kind: kind, rowBytes: rowBytes(fields)}
+	t.Columns = newColumns(fields, make([]Column, 0, width(fields)), s)
+	s.tables[kind] = t
+	return t
+}
+
+// Undo removes the row that was begun last. It may be called once for each Begin.
+func (s *Set) Undo() {
+	t := s.last
+	t.Rows--
+	for i := 0; i < len(t.Columns); i += 1 + t.Columns[i].below {
+		truncate(t.Columns[i:], t.Rows)
+	}
+	s.size = s.before
+}
+
+// All calls each for the tables that have rows, in the order of their kinds. Their columns are all of one length then.
+func (s *Set) All(each func(*Table) error) error {
+	for _, t := range s.tables {
+		if t == nil || t.Rows == 0 {
+			continue
+		}
+		for i := range t.Columns {
+			if c := t.Columns[i:]; c[0].late > 0 {
+				catchUp(c)
+			}
+		}
+		if err := each(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
