@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // TestExportedTables exports every sample, and with TABLES=DIR every replay below a directory, and compares all values that pyarrow,
@@ -42,4 +46,26 @@ func TestExportedTables(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("%s", out)
+}
+
+// TestFlightClients reads flights by pyarrow's client, and hands them to DuckDB and polars.
+func TestFlightClients(t *testing.T) {
+	python := filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow.flight").Run(); err != nil {
+		t.Skip("no Python with duckdb, polars and pyarrow")
+	}
+	addr := freeAddr(t)
+	cmd := program(t, "serve", "--listen", addr, "--log-level", "error", "--root", "games="+filepath.Join("..", "..", "testdata", "teehistorian", "finished"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if _, err := replaydv1.NewReplayServiceClient(clientOf(t, addr).Conn).ListReplays(inTime(t), &replaydv1.ListReplaysRequest{}, grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(inTime(t), python, filepath.Join("testdata", "flight.py"), addr,
+		"games/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "flights are read") {
+		t.Fatalf("%v: %s", err, out)
+	}
 }

@@ -24,10 +24,11 @@ uniform vec4 colour;
 in vec2 at;
 out vec4 result;
 void main() {
-  vec2 part = fract(at);
-  uvec2 cell = texelFetch(cells, ivec2(clamp(floor(at), vec2(0), size - 1.0)), 0).xy;
-  if (cell.x == 0u) discard;
   vec2 dx = dFdx(at), dy = dFdy(at);
+  if (any(lessThan(at, vec2(0))) || any(greaterThanEqual(at, size))) discard;
+  vec2 part = fract(at);
+  uvec2 cell = texelFetch(cells, ivec2(floor(at)), 0).xy;
+  if (cell.x == 0u) discard;
   if ((cell.y & 8u) != 0u) part = vec2(part.y, 1.0 - part.x);
   if ((cell.y & 1u) != 0u) part.x = 1.0 - part.x;
   if ((cell.y & 2u) != 0u) part.y = 1.0 - part.y;

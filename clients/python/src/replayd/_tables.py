@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .v1 import stream_pb2
@@ -45,8 +47,21 @@ class Table:
 
     def arrow(self) -> pyarrow.RecordBatch:
         """The table as a pyarrow.RecordBatch."""
+        return self._read(None)
+
+    def _read(self, columns: Sequence[str] | None) -> pyarrow.RecordBatch:
+        """The table, of all columns or of these; a dot leads into one. Other columns are not decompressed."""
         ipc = need("pyarrow.ipc", "arrow", "a table")
-        batch: pyarrow.RecordBatch = ipc.open_stream(self.message.schema + self.message.data).read_next_batch()
+        options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
+        if columns is not None:
+            names = _names(self.message.schema)
+            wanted = {name.partition(".")[0] for name in columns}
+            if unknown := wanted.difference(names):
+                raise KeyError(f"there is no column {min(unknown)!r}, there are {', '.join(names)}")
+            options.included_fields = [i for i, name in enumerate(names) if name in wanted]
+        batch: pyarrow.RecordBatch = ipc.open_stream(
+            self.message.schema + self.message.data, options=options
+        ).read_next_batch()
         return batch
 
     def frame(self) -> pandas.DataFrame:
@@ -72,6 +87,12 @@ class Table:
         return f"<Table {self.kind}: {len(self)} rows>"
 
 
+@lru_cache(64)
+def _names(schema: bytes) -> tuple[str, ...]:
+    """The names of the columns of a schema."""
+    return tuple(need("pyarrow.ipc", "arrow", "a table").open_stream(schema).schema.names)
+
+
 def tables_of(batch: stream_pb2.EventBatch | stream_pb2.StateBatch) -> dict[str, Table]:
     """The tables of a batch, by kind."""
     return {table.kind: Table(table) for table in batch.tables}
@@ -84,12 +105,10 @@ def _tables(response: stream_pb2.StreamEventsResponse, kind: str) -> Iterator[Ta
 
 def column(batch: Any, name: str) -> Any:
     """The column of a pyarrow.RecordBatch or Table. A dot leads into a struct: `input.target_x`."""
-    compute = need("pyarrow.compute", "arrow", "a column")
     whole, *rest = name.split(".")
-    if whole not in batch.schema.names:
-        raise KeyError(f"there is no column {whole!r}, there are {', '.join(batch.schema.names)}")
     found = batch.column(whole)
     for field in rest:
+        compute = need("pyarrow.compute", "arrow", "a column")
         try:
             found = compute.struct_field(found, field)
         except (KeyError, ValueError, TypeError, NotImplementedError):
@@ -119,10 +138,12 @@ def rows_of(kind: str, columns: Sequence[str]) -> Callable[[stream_pb2.StreamEve
     need("pyarrow", "arrow", "rows()")
     need("numpy", "arrow", "rows()")
 
-    def rows(response: stream_pb2.StreamEventsResponse) -> Iterator[tuple[Any, ...]]:
-        for table in _tables(response, kind):
-            batch = table.arrow()
-            yield from zip(*(values(column(batch, name)) for name in columns))
+    def of(table: Table) -> Iterator[tuple[Any, ...]]:
+        batch = table._read(columns)
+        return zip(*(values(column(batch, name)) for name in columns))
+
+    def rows(response: stream_pb2.StreamEventsResponse) -> Iterable[tuple[Any, ...]]:
+        return chain.from_iterable(map(of, _tables(response, kind)))
 
     return rows
 
@@ -141,7 +162,7 @@ class Collector:
     def take(self, response: stream_pb2.StreamEventsResponse) -> None:
         """Adds the tables of a response."""
         for table in _tables(response, self._kind):
-            whole = self._arrow.Table.from_batches([table.arrow()])
+            whole = self._arrow.Table.from_batches([table._read(self._columns)])
             if self._columns is not None:
                 arrays = [column(whole, name) for name in self._columns]
                 fields = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
@@ -43,18 +44,20 @@ class Stream(StreamBase, Generic[T]):
         items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
     ) -> None:
         super().__init__(session)
-        self._items = self._run(responses, items_of)
+        self._parts = self._run(responses, items_of)
+        self._items = chain.from_iterable(self._parts)  # a generator would take several times as long for each item
 
     def _run(
         self,
         responses: Iterator[stream_pb2.StreamEventsResponse],
         items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
-    ) -> Generator[T, None, None]:
+    ) -> Generator[Iterable[T], None, None]:
         for response in responses:
-            yield from items_of(response)
+            yield items_of(response)
             self.cursor = response.cursor or self.cursor
 
     def __iter__(self) -> Iterator[T]:
+        """Returns an iterator that is faster than the stream itself. After `close` it still has what was received."""
         return self._items
 
     def __next__(self) -> T:
@@ -62,7 +65,8 @@ class Stream(StreamBase, Generic[T]):
 
     def close(self) -> None:
         """Ends the stream."""
-        self._items.close()
+        self._parts.close()
+        self._items = chain()
 
     def __enter__(self) -> Stream[T]:
         return self
