@@ -101,7 +101,7 @@ func (s *Server) newReplay(
 	return r, nil
 }
 
-// spare is codec.Options.Spare.
+// spare is stream.Replay.Spare.
 func (s *Server) spare() (give func()) {
 	if s.Turns == nil {
 		return func() {}

@@ -115,9 +115,10 @@ type Options struct {
 	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
 	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
-	// Spare asks for a processor that nobody else needs now, to read ahead with. It returns the function that gives it back, after
-	// some milliseconds, or nil if there is none. It is safe for concurrent use. A nil Spare never reads ahead.
-	Spare func() (give func())
+	// Ahead runs step, which takes some milliseconds, again and again in a goroutine of the caller's, and done behind the last
+	// time. It goes on while step returns true, there is a processor that nobody else needs, and the caller still uses the Reader.
+	// A nil Ahead means that nothing is read ahead.
+	Ahead func(step func() (more bool), done func())
 }
 
 // Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is

@@ -86,7 +86,8 @@ type Replay struct {
 	StateFilter func() (*filter.Filter, error)
 	// Checkpoints is as in codec.Options.
 	Checkpoints func(identity string) codec.Checkpoints
-	// Spare is as in codec.Options.
+	// Spare asks for a processor that nobody else needs now, to read ahead with. It returns the function that gives it back, after
+	// some milliseconds, or nil if there is none. It is safe for concurrent use. A nil Spare never reads ahead.
 	Spare func() (give func())
 	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open func(codec.Options) (codec.Reader, error)

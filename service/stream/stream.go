@@ -66,6 +66,7 @@ type stream struct {
 	entered  bool            // the client knows the replay: the start, or a successor's status, was sent
 	caughtUp bool            // the client knows that it has all events so far
 	lagging  bool            // the client knows that it fell behind
+	helpers  helpers         // of reader
 	ahead    bool            // Send is known to return before the bytes are written
 	dropping bool            // events are being dropped, and no gap was sent yet
 	lost     error           // why the file will not grow
@@ -216,6 +217,7 @@ func (s *stream) listen() {
 
 // close frees what the present replay holds.
 func (s *stream) close() {
+	s.helpers.end()
 	if s.replay != nil && s.replay.Close != nil {
 		s.replay.Close()
 	}
@@ -284,7 +286,10 @@ func (s *stream) reach() {
 func (s *stream) open(start Start) error {
 	options := codec.Options{
 		Filter: s.replay.Filter, RevealSecrets: s.replay.RevealSecrets,
-		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster, Spare: s.replay.Spare,
+		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
+	}
+	if s.replay.Spare != nil && s.replay.Await == nil { // only the stream's own goroutine may wait for bytes
+		options.Ahead = s.readAhead
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&

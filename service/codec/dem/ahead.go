@@ -134,7 +134,7 @@ const (
 // newAhead returns an ahead for a reader that begins to deliver, or nil where there is nothing to read at once. Tables are
 // filled by one reader, which numbers their values.
 func newAhead(r *reader) *ahead {
-	if r.keeper.checkpoints == nil || r.Spare == nil || r.StateAgain || r.Tables != nil || r.Filter.Nothing() || runtime.GOMAXPROCS(0) < 2 {
+	if r.keeper.checkpoints == nil || r.Ahead == nil || r.StateAgain || r.Tables != nil || r.Filter.Nothing() || runtime.GOMAXPROCS(0) < 2 {
 		return nil
 	}
 	next := r.boundary(r.d.Offset())
@@ -267,7 +267,7 @@ func (a *ahead) call(b *codec.Batch) {
 	most := min(runtime.GOMAXPROCS(0)-1, maxHelpers)
 	for a.helpers < most && a.pick() >= 0 && a.charge(most) {
 		a.helpers++
-		go a.help()
+		a.first.Ahead(a.help, a.leave)
 	}
 	if len(a.parts) == 1 && a.helpers == 0 && a.charged > 0 {
 		_ = a.first.in.Memory(-a.charged) // there is no more to read at once
@@ -299,36 +299,32 @@ func (a *ahead) pick() int {
 	return -1
 }
 
-// help reads parts ahead until there is nothing to do, or no processor to spare. It is a goroutine of its own.
-func (a *ahead) help() {
-	for {
-		a.mu.Lock()
-		i := a.pick()
-		if i < 0 {
-			a.helpers--
-			a.mu.Unlock()
-			return
-		}
-		p := a.parts[i]
-		p.taken = true
+// help reads ahead for a while. It returns false when there is nothing to do.
+func (a *ahead) help() (more bool) {
+	a.mu.Lock()
+	i := a.pick()
+	if i < 0 {
 		a.mu.Unlock()
-		give := a.first.Spare()
-		over, wait := false, false
-		if give != nil {
-			for began := time.Now(); !over && !wait && time.Since(began) < stretch; {
-				over, wait = a.step(p)
-			}
-			give()
-		}
-		a.mu.Lock()
-		p.taken = over || a.parts[0] == p
-		if give == nil {
-			a.helpers--
-			a.mu.Unlock()
-			return
-		}
-		a.mu.Unlock()
+		return false
 	}
+	p := a.parts[i]
+	p.taken = true
+	a.mu.Unlock()
+	over, wait := false, false
+	for began := time.Now(); !over && !wait && time.Since(began) < stretch; {
+		over, wait = a.step(p)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p.taken = over || a.parts[0] == p
+	return true
+}
+
+// leave notes that a helper ended.
+func (a *ahead) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.helpers--
 }
 
 // step decodes some of a part, and keeps the batch if it is full. over means that there is no more to do for helpers, wait that

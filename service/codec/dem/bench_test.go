@@ -117,10 +117,17 @@ func deliver(b *testing.B, data []byte, o codec.Options) (events int) {
 func BenchmarkAhead(b *testing.B) {
 	long := longDemo(b)
 	o := codec.Options{Checkpoints: checkpoints(b, long)}
-	free := func() func() { return func() {} }
+	var helpers sync.WaitGroup
+	ahead := func(step func() bool, done func()) {
+		helpers.Go(func() {
+			defer done()
+			for step() {
+			}
+		})
+	}
 	for name, run := range map[string]func(){
 		"one":   func() { deliver(b, long, o) },
-		"ahead": func() { deliver(b, long, codec.Options{Checkpoints: o.Checkpoints, Spare: free}) },
+		"ahead": func() { deliver(b, long, codec.Options{Checkpoints: o.Checkpoints, Ahead: ahead}); helpers.Wait() },
 		"two": func() {
 			var both sync.WaitGroup
 			for range 2 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -203,13 +204,17 @@ func testAhead(t *testing.T, data []byte) {
 				want, end = batches(t, data, o, most)
 			}
 			o.Checkpoints = points
-			o.Spare = func() func() {
-				if !spare() {
-					return nil
-				}
-				return func() { helped.Add(1) }
+			var helpers sync.WaitGroup
+			o.Ahead = func(step func() bool, done func()) {
+				helpers.Go(func() {
+					defer done()
+					for spare() && step() {
+						helped.Add(1)
+					}
+				})
 			}
 			got, err := batches(t, data, o, most)
+			helpers.Wait()
 			if fmt.Sprint(err) != fmt.Sprint(end) || !slices.Equal(got, want) {
 				for k := range min(len(got), len(want)) {
 					if got[k] != want[k] {
