@@ -21,7 +21,7 @@ func TestReaders(t *testing.T) {
 		"closed":  func(s *temporary.Store, _ string) error { s.Close(); return nil },
 	} {
 		s := temporary.New()
-		defer s.Close()
+		t.Cleanup(s.Close)
 		file, err := source.FromReader(bytes.NewReader(data), "", source.Limits{})
 		if err != nil {
 			t.Fatal(err)
