@@ -1,0 +1,59 @@
+package temporary_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/temporary"
+)
+
+// TestReaders: a replay that is removed while it is read can be read to its end. It is released once, after the last reader.
+func TestReaders(t *testing.T) {
+	data := bytes.Repeat([]byte("DATA replay"), 1000)
+	for what, remove := range map[string]func(s *temporary.Store, name string) error{
+		"deleted": func(s *temporary.Store, name string) error { return s.Delete("me", name) },
+		"closed":  func(s *temporary.Store, _ string) error { s.Close(); return nil },
+	} {
+		s := temporary.New()
+		t.Cleanup(s.Close)
+		file, err := source.FromReader(bytes.NewReader(data), "", source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Spool(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		file.Detach()
+		released := 0
+		name, expires := s.Keep("me", file, time.Hour, func() { released++ })
+		first, at, err := s.Open("me", name)
+		second, _, other := s.Open("me", name)
+		if err != nil || other != nil || !at.Equal(expires) || !temporary.Is(name) {
+			t.Fatal(name, at, err, other)
+		}
+		if err := remove(s, name); err != nil || released != 0 {
+			t.Errorf("%s: %v, released %d times while it is read", what, err, released)
+		}
+		if _, _, err := s.Open("me", name); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("%s: opened again: %v", what, err)
+		}
+		if err := first.Close(); err != nil || released != 0 {
+			t.Errorf("%s: %v, released %d times while it is read", what, err, released)
+		}
+		in := second.Input()
+		got, err := io.ReadAll(io.NewSectionReader(in.At, 0, in.Size))
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes, %v", what, len(got), err)
+		}
+		_, _ = second.Close(), second.Close()
+		if released != 1 {
+			t.Errorf("%s: released %d times", what, released)
+		}
+	}
+}
