@@ -82,6 +82,8 @@ func TestCorpusSnapshots(t *testing.T) {
 func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 	t.Helper()
 	all := walk(t, data, dem.Options{}, nil)
+	whole := dem.New(bytes.NewReader(data), dem.Options{})
+	_ = run(whole, func(*dem.Event) {})
 	random := rand.New(rand.NewPCG(uint64(len(data)), 3))
 	first := snapshots(data, nil, each)
 	n := len(first)
@@ -114,6 +116,10 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 			same(t, fmt.Sprintf("%s, then %v", what, at), got, only(rest, func(p *placed) bool { return !p.at.Before(at) }))
 		}
 		sameState(t, data, s)
+		end := dem.Resume(bytes.NewReader(data[s.Position().Offset:]), dem.Options{}, s)
+		if _ = run(end, func(*dem.Event) {}); end.Stats() != whole.Stats() {
+			t.Errorf("from %d, at the end: %+v\nwant %+v", s.Position().Offset, end.Stats(), whole.Stats())
+		}
 		if i > 0 {
 			continue
 		}

@@ -119,6 +119,18 @@ func TestCheckpoints(t *testing.T) {
 		if store.Bytes() == 0 || store.Bytes() > 8<<20 {
 			t.Errorf("%s left checkpoints of %d bytes", first, store.Bytes())
 		}
+		var identity replaydv1.Replay
+		_ = open(t, data, codec.Options{}).Header(&identity)
+		c, _ := points(identity.GetIdentity()).After(0)
+		at := codec.Options{Filter: compiled[first], Start: codec.Start{Tick: &c.Tick}} // records before it may have its tick
+		want, _ := rest(t, data, at)
+		at.Checkpoints = points
+		if got, _ := rest(t, data, at); !slices.Equal(got, want) {
+			t.Errorf("%s from the tick of a checkpoint: %d events, want %d", first, len(got), len(want))
+		}
+		if points(identity.GetIdentity()).Drop(); store.Bytes() != 0 {
+			t.Errorf("%d bytes are left without a checkpoint", store.Bytes())
+		}
 	}
 }
 
@@ -181,12 +193,12 @@ func testAhead(t *testing.T, data []byte) {
 	whole, wholeEnd := batches(t, data, codec.Options{Checkpoints: points}, 512) // leaves the checkpoints
 	random := rand.New(rand.NewPCG(uint64(len(data)), 2))
 	var helped, asked atomic.Int64
-	upTo := demtest.LastTick(data) / 3 * 2
+	fromTick, upTo := demtest.LastTick(data)/4, demtest.LastTick(data)/3*2
 	for name, include := range map[string][]*replaydv1.EventFilter{
 		"all":    nil,
 		"heroes": {{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}, Fields: []string{"*m_cell*", "m_iHealth"}}}},
 		"kinds":  {{Kinds: []string{"combat_log", "chat", "tick"}}},
-		"ticks":  {{Ticks: &replaydv1.TickRange{Max: &upTo}}},
+		"ticks":  {{Ticks: &replaydv1.TickRange{Min: &fromTick, Max: &upTo}}},
 	} {
 		f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
 		if err != nil {
@@ -253,5 +265,12 @@ func TestCheckpointsOfAnotherFile(t *testing.T) {
 	want, _ = rest(t, other, plain)
 	if got, read := rest(t, other, o); !slices.Equal(got, want) || read < cold {
 		t.Errorf("of the changed file %d events, want %d; read %d bytes of %d", len(got), len(want), read, len(other))
+	}
+	var identity replaydv1.Replay
+	_ = open(t, other, codec.Options{}).Header(&identity)
+	for c, ok := points(identity.GetIdentity()).After(0); ok; c, ok = points(identity.GetIdentity()).After(c.Position.Offset) {
+		if c.Sum != decoders.Sum(0).Add(other[:c.Position.Offset]) {
+			t.Errorf("the checkpoint at %d is of other bytes", c.Position.Offset)
+		}
 	}
 }
