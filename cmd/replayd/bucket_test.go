@@ -126,7 +126,7 @@ func TestBucket(t *testing.T) {
 			t.Error("cat of the daemon, refused:", code, errs)
 		}
 		s.Hook(nil)
-		resp, err := http.Get("http://" + metrics + "/metrics") //nolint:noctx // a test
+		resp, err := http.Get("http://" + metrics + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}

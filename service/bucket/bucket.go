@@ -131,7 +131,7 @@ func (b *Bucket) attempt(ctx context.Context, doing string, f func(ctx context.C
 }
 
 // key returns the key of a path.
-func (b *Bucket) key(path string) string { return b.prefix + path }
+func (b *Bucket) key(rel string) string { return b.prefix + rel }
 
 // Stat implements catalog.Store.
 func (b *Bucket) Stat(ctx context.Context, rel string) (fs.FileInfo, error) {

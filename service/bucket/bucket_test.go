@@ -90,7 +90,7 @@ func TestReadDir(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := buckettest.New(t)
-	s.Hook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	s.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		body := "<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType>"
 		for _, key := range []string{
 			"good", "a+b%2Bc", "%C3%BC", "tab%09", "%FF", "nul%00", "..", "%2E%2E", ".", "", ".hidden", "a%5Cb", "x%2Fy", "%zz", "../x",
@@ -225,7 +225,7 @@ func TestReadAt(t *testing.T) {
 	if sent != int64(len(data)) || len(requests) > 12 {
 		t.Errorf("%d requests for %d bytes", len(requests), sent)
 	}
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		at, p := r.Int64N(int64(len(data))), make([]byte, 1+r.IntN(200_000))
 		n, err := h.ReadAt(p, at)

@@ -111,7 +111,7 @@ func explain(ctx context.Context, doing string, err error) error {
 		e.again = true
 	case e.Status >= 400:
 	default:
-		e.Problem, e.again = problemOf(err)
+		e.Problem, e.again = problemOf(err), true
 	}
 	switch {
 	case doing != reading:
@@ -123,22 +123,21 @@ func explain(ctx context.Context, doing string, err error) error {
 	return e
 }
 
-// problemOf says what is wrong with a request that had no usable answer, and whether trying again may help. It repeats nothing of
-// the error.
-func problemOf(err error) (problem string, again bool) {
+// problemOf says what is wrong with a request that had no usable answer. It repeats nothing of the error.
+func problemOf(err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
 	_, isName := errors.AsType[*net.DNSError](err)
 	switch {
 	case isName:
-		return "the store's host is not known", true
+		return "the store's host is not known"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused", true
+		return "the connection was refused"
 	case isNet && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return "the store did not answer in time", true
+		return "the store did not answer in time"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection broke", true
+		return "the connection broke"
 	case isNet:
-		return "the connection failed", true
+		return "the connection failed"
 	}
-	return "the answer is invalid", true
+	return "the answer is invalid"
 }

@@ -86,7 +86,7 @@ func TestLies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
+	t.Cleanup(func() { _ = h.Close() })
 	if n, err := h.ReadAt(make([]byte, 10), 0); n != 0 || !errors.Is(err, source.ErrStore) {
 		t.Error(n, err)
 	}

@@ -57,7 +57,7 @@ var parameters = map[string]func(l *Location, value string) error{
 		l.Region = v
 		return nil
 	},
-	"endpoint":   (*Location).setEndpoint,
+	"endpoint":   setEndpoint,
 	"path_style": func(l *Location, v string) error { return parseBool(&l.PathStyle, v) },
 	"anonymous":  func(l *Location, v string) error { return parseBool(&l.Anonymous, v) },
 	"refresh": func(l *Location, v string) error {
@@ -79,7 +79,7 @@ func parseBool(to *bool, v string) error {
 	return nil
 }
 
-func (l *Location) setEndpoint(v string) error {
+func setEndpoint(l *Location, v string) error {
 	u, err := url.Parse(v)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Opaque != "":
