@@ -21,7 +21,7 @@ import (
 type configFile string
 
 // BeforeResolve makes kong look up flags that are not set elsewhere in the file.
-func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
+func (configFile) BeforeResolve(_ *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
 	path, _ := ctx.FlagValue(trace.Flag).(configFile)
 	if path == "" {
 		return nil
