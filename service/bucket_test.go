@@ -92,7 +92,7 @@ func TestObjectsAreReplays(t *testing.T) {
 	type request = replaydv1.StreamEventsRequest
 	requests := map[string]*request{
 		"whole":         {},
-		"columns":       {Encoding: replaydv1.Encoding_ENCODING_COLUMNS, Positions: true},
+		"columns":       {Encoding: replaydv1.Encoding_ENCODING_ARROW, Positions: true},
 		"small batches": {MaxBatchEvents: 50},
 		"kinds":         {Include: []*replaydv1.EventFilter{{Kinds: []string{"*"}}}, Exclude: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}},
 		"player":        {Include: []*replaydv1.EventFilter{{Players: []int32{0, 1}}}},
@@ -208,7 +208,7 @@ func TestObjectsDoNotGrow(t *testing.T) {
 	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, quickly))
 	for _, req := range []*replaydv1.StreamEventsRequest{
 		{Replay: object, Follow: true},
-		{Replay: object, Follow: true, Encoding: replaydv1.Encoding_ENCODING_COLUMNS},
+		{Replay: object, Follow: true, Encoding: replaydv1.Encoding_ENCODING_ARROW},
 		{Replay: object, Follow: true, FollowSuccessors: true},
 		{Replay: stored, Follow: true},
 		{Replay: stored, Follow: true, FollowSuccessors: true},
