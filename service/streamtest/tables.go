@@ -105,6 +105,11 @@ func (t *tables) readOne(one *replaydv1.Table) ([]row, protowire.Number, error) 
 	if !r.Next() {
 		return nil, 0, fmt.Errorf("it has no record batch: %w", r.Err())
 	}
+	for _, c := range r.RecordBatch().Columns() {
+		if err := whole(c.Data(), int(r.RecordBatch().NumRows())); err != nil {
+			return nil, 0, err
+		}
+	}
 	rows, err := rowsOf(r.RecordBatch(), event, one.GetKind())
 	if err == nil && len(rows) != int(one.GetRows()) {
 		err = fmt.Errorf("it has %d rows, and says %d", len(rows), one.GetRows())
@@ -113,6 +118,39 @@ func (t *tables) readOne(one *replaydv1.Table) ([]row, protowire.Number, error) 
 		err = errors.New("it has two record batches")
 	}
 	return rows, list.Number(), err
+}
+
+// whole checks that an array, with those below it, has the given number of values, those that a missing struct hides included, and
+// that every index into a dictionary has a text.
+func whole(d arrow.ArrayData, n int) error {
+	if d.Len() != n {
+		return fmt.Errorf("a column of %s has %d values instead of %d", d.DataType(), d.Len(), n)
+	}
+	a := array.MakeFromData(d)
+	defer a.Release()
+	switch a := a.(type) {
+	case *array.Struct:
+		for _, below := range d.Children() {
+			if err := whole(below, n); err != nil {
+				return err
+			}
+		}
+	case *array.List:
+		end := 0
+		if n > 0 {
+			_, last := a.ValueOffsets(n - 1)
+			end = int(last)
+		}
+		return whole(d.Children()[0], end)
+	case *array.Dictionary:
+		indices := a.Indices().(*array.Int32).Int32Values()
+		for _, i := range indices {
+			if i < 0 || int(i) >= a.Dictionary().Len() {
+				return fmt.Errorf("index %d into a dictionary of %d", i, a.Dictionary().Len())
+			}
+		}
+	}
+	return nil
 }
 
 // rowsOf converts a record batch.

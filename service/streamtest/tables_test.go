@@ -1,0 +1,136 @@
+package streamtest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec/codectest"
+	datafilecodec "github.com/replayd/replayd/service/codec/datafile"
+	demcodec "github.com/replayd/replayd/service/codec/dem"
+	sc2codec "github.com/replayd/replayd/service/codec/sc2replay"
+	teecodec "github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/table"
+	"github.com/replayd/replayd/service/table/arrowipc"
+)
+
+// TestTables fills events of all kinds of all formats with arbitrary values, appends them to tables, some of them only to take them
+// back, encodes the tables, and converts them back: nothing may be lost.
+func TestTables(t *testing.T) {
+	t.Run("teehistorian", func(t *testing.T) {
+		tablesOfAnything(t, &teecodec.Tables, teecodec.AddRow, codectest.Events[teehistorian.Event]{
+			Append: teecodec.AppendEvent, Message: func() proto.Message { return new(teehistorianv1.Event) },
+		})
+	})
+	t.Run("datafile", func(t *testing.T) {
+		tablesOfAnything(t, &datafilecodec.Tables, datafilecodec.AddRow, codectest.Events[datafile.Event]{
+			Append: datafilecodec.AppendEvent, Message: func() proto.Message { return new(datafilev1.Event) },
+		})
+	})
+	t.Run("dem", func(t *testing.T) {
+		tablesOfAnything(t, &demcodec.Tables, demcodec.AddRow, codectest.Events[dem.Event]{
+			Append: demcodec.AppendEvent, Message: func() proto.Message { return new(demv1.Event) },
+		})
+	})
+	t.Run("sc2replay", func(t *testing.T) {
+		tablesOfAnything(t, &sc2codec.Tables, sc2codec.AddRow, codectest.Events[sc2replay.Event]{
+			Append: sc2codec.AppendEvent, Message: func() proto.Message { return new(sc2replayv1.Event) },
+		})
+	})
+}
+
+func tablesOfAnything[E any](
+	t *testing.T, f *table.Format, add func(*table.Set, decoders.Position, *E), events codectest.Events[E],
+) {
+	refs := func(id uint32) string { return fmt.Sprint("name ", id%5) }
+	set := table.NewSet(f) // of all batches, as in a stream
+	set.Refs, set.Resolved, set.TicksPerSecond = refs, true, 50
+	rapid.Check(t, func(t *rapid.T) {
+		set.Reset()
+		encoder := arrowipc.NewEncoder(rapid.Bool().Draw(t, "plain"))
+		var read tables
+		for range rapid.IntRange(1, 3).Draw(t, "batches") {
+			var want []row
+			for i := range rapid.IntRange(1, 20).Draw(t, "events") {
+				kind := rapid.IntRange(1, len(f.Kinds)-1).Draw(t, "kind")
+				e := events.Fill(kind, rapid.SliceOfN(rapid.Byte(), 0, 400).Draw(t, "seed"))
+				at := decoders.Position{Offset: int64(i), Index: rapid.Int64Range(0, 1<<53).Draw(t, "index")}
+				size := set.Size()
+				add(set, at, e)
+				if rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
+					set.Undo()
+					if set.Size() != size {
+						t.Fatalf("%d bytes after a row was taken back, %d before it was added", set.Size(), size)
+					}
+					continue
+				}
+				m := events.Message()
+				if err := proto.Unmarshal(events.Append(nil, e), m); err != nil {
+					t.Fatal(err)
+				}
+				r := row{at: at, placed: true}
+				resolve(m.ProtoReflect(), refs, &r.strings)
+				var err error
+				if r.event, err = (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, r)
+			}
+			b, err := encoder.Append(nil, 9, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var batch replaydv1.EventBatch
+			if err := proto.Unmarshal(b, &batch); err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := read.read(batch.GetTables())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.EqualFunc(got, want, func(a, b row) bool {
+				return a.at == b.at && a.placed == b.placed && bytes.Equal(a.event, b.event) && slices.EqualFunc(a.strings, b.strings, bytes.Equal)
+			}) {
+				t.Fatalf("%d rows of %d events, or others", len(got), len(want))
+			}
+			set.Reset()
+		}
+	})
+}
+
+// resolve replaces the numbers of texts in a message by indices into strings, in the order of the fields.
+func resolve(m protoreflect.Message, refs func(uint32) string, strings *[][]byte) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		ref, _ := proto.GetExtension(f.Options(), optionsv1.E_StringIndex).(bool)
+		switch {
+		case ref && (m.Has(f) || !f.HasPresence()):
+			*strings = append(*strings, []byte(refs(uint32(m.Get(f).Uint()))))
+			m.Set(f, protoreflect.ValueOfUint32(uint32(len(*strings)-1)))
+		case f.Message() == nil || !m.Has(f):
+		case f.IsList():
+			for j := range m.Get(f).List().Len() {
+				resolve(m.Get(f).List().Get(j).Message(), refs, strings)
+			}
+		default:
+			resolve(m.Get(f).Message(), refs, strings)
+		}
+	}
+}
