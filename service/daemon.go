@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,6 +79,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 
 	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer(), abandoned: make(chan struct{})}
 	replaydv1.RegisterReplayServiceServer(d.grpc, s)
+	flight.RegisterFlightServiceServer(d.grpc, &flights{server: s})
 	healthv1.RegisterHealthServer(d.grpc, d.health)
 	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	reflection.Register(d.grpc)

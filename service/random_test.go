@@ -67,7 +67,7 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, data)
-	n := *requests / 4
+	n := *requests / 8
 	if streamtest.Race {
 		n = min(n, 5)
 	}

@@ -48,13 +48,16 @@ def values(client: replayd.Client) -> int:
     return count
 
 
-def columns(client: replayd.Client) -> int:
+def rows(client: replayd.Client) -> int:
     count = total = 0
-    for batch in client.batches(NAME, columns=True):
-        count += len(batch)
-        if moves := batch.columns.get("player_diff"):
-            total += int(moves["x"].sum()) + int(moves["y"].sum()) + int(moves["at_tick"][-1])
+    for _, x in client.rows(NAME, "player_diff", ["at_tick", "x"]):
+        count += 1
+        total += x
     return count
+
+
+def table(client: replayd.Client) -> int:
+    return int(client.table(NAME, "player_diff").num_rows)
 
 
 def asynchronous(client: replayd.Client) -> int:
@@ -72,7 +75,7 @@ with tempfile.TemporaryDirectory() as root:
     Path(root, "long.teehistorian").write_bytes(teehistorian(1_000_000))
     daemon = Daemon(REPOSITORY / "bin" / "replayd", Path(root))
     address = daemon.address
-    ways: list[Callable[[replayd.Client], int]] = [messages, events, values, asynchronous, columns]
+    ways: list[Callable[[replayd.Client], int]] = [messages, events, values, asynchronous, rows, table]
     try:
         with replayd.connect(address) as client:
             for way in ways:

@@ -23,6 +23,7 @@ type cli struct {
 	Ls     lsCmd     `cmd:"" help:"List replays."`
 	Info   infoCmd   `cmd:"" help:"Describe a replay, as JSON."`
 	Cat    catCmd    `cmd:"" help:"Print a replay's events, one JSON object per line."`
+	Export exportCmd `cmd:"" help:"Write a replay's events to Parquet, Arrow, CSV or JSON files, one for each kind."`
 	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`
 	Redact redactCmd `cmd:"" help:"Copy a teehistorian file without its secrets."`
 	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`

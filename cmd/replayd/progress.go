@@ -15,6 +15,7 @@ type progress struct {
 	begun time.Time
 	shown time.Time // when the line was last written; zero if it is not shown
 	bytes int64
+	label string // before the numbers
 }
 
 // quietFor is how long a command runs before progress is shown. every is the time between updates.
@@ -42,7 +43,7 @@ func (p *progress) add(n int) {
 		return
 	}
 	p.shown = now
-	_, _ = fmt.Fprintf(p.to, "\r%.1f MB of events, %.1f s ", float64(p.bytes)/1e6, now.Sub(p.begun).Seconds())
+	_, _ = fmt.Fprintf(p.to, "\r%s%.1f MB of events, %.1f s ", p.label, float64(p.bytes)/1e6, now.Sub(p.begun).Seconds())
 }
 
 // done clears the line.

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +27,11 @@ func TestRender(t *testing.T) {
 		{"to a file", []string{sample, out}, exitOK, 4 * 64},
 		{"scaled", []string{sample, out, "--scale", "2", "--physics"}, exitOK, 2 * 64},
 		{"to the standard output", []string{sample, "-", "--scale", "1"}, exitOK, 64},
+		{"a region", []string{sample, out, "--scale", "2", "--region", "10,2,20,5"}, exitOK, 40},
+		{"cropped", []string{sample, out, "--scale", "1", "--region=-5,1,40,3", "--crop"}, exitOK, 35},
+		{"a region that is none", []string{sample, out, "--region", "1,2,3"}, exitUsage, 0},
+		{"a region with more", []string{sample, out, "--region", "1,2,3,4,5"}, exitUsage, 0},
+		{"an empty region", []string{sample, out, "--region", "1,2,0,4"}, exitUsage, 0},
 		{"too large", []string{sample, out, "--scale", "65"}, exitUsage, 0},
 		{"too small", []string{sample, out, "--scale", "0"}, exitUsage, 0},
 		{"no such file", []string{sample + ".none", out}, exitNotFound, 0},
@@ -54,5 +61,27 @@ func TestRender(t *testing.T) {
 				t.Errorf("the picture is %d pixels wide, want %d", config.Width, tt.width)
 			}
 		})
+	}
+}
+
+// TestRenderGIF: the suffix says the format, and the legend what the colours mean.
+func TestRenderGIF(t *testing.T) {
+	sample := filepath.Join("..", "..", "testdata", "datafile", "sample.map")
+	out := filepath.Join(t.TempDir(), "map.GIF")
+	var stdout, stderr bytes.Buffer
+	con := console{new(bytes.Buffer), &stdout, &stderr}
+	if code := run(context.Background(), []string{"render", sample, out, "--legend", "--physics", "--region", "0,20,64,4"}, con); code != exitOK {
+		t.Fatal(code, stderr.String())
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if picture, err := gif.Decode(bytes.NewReader(data)); err != nil || picture.Bounds().Dx() != 4*64 || picture.Bounds().Dy() != 4*4 {
+		t.Error(err)
+	}
+	want := "#9a8463   1      73 solid\n"
+	if !strings.HasPrefix(stderr.String(), want) || !strings.Contains(stderr.String(), " death\n") || strings.Contains(stderr.String(), "spawn") {
+		t.Errorf("the legend is\n%s", stderr.String())
 	}
 }

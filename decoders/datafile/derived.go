@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"sync"
@@ -179,7 +180,8 @@ func (s *derived) begin(l *layout) {
 func (d *Decoder) readDerived() error {
 	l, s := &d.item, d.second
 	var err error
-	if l.body == KindQuads {
+	switch {
+	case l.body == KindQuads:
 		left := l.bytes - (d.file.DataSize(int(l.data)) - d.in.left)
 		n := 0
 		if size := min(left, ChunkSize/quadBytes*quadBytes); size > 0 {
@@ -193,11 +195,11 @@ func (d *Decoder) readDerived() error {
 			}
 		}
 		s.ended = err != nil || left <= int64(n)
-	} else if s.tiles.next < s.tiles.chunks() {
+	case s.tiles.next < s.tiles.chunks():
 		s.r, s.data, err = s.tiles.read(&d.in, d.chunk)
 		d.collect()
 		s.ended = err != nil || s.tiles.short || s.tiles.next == s.tiles.chunks()
-	} else {
+	default:
 		s.ended = true
 	}
 	s.damaged = err != nil
@@ -280,7 +282,7 @@ func (s *derived) eachRun(l *layout, f func(x, y, columns int32, tile []byte)) {
 		for x := 0; x < s.r.columns; {
 			tile := row[x*stride:][:stride]
 			end := x + 1
-			for end < s.r.columns && string(row[end*stride:][:stride]) == string(tile) {
+			for end < s.r.columns && bytes.Equal(row[end*stride:][:stride], tile) {
 				end++
 			}
 			if tile[at] != AirTile {

@@ -22,6 +22,9 @@
 // delivering events. [Decoder.Present] then returns the entities that exist there. Decoders that are given the same
 // [Schemas] share the compiled schema of a game build.
 //
+// [Decoder.Snapshot] returns all that a decoder knows between two records, and [Resume] a decoder that continues there. So a
+// program can start in the middle of a demo that it has decoded once, and decode parts of it at once.
+//
 // [ReadInfo] and [ReadIndex] read parts of a demo without decoding the rest.
 //
 // # Source files
@@ -47,6 +50,7 @@
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
 //	index.go                    ReadIndex and ReadInfo
+//	snapshot.go                 the state between two records, and decoders that continue there
 //
 // The Decoder uses these packages, which do not depend on it. None imports a package that is listed above it:
 //
@@ -59,6 +63,7 @@
 //	internal/fieldpath    which fields an update changes
 //	internal/pb           protobuf messages, field by field
 //	internal/unpack       snappy and LZSS
+//	internal/share        parts that snapshots have in common
 //	internal/facts        names of Dota's heroes, items, abilities and so on
 //
 // # Units

@@ -243,6 +243,7 @@ func (d *Decoder) resumeWorld(s *Snapshot) {
 	w.learn.known, w.learn.changed = maps.Clone(l.known), slices.Clone(l.changed)
 	w.learn.left, w.learn.begun, w.learn.refuted = l.left, l.begun, l.refuted
 	w.tree.Types.Put(l.guesses)
+	w.tree.Reserve(s.grown)
 	for id, c := range s.classes.Of {
 		if c.there {
 			d.addClass(int32(id), []byte(c.name))

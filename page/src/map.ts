@@ -25,7 +25,11 @@ function lookOf(index: number): Look {
 const pieceTiles = 16;
 /** The sizes of a tile, in pixels, at which pieces are drawn. */
 const details = [4, 8, 16, 32, 64];
-const keptPieces = 600;
+/** How many pixels of pieces are kept: 80 MB. */
+const keptPixels = 20e6;
+/** Below this size of a tile, in pixels, the map is drawn as one picture of at most this many pixels on a side. */
+const overviewTile = 3;
+const overviewSide = 2048;
 
 /** The physics of a map. */
 export class GameMap {
@@ -34,6 +38,8 @@ export class GameMap {
   private readonly tele: Uint8Array;
   private readonly boost: Uint8Array;
   private readonly pieces = new Map<string, HTMLCanvasElement>();
+  private pixels = 0;
+  private whole: HTMLCanvasElement | undefined;
   private shade = "";
 
   constructor(readonly width: number, readonly height: number) {
@@ -88,9 +94,12 @@ export class GameMap {
   draw(context: CanvasRenderingContext2D, cameraX: number, cameraY: number, scale: number, width: number, height: number): void {
     if (this.shade !== theme().name) {
       this.pieces.clear();
+      this.pixels = 0;
+      this.whole = undefined;
       this.shade = theme().name;
     }
     const wanted = scale * tileSize;
+    if (wanted < overviewTile) return this.overview(context, cameraX, cameraY, scale, width, height);
     const detail = details.find((pixels) => pixels >= wanted * 0.99) ?? details.at(-1)!;
     const span = pieceTiles * tileSize;
     const left = Math.floor((cameraX - width / 2 / scale) / span);
@@ -118,9 +127,53 @@ export class GameMap {
     for (let y = 0; y < pieceTiles; y++) {
       for (let x = 0; x < pieceTiles; x++) this.tile(context, column * pieceTiles + x, row * pieceTiles + y, x * detail, y * detail, detail);
     }
-    if (this.pieces.size >= keptPieces) this.pieces.delete(this.pieces.keys().next().value!);
+    for (this.pixels += piece.width ** 2; this.pixels > keptPixels && this.pieces.size > 0;) {
+      const [oldest, { width }] = this.pieces.entries().next().value!;
+      this.pixels -= width ** 2;
+      this.pieces.delete(oldest);
+    }
     this.pieces.set(key, piece);
     return piece;
+  }
+
+  /** Draws the whole map from one small picture, with wall around it where its corner is wall. */
+  private overview(c: CanvasRenderingContext2D, cameraX: number, cameraY: number, scale: number, width: number, height: number): void {
+    const t = theme();
+    const whole = (this.whole ??= this.small());
+    const [x, y] = [width / 2 - cameraX * scale, height / 2 - cameraY * scale];
+    const [wide, tall] = [this.width * tileSize * scale, this.height * tileSize * scale];
+    const corner = this.look(0, 0);
+    if (corner === Look.Solid || corner === Look.Unhookable) {
+      c.fillStyle = corner === Look.Solid ? t.wall : t.metal;
+      c.fillRect(0, 0, width, y);
+      c.fillRect(0, y + tall, width, height);
+      c.fillRect(0, y, x, tall);
+      c.fillRect(x + wide, y, width, tall);
+    }
+    c.drawImage(whole, x, y, wide, tall);
+  }
+
+  /** A picture of the map with at most a pixel for each tile. */
+  private small(): HTMLCanvasElement {
+    const step = Math.ceil(Math.max(this.width, this.height) / overviewSide);
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.ceil(this.width / step);
+    canvas.height = Math.ceil(this.height / step);
+    const context = canvas.getContext("2d")!;
+    const picture = context.createImageData(canvas.width, canvas.height);
+    const t = theme();
+    const colours: Record<Look, string> = {
+      [Look.Air]: "#00000000", [Look.Solid]: t.wall, [Look.Unhookable]: t.metal, [Look.Death]: t.death, [Look.Freeze]: t.freeze, [Look.Unfreeze]: t.unfreeze,
+      [Look.Deep]: t.deep, [Look.Start]: t.start, [Look.Finish]: t.finish, [Look.Checkpoint]: `${t.start}59`, [Look.Stopper]: `${t.mark}59`,
+      [Look.Through]: t.through, [Look.Spawn]: t.start, [Look.Other]: `${t.mark}2e`,
+    };
+    const parts = Object.fromEntries(Object.entries(colours).map(([look, hex]) =>
+      [look, [1, 3, 5, 7].map((at) => at < hex.length ? parseInt(hex.slice(at, at + 2), 16) : 255)]));
+    for (let y = 0; y < canvas.height; y++) {
+      for (let x = 0; x < canvas.width; x++) picture.data.set(parts[this.look(x * step, y * step)], (y * canvas.width + x) * 4);
+    }
+    context.putImageData(picture, 0, 0);
+    return canvas;
   }
 
   private tile(c: CanvasRenderingContext2D, x: number, y: number, px: number, py: number, size: number): void {

@@ -11,7 +11,7 @@ import { kinds, TeeWorld, wholeKinds } from "./world.js";
 
 export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
   return {
-    around: { kinds, columns: true }, whole: { kinds: wholeKinds }, charts: [],
+    around: { kinds }, whole: { kinds: wholeKinds }, charts: [],
     world: (start) => new TeeWorld(start),
     stage: (canvas, game: Game<TeeWorld>) => {
       const scene = new Scene(canvas, game);

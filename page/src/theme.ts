@@ -14,14 +14,16 @@ const light: typeof dark = {
   ground: "#ffffff", groundLine: "#e2e8f1", radiant: "#2f7d1c", dire: "#c23a22", blue: "#1f5fc4", gold: "#9a6500", neutral: "#6b7892",
 };
 
-const prefersLight = matchMedia("(prefers-color-scheme: light)");
+const scheme = matchMedia("(prefers-color-scheme: light)");
+let prefersLight = scheme.matches; // asking for it is slow, and it is asked for each tile
+scheme.addEventListener("change", () => (prefersLight = scheme.matches));
 
 /** The current colours. */
 export function theme(): typeof dark {
-  return prefersLight.matches ? light : dark;
+  return prefersLight ? light : dark;
 }
 
 /** The colour of a player. Each is far from the colours before it, so that they are easy to distinguish. */
 export function colourOf(id: number): string {
-  return `hsl(${Math.round((id * 137.508 + 165) % 360)} ${prefersLight.matches ? "62% 46%" : "68% 63%"})`;
+  return `hsl(${Math.round((id * 137.508 + 165) % 360)} ${prefersLight ? "62% 46%" : "68% 63%"})`;
 }

@@ -61,30 +61,10 @@ export class TeeWorld implements World {
     return client;
   }
 
-  /** Applies a batch. Its columns and rows are interleaved by their places. */
+  /** Applies a batch. */
   apply(batch: Batch): void {
-    const rows = batch.events as readonly Event[];
-    const moves = batch.columns.get("player_diff");
-    const inputs = batch.columns.get("input_diff");
-    const ticks = batch.columns.get("tick");
-    const none: readonly number[] = [];
-    const column = (columns: typeof moves, name: string) => (columns ? (columns.array(name) as readonly number[]) : none);
-    const [mPlace, mTick, mId, mX, mY] = ["place", "at_tick", "client_id", "x", "y"].map((name) => column(moves, name));
-    const [iPlace, iTick, iId, iX, iY, iHook, iFire] = [
-      "place", "at_tick", "client_id", "input_target_x", "input_target_y", "input_hook", "input_fire",
-    ].map((name) => column(inputs, name));
-    const [tPlace, tTick] = ["place", "at_tick"].map((name) => column(ticks, name));
-    let m = 0, i = 0, t = 0, r = 0;
-    for (let place = 0; place < batch.length; place++) {
-      if (mPlace[m] === place) {
-        this.move(mTick[m], mId[m], mX[m], mY[m]);
-        m++;
-      } else if (iPlace[i] === place) {
-        this.aim(iTick[i], iId[i], iX[i], iY[i], iHook[i] !== 0, iFire[i]);
-        i++;
-      } else if (tPlace[t] === place) this.reach(tTick[t++]);
-      else if (r < rows.length) this.take(rows[r++], batch.state ? this.start : undefined);
-    }
+    const state = batch.state ? this.start : undefined;
+    for (const event of batch.events as readonly Event[]) this.take(event, state);
   }
 
   reach(tick: number): void {

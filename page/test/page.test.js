@@ -37,7 +37,7 @@ before(async () => {
   }
   daemon = await start(directory);
   browser = await puppeteer.launch({
-    executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--enable-unsafe-swiftshader"],
   });
 });
 
@@ -252,6 +252,34 @@ test("every view opens, is accessible and fits, on a phone too", options, async 
       assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
     }
   }
+});
+
+test("a map is drawn with its layers, and names what is under the cursor", options, async (t) => {
+  const page = await tab(t, { width: 1200, height: 700 });
+  await page.goto(`${daemon.url}/replay/samples/datafile/sample.map?time=0`);
+  await page.waitForSelector('[data-ready="true"]');
+  const layers = await page.$eval(".layers", (tree) => tree.textContent);
+  assert.match(layers, /Physicsgame, front, tele, speedup, switch, tune.*Entities13.*switches2.*sky.*parallax 0, 0.*checkers/s);
+  const canvas = await page.$("canvas.scene");
+  const { x, y, width, height } = await canvas.boundingBox();
+  const scale = Math.min(width / (64 * 32), height / (24 * 32)); // the whole map is shown
+  const point = (column, row) => [x + width / 2 + ((column + 0.5) * 32 - 1024) * scale, y + height / 2 + ((row + 0.5) * 32 - 384) * scale];
+  for (const [column, row, text] of [[12, 13, /12, 13.*tele tele in 26 · no. 1/], [51, 10, /door.*switch door 240 · no. 1/], [40, 18, /speedup boost.*force 10 · 270°/], [0, 0, /game solid/]]) {
+    await page.mouse.move(...point(column, row));
+    await until(page, (source) => new RegExp(source).test(document.querySelector(".under").textContent), text.source);
+  }
+  await accessible(page);
+  const picture = async () => PNG.sync.read(Buffer.from(await canvas.screenshot())).data;
+  const differs = (a, b) => a.filter((value, i) => Math.abs(value - b[i]) > 8).length;
+  const all = await picture();
+  const [physics, entities] = await page.$$(".layers input");
+  await physics.click();
+  await sleep(200);
+  const without = await picture();
+  assert.ok(differs(all, without) > 10_000, "the physics are not switched off");
+  await entities.click();
+  await sleep(200);
+  assert.ok(differs(without, await picture()) > 100, "the entities are not switched off");
 });
 
 test("an overlay shows what happens over what is below it", options, async (t) => {

@@ -28,6 +28,18 @@ var methods = map[string]Power{
 	"/replayd.v1.ReplayService/DeleteReplay":  Upload,
 	"/replayd.v1.ReplayService/GetServerInfo": 0,
 
+	"/arrow.flight.protocol.FlightService/ListFlights":   Read,
+	"/arrow.flight.protocol.FlightService/GetFlightInfo": Read,
+	"/arrow.flight.protocol.FlightService/GetSchema":     Read,
+	"/arrow.flight.protocol.FlightService/DoGet":         Read,
+	// These are not implemented.
+	"/arrow.flight.protocol.FlightService/Handshake":      Read,
+	"/arrow.flight.protocol.FlightService/PollFlightInfo": Read,
+	"/arrow.flight.protocol.FlightService/DoPut":          Read,
+	"/arrow.flight.protocol.FlightService/DoExchange":     Read,
+	"/arrow.flight.protocol.FlightService/DoAction":       Read,
+	"/arrow.flight.protocol.FlightService/ListActions":    Read,
+
 	"/grpc.health.v1.Health/Check": 0,
 	"/grpc.health.v1.Health/List":  0,
 	"/grpc.health.v1.Health/Watch": 0,

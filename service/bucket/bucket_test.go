@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -83,6 +82,53 @@ func TestReadDir(t *testing.T) {
 	whole, err := list(t, open(t, s.URL(""), hasty), ".")
 	if want := []string{"other", "p/", "p2/"}; err != nil || !slices.Equal(whole, want) {
 		t.Error(whole, err)
+	}
+}
+
+// TestNames checks that keys that are no names are not listed: the catalogue has the rules. A key may have any bytes, and a store
+// escapes them.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Hook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		body := "<ListBucketResult><IsTruncated>false</IsTruncated><EncodingType>url</EncodingType>"
+		for _, key := range []string{
+			"good", "a+b%2Bc", "%C3%BC", "tab%09", "%FF", "nul%00", "..", "%2E%2E", ".", "", ".hidden", "a%5Cb", "x%2Fy", "%zz", "../x",
+		} {
+			body += "<Contents><Key>p/" + key + "</Key><Size>1</Size><ETag>&quot;e&quot;</ETag></Contents>"
+		}
+		for _, prefix := range []string{"dir", "..", ".git", "", "%FF", "a%5C"} {
+			body += "<CommonPrefixes><Prefix>p/" + prefix + "/</Prefix></CommonPrefixes>"
+		}
+		_, _ = io.WriteString(w, body+"<Contents><Key>elsewhere</Key><Size>1</Size><ETag>&quot;e&quot;</ETag></Contents></ListBucketResult>")
+	})
+	c, err := catalog.New([]catalog.Root{{Alias: "r", Store: open(t, s.URL("p"), hasty)}}, catalog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.ReadDir(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range d.Files {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"r/a b+c", "r/good", "r/tab\t", "r/ü"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if !slices.Equal(d.Dirs, []string{"r/dir"}) {
+		t.Errorf("%q", d.Dirs)
+	}
+	s.Requests()
+	for _, name := range []string{"r/..", "r/../x", "r/.hidden", "r/a/.h/b", `r/a\b`, "r/a//b", "r/\xff", "r/a\x00b", "r/"} {
+		if _, err := c.Open(name); err == nil {
+			t.Errorf("%q is opened", name)
+		}
+	}
+	if got := s.Requests(); len(got) > 0 {
+		t.Errorf("the store was asked: %v", got)
 	}
 }
 
@@ -222,6 +268,34 @@ func TestReadsLittle(t *testing.T) {
 	}
 	if sent > 256<<10 {
 		t.Errorf("%d bytes for 5 reads of 512 bytes", sent)
+	}
+}
+
+// TestReadsAhead checks that ranges are fetched before a reader that goes from front to back asks for them, but not without bound.
+func TestReadsAhead(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Put("p/x", noise(16<<20))
+	h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const read = 4 << 20
+	if _, err := io.Copy(io.Discard, io.NewSectionReader(h, 0, read)); err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	for deadline := time.Now().Add(time.Minute); last < read+1<<20 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, r := range s.Requests() {
+			var from, to int64
+			if n, _ := fmt.Sscanf(r.Range, "bytes=%d-%d", &from, &to); n == 2 {
+				last = max(last, to+1)
+			}
+		}
+	}
+	_ = h.Close()
+	if last < read+1<<20 || last > read+bucket.MaxHeld {
+		t.Errorf("%d bytes were asked for when %d had been read", last, read)
 	}
 }
 
@@ -429,121 +503,5 @@ func TestSilence(t *testing.T) {
 	}
 	if err := <-read; !errors.Is(err, context.Canceled) {
 		t.Error(err)
-	}
-}
-
-// TestEndless checks that lists that do not end, and answers that do not end, fail.
-func TestEndless(t *testing.T) {
-	t.Parallel()
-	page := func(next, keys string) string {
-		return `<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>` + next +
-			`</NextContinuationToken>` + keys + `</ListBucketResult>`
-	}
-	object := `<Contents><Key>p/x</Key><Size>1</Size><ETag>"e"</ETag></Contents>` // without a time
-	var n atomic.Int64
-	for name, body := range map[string]func() string{
-		"pages":       func() string { return page(fmt.Sprint(n.Add(1)), object) },
-		"empty pages": func() string { return page(fmt.Sprint(n.Add(1)), "") },
-		"one page":    func() string { return page("same", object) },
-		"no token":    func() string { return page("", object) },
-		"a page":      func() string { return page("t", strings.Repeat(object, 300_000)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := buckettest.New(t)
-			s.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { _, _ = io.WriteString(w, body()) })
-			o := hasty
-			o.MaxEntries, o.Silence = 500, 20*time.Second
-			if _, err := list(t, open(t, s.URL("p"), o), "."); !errors.Is(err, source.ErrStore) {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// TestLies checks the attributes of objects that no store of good faith gives.
-func TestLies(t *testing.T) {
-	t.Parallel()
-	for name, headers := range map[string]map[string]string{
-		"no ETag": {"ETag": ""}, "a weak ETag": {"ETag": `W/"x"`}, "a huge ETag": {"ETag": `"` + strings.Repeat("x", 1000) + `"`},
-		"a huge length": {"Content-Length": "9223372036854775807"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := buckettest.New(t)
-			s.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-				w.Header().Set("ETag", `"x"`)
-				w.Header().Set("Content-Length", "10")
-				for k, v := range headers {
-					w.Header().Set(k, v)
-				}
-			})
-			if h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x"); !errors.Is(err, source.ErrStore) {
-				t.Error(h, err)
-			}
-		})
-	}
-	// A length that is larger than the object: the store then answers with another range.
-	s := buckettest.New(t)
-	s.Put("p/x", noise(100_000))
-	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method != http.MethodHead {
-			next.ServeHTTP(w, r)
-			return
-		}
-		truth := httptest.NewRecorder()
-		next.ServeHTTP(truth, r)
-		w.Header().Set("ETag", truth.Header().Get("ETag"))
-		w.Header().Set("Content-Length", "200000")
-	})
-	h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	if n, err := h.ReadAt(make([]byte, 10), 0); n != 0 || !errors.Is(err, source.ErrStore) {
-		t.Error(n, err)
-	}
-}
-
-// TestCredentials checks that credentials of the environment are used, and that they, and the reasons why there are none, are in no
-// error.
-func TestCredentials(t *testing.T) {
-	const id, secret = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG"
-	t.Setenv("AWS_ACCESS_KEY_ID", id)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
-	s := buckettest.New(t)
-	s.Put("p/x", []byte("x"))
-	signed := ""
-	var mu sync.Mutex
-	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		mu.Lock()
-		defer mu.Unlock()
-		signed = r.Header.Get("Authorization")
-		next.ServeHTTP(w, r)
-	})
-	b := open(t, s.URL("p", "anonymous", ""), hasty)
-	if _, err := b.Stat(t.Context(), "x"); err != nil || !strings.Contains(signed, id) {
-		t.Error(signed, err)
-	}
-	s.Hook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprintf(w, "<Error><Code>Invalid%s</Code><Message>%s %s</Message></Error>", id, secret, r.Header.Get("Authorization"))
-	})
-	_, statErr := b.Stat(t.Context(), "x")
-	_, listErr := list(t, b, ".")
-	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
-	_, noneErr := open(t, s.URL("p", "anonymous", ""), hasty).Stat(t.Context(), "x")
-	for _, err := range []error{statErr, listErr, noneErr} {
-		if text := fmt.Sprint(err); err == nil || strings.Contains(text, secret) || strings.Contains(text, "Signature") {
-			t.Error(text)
-		}
-	}
-	if !strings.Contains(fmt.Sprint(noneErr), "no credentials") || !errors.Is(noneErr, source.ErrStore) {
-		t.Error(noneErr)
 	}
 }

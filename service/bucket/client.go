@@ -25,7 +25,7 @@ const (
 	maxConnections = 64
 	maxHeaders     = 64 << 10
 	maxError       = 64 << 10 // bytes of the body of an error
-	maxPage        = 16 << 20 // bytes of a page of a list: 1,000 keys of 1,024 bytes, each of them escaped, and what is around them
+	maxPage        = 4 << 20  // bytes of a page of a list: 1,000 keys of 1,024 bytes, all escaped, and what is around them
 	defaultRegion  = "us-east-1"
 )
 

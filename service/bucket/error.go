@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/replayd/replayd/service/catalog"
@@ -52,8 +52,14 @@ func broken(doing, problem string) *Error {
 	return &Error{Doing: doing, Problem: problem, Kind: source.ErrStore}
 }
 
-// codePattern is what codes of S3 look like. Others are not repeated.
-var codePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z.]{1,47}$`)
+// codes are the codes that errors repeat. A store could put anything into others, such as a part of the request's signature.
+var codes = []string{
+	"AccessDenied", "AllAccessDisabled", "AuthorizationHeaderMalformed", "BadRequest", "ExpiredToken", "Forbidden", "InternalError",
+	"InvalidAccessKeyId", "InvalidArgument", "InvalidBucketName", "InvalidObjectState", "InvalidRange", "InvalidRequest", "InvalidToken",
+	"MethodNotAllowed", "NoSuchBucket", "NoSuchKey", "NotFound", "NotImplemented", "PermanentRedirect", "PreconditionFailed",
+	"RequestTimeTooSkewed", "RequestTimeout", "ServiceUnavailable", "SignatureDoesNotMatch", "SlowDown", "TemporaryRedirect",
+	"TokenRefreshRequired", "TooManyRequests",
+}
 
 // errAnswer means that an answer has more bytes than an answer of that kind can have.
 var errAnswer = errors.New("the answer is too long")
@@ -73,7 +79,7 @@ func explain(ctx context.Context, doing string, err error) error {
 	if coded, ok := errors.AsType[interface {
 		error
 		ErrorCode() string
-	}](err); ok && codePattern.MatchString(coded.ErrorCode()) {
+	}](err); ok && slices.Contains(codes, coded.ErrorCode()) {
 		e.Code = coded.ErrorCode()
 	}
 	if answered, ok := errors.AsType[interface {

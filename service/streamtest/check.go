@@ -145,6 +145,7 @@ func (c *checker) response(r *response) {
 	}
 	c.started = true
 	if state := r.message.GetState(); state != nil {
+		c.canon.tables.learn(r.message)
 		c.state(state)
 		return
 	}

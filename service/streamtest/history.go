@@ -51,6 +51,7 @@ func (h History) Events() ([]string, error) {
 				return nil, err
 			}
 			if r.batch == nil {
+				c.tables.learn(r.message)
 				continue
 			}
 			events, err := c.events(r.batch)

@@ -202,7 +202,9 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 		if err != nil {
 			return err
 		}
-		if r.batch != nil {
+		if r.batch == nil {
+			c.tables.learn(r.message)
+		} else {
 			events, err := c.events(r.batch)
 			if err != nil {
 				return err

@@ -80,6 +80,7 @@ func NewOracle(s *Session) (*Oracle, error) {
 			o.end, o.sum = at.Position, at.Sum
 		}
 		if r.batch == nil {
+			c.tables.learn(r.message)
 			o.note(r.message)
 			continue
 		}

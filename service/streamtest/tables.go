@@ -34,6 +34,18 @@ type row struct {
 	placed  bool // at is set
 }
 
+// learn notes the schemas of the tables of a state: those of a stream count for all that follows.
+func (t *tables) learn(r *replaydv1.StreamEventsResponse) {
+	for _, one := range r.GetState().GetTables() {
+		if len(one.GetSchema()) > 0 {
+			if t.schemas == nil {
+				t.schemas = map[string][]byte{}
+			}
+			t.schemas[one.GetKind()] = one.GetSchema()
+		}
+	}
+}
+
 // read returns the rows of all tables of a batch in the order of the replay, and the number of the field of EventBatch of their
 // format.
 func (t *tables) read(all []*replaydv1.Table) (rows []row, field protowire.Number, err error) {

@@ -1,6 +1,10 @@
 package table
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 )
@@ -150,4 +154,22 @@ func rowBytes(fields []Field) int {
 		}
 	}
 	return n
+}
+
+// Version returns a short text that changes when the columns of a table change.
+func (f *Format) Version() string {
+	h := sha256.New()
+	for k := range f.Kinds {
+		_, _ = io.WriteString(h, f.Kinds[k].Name)
+		describe(h, f.Fields(uint8(k)))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func describe(w io.Writer, fields []Field) {
+	for i := range fields {
+		_, _ = fmt.Fprint(w, "(", fields[i].Name, fields[i].Type, fields[i].Nullable)
+		describe(w, fields[i].Fields)
+		_, _ = fmt.Fprint(w, ")")
+	}
 }

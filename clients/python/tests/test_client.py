@@ -59,19 +59,6 @@ def test_batches_hold_the_same_events(daemon: Daemon) -> None:
     assert [event.sequence for batch in batches for event in batch] == list(range(len(events)))
 
 
-def test_columns_give_the_same_events_as_rows(daemon: Daemon) -> None:
-    with replayd.connect(daemon.address) as client:
-        rows = [event.to_json() for event in client.events(NAME)]
-        assert [event.to_json() for event in client.events(NAME, columns=True)] == rows
-        batches = list(client.batches(NAME, columns=True))
-    assert [event.to_json() for batch in batches for event in batch] == rows
-    columns = batches[0].columns["player_diff"]
-    assert set(columns) >= {"place", "at_tick", "client_id", "dx", "dy", "x", "y"}
-    numpy = pytest.importorskip("numpy")
-    assert columns["x"].dtype == numpy.int32
-    assert columns["x"].tolist() == list(columns.message.x)
-
-
 def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
     async def upload() -> list[str]:
         async with replayd.connect_async(daemon.address) as client:
@@ -84,7 +71,7 @@ def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
         assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
         assert [event.to_json() for event in client.decode(FINISHED.read_bytes())] == served
         with FINISHED.open("rb") as file:
-            batches = client.decode_batches(file, max_batch_events=100, columns=True)
+            batches = client.decode_batches(file, max_batch_events=100)
             assert [event.to_json() for batch in batches for event in batch] == served
         with pytest.raises(replayd.ReplaydError, match="UNKNOWN_FORMAT"):
             list(client.decode(b"this is no replay"))
@@ -174,12 +161,11 @@ def test_filters_of_formats(daemon: Daemon) -> None:
 def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         rest = [event.to_json() for event in client.events(NAME, tick=500)]
-        for columns in (False, True):
-            events = list(client.events(NAME, tick=500, with_state=True, columns=columns))
-            state = [event for event in events if event.state]
-            assert state and {event.kind for event in state} == {"player_state"}
-            assert [event.to_json() for event in events[len(state) :]] == rest
-            assert all(event.to_json().startswith('{"state":true,"at_tick":') for event in state)
+        events = list(client.events(NAME, tick=500, with_state=True))
+        state = [event for event in events if event.state]
+        assert state and {event.kind for event in state} == {"player_state"}
+        assert [event.to_json() for event in events[len(state) :]] == rest
+        assert all(event.to_json().startswith('{"state":true,"at_tick":') for event in state)
         batches = list(client.batches(NAME, tick=500, with_state=True))
         parts = [batch for batch in batches if batch.state]
         assert parts == batches[: len(parts)] and [batch.complete for batch in parts][-1]

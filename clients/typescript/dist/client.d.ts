@@ -52,14 +52,17 @@ export interface StreamOptions {
     successorRule?: SuccessorRule;
     /** Add the players to the events of a teehistorian file. */
     resolvePlayers?: boolean;
-    /** The maximum number of events in a batch. Default 512, with `columns` 16384. */
+    /** The maximum number of events in a batch. Default 512, with `tables` 16384. */
     maxBatchEvents?: number;
     /** How many milliseconds events may wait for a batch to fill. Default 0. */
     maxBatchDelay?: number;
     /** Milliseconds between heartbeats. Default 15000. After three times as long without a response the stream is resumed. */
     heartbeat?: number;
-    /** Send frequent and uniform kinds as arrays; see Batch.columns. They are decoded several times as fast. */
-    columns?: boolean;
+    /**
+     * Send events as tables of Apache Arrow, one for each kind; see Batch.tables. They are read many times as fast. The buffers are
+     * not compressed.
+     */
+    tables?: boolean;
     /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
     strict?: boolean;
     /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */

@@ -5,7 +5,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
 import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
-import { DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
+import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
@@ -303,7 +303,7 @@ const optionNames = {
     maxBatchEvents: true,
     maxBatchDelay: true,
     heartbeat: true,
-    columns: true,
+    tables: true,
     strict: true,
     slowConsumer: true,
     retry: true,
@@ -363,8 +363,9 @@ function build(replay, options) {
         followSuccessors: options.followSuccessors ?? false,
         successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
         resolvePlayers: options.resolvePlayers ?? false,
-        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // long arrays are more efficient
-        encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
+        maxBatchEvents: options.maxBatchEvents ?? 0,
+        encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
+        arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
         strict: options.strict ?? false,
         slowConsumer: options.slowConsumer ?? 0,
         include: filters(options.include),

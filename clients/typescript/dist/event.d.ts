@@ -1,5 +1,5 @@
 import { type DescMessage, type JsonObject } from "@bufbuild/protobuf";
-import { type Columns } from "./columns.js";
+import { Table } from "./table.js";
 import { type EventBatch, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 /** The event message of any of the formats. */
 export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][number];
@@ -63,10 +63,10 @@ export declare class Batch implements Iterable<Event> {
      * misses no event and receives none twice.
      */
     readonly cursor: Uint8Array;
-    /** The generated messages. With `columns`, only the events that are not in columns. */
+    /** The generated messages. Empty with `tables`. */
     readonly events: readonly AnyEvent[];
-    /** With the option `columns`: the other events as arrays, by kind. */
-    readonly columns: ReadonlyMap<string, Columns>;
+    /** With the option `tables`: the events as tables, by kind. */
+    readonly tables: ReadonlyMap<string, Table>;
     /** The strings to which fields marked string_index refer. */
     readonly strings: readonly string[];
     /** @internal */
@@ -77,7 +77,6 @@ export declare class Batch implements Iterable<Event> {
 }
 /** A description of a format's event message. */
 interface Format {
-    list: DescMessage;
     desc: DescMessage;
     /** The kinds' names in the .proto, by their names in the generated code. */
     kinds: Map<string, Kind>;

@@ -1,6 +1,6 @@
 // Events and batches, as streams yield them.
 import { getOption, ScalarType, toJson, } from "@bufbuild/protobuf";
-import { columnsOf, rows } from "./columns.js";
+import { Table } from "./table.js";
 import { string_index } from "../gen/replayd/options/v1/options_pb.js";
 import { EventBatchSchema } from "../gen/replayd/v1/stream_pb.js";
 /** One event of a replay. */
@@ -88,10 +88,10 @@ export class Batch {
      * misses no event and receives none twice.
      */
     cursor;
-    /** The generated messages. With `columns`, only the events that are not in columns. */
+    /** The generated messages. Empty with `tables`. */
     events;
-    /** With the option `columns`: the other events as arrays, by kind. */
-    columns;
+    /** With the option `tables`: the events as tables, by kind. */
+    tables;
     /** The strings to which fields marked string_index refer. */
     strings;
     /** @internal */
@@ -105,28 +105,28 @@ export class Batch {
         this.firstSequence = what.case === "batch" ? Number(what.value.firstSequence) : 0;
         this.nextSequence = what.case === "batch" ? Number(what.value.nextSequence) : 0;
         this.cursor = response.cursor;
-        const { events } = what.value;
+        const { events, tables } = what.value;
+        this.tables = new Map(tables.map((table) => [table.kind, new Table(table)]));
         if (events.case === undefined) {
-            if (!this.state)
+            if (!this.state && tables.length === 0)
                 throw new Error("events of a format that this client is too old to know: install a newer one");
             this.events = []; // a state may be empty
             this.strings = [];
             this.format = [...formats.values()][0];
-            this.columns = new Map();
             return;
         }
         const list = events.value;
         this.events = list.events;
         this.strings = list.strings ?? [];
         this.format = formats.get(events.case);
-        this.columns = columnsOf(this.format.list, events.value);
     }
     get length() {
-        return this.state ? this.events.length : this.nextSequence - this.firstSequence;
+        return this.state ? [...this.tables.values()].reduce((sum, table) => sum + table.length, this.events.length) : this.nextSequence - this.firstSequence;
     }
     [Symbol.iterator]() {
-        const { columns, format } = this;
-        const events = columns.size > 0 ? rows(format.desc, this.events, columns.values()) : this.events;
+        if (this.tables.size > 0)
+            throw new TypeError("the batch has tables instead of events: use batch.tables");
+        const { events } = this;
         let i = 0;
         return {
             next: () => {
@@ -142,7 +142,7 @@ const formats = new Map(EventBatchSchema.oneofs
     .map((list) => {
     const desc = list.message.field["events"].message;
     const kind = desc.oneofs.find((oneof) => oneof.name === "kind");
-    return [list.localName, { list: list.message, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+    return [list.localName, { desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
 }));
 const plans = new Map();
 /** The fields of a message type at which refine must change its JSON. */

@@ -31,6 +31,7 @@ export declare class Session {
     missed: number;
     reconnects: number;
     private expected;
+    private readonly schemas;
     /** The state at the current position was not yielded completely yet. */
     private stateDue;
     private failures;
@@ -41,6 +42,8 @@ export declare class Session {
     called(): void;
     /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
     observe({ cursor, response }: StreamEventsResponse): boolean;
+    /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+    private addSchemas;
     private started;
     private advance;
     /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */

@@ -23,6 +23,7 @@ export class Session {
     missed = 0;
     reconnects = 0;
     expected = 0n;
+    schemas = new Map();
     /** The state at the current position was not yielded completely yet. */
     stateDue = true;
     failures = 0;
@@ -52,6 +53,8 @@ export class Session {
             return false;
         this.failures = 0;
         this.failingSince = undefined;
+        if (response.case === "state" || response.case === "batch")
+            this.addSchemas(response.value.tables);
         switch (response.case) {
             case "state": {
                 // A resumed stream with withState begins with the state again, which the caller already has.
@@ -79,6 +82,15 @@ export class Session {
                 this.end = response.value;
         }
         return true;
+    }
+    /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+    addSchemas(tables) {
+        for (const table of tables) {
+            if (table.schema.length > 0)
+                this.schemas.set(table.kind, table.schema);
+            else
+                table.schema = this.schemas.get(table.kind);
+        }
     }
     started(start) {
         const again = this.start !== undefined;

@@ -21,6 +21,7 @@ import {
 } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import {
+  ArrowCompression,
   type DecodeReplayRequest,
   DecodeReplayRequestSchema,
   Encoding,
@@ -88,14 +89,17 @@ export interface StreamOptions {
   successorRule?: SuccessorRule;
   /** Add the players to the events of a teehistorian file. */
   resolvePlayers?: boolean;
-  /** The maximum number of events in a batch. Default 512, with `columns` 16384. */
+  /** The maximum number of events in a batch. Default 512, with `tables` 16384. */
   maxBatchEvents?: number;
   /** How many milliseconds events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
   /** Milliseconds between heartbeats. Default 15000. After three times as long without a response the stream is resumed. */
   heartbeat?: number;
-  /** Send frequent and uniform kinds as arrays; see Batch.columns. They are decoded several times as fast. */
-  columns?: boolean;
+  /**
+   * Send events as tables of Apache Arrow, one for each kind; see Batch.tables. They are read many times as fast. The buffers are
+   * not compressed.
+   */
+  tables?: boolean;
   /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
   strict?: boolean;
   /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */
@@ -436,7 +440,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   maxBatchEvents: true,
   maxBatchDelay: true,
   heartbeat: true,
-  columns: true,
+  tables: true,
   strict: true,
   slowConsumer: true,
   retry: true,
@@ -500,8 +504,9 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     followSuccessors: options.followSuccessors ?? false,
     successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
     resolvePlayers: options.resolvePlayers ?? false,
-    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // long arrays are more efficient
-    encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
+    maxBatchEvents: options.maxBatchEvents ?? 0,
+    encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
+    arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
     strict: options.strict ?? false,
     slowConsumer: options.slowConsumer ?? 0,
     include: filters(options.include),

@@ -10,7 +10,7 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
-import { type Columns, columnsOf, rows } from "./columns.js";
+import { Table } from "./table.js";
 import { string_index } from "../gen/replayd/options/v1/options_pb.js";
 import { type EventBatch, EventBatchSchema, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 
@@ -113,10 +113,10 @@ export class Batch implements Iterable<Event> {
    * misses no event and receives none twice.
    */
   readonly cursor: Uint8Array;
-  /** The generated messages. With `columns`, only the events that are not in columns. */
+  /** The generated messages. Empty with `tables`. */
   readonly events: readonly AnyEvent[];
-  /** With the option `columns`: the other events as arrays, by kind. */
-  readonly columns: ReadonlyMap<string, Columns>;
+  /** With the option `tables`: the events as tables, by kind. */
+  readonly tables: ReadonlyMap<string, Table>;
   /** The strings to which fields marked string_index refer. */
   readonly strings: readonly string[];
   /** @internal */
@@ -130,29 +130,28 @@ export class Batch implements Iterable<Event> {
     this.firstSequence = what.case === "batch" ? Number(what.value.firstSequence) : 0;
     this.nextSequence = what.case === "batch" ? Number(what.value.nextSequence) : 0;
     this.cursor = response.cursor;
-    const { events } = what.value;
+    const { events, tables } = what.value;
+    this.tables = new Map(tables.map((table) => [table.kind, new Table(table)]));
     if (events.case === undefined) {
-      if (!this.state) throw new Error("events of a format that this client is too old to know: install a newer one");
+      if (!this.state && tables.length === 0) throw new Error("events of a format that this client is too old to know: install a newer one");
       this.events = []; // a state may be empty
       this.strings = [];
       this.format = [...formats.values()][0]!;
-      this.columns = new Map();
       return;
     }
     const list: { events: readonly AnyEvent[]; strings?: readonly string[] } = events.value;
     this.events = list.events;
     this.strings = list.strings ?? [];
     this.format = formats.get(events.case)!;
-    this.columns = columnsOf(this.format.list, events.value);
   }
 
   get length(): number {
-    return this.state ? this.events.length : this.nextSequence - this.firstSequence;
+    return this.state ? [...this.tables.values()].reduce((sum, table) => sum + table.length, this.events.length) : this.nextSequence - this.firstSequence;
   }
 
   [Symbol.iterator](): Iterator<Event, void, undefined> {
-    const { columns, format } = this;
-    const events = columns.size > 0 ? rows(format.desc, this.events, columns.values()) : this.events;
+    if (this.tables.size > 0) throw new TypeError("the batch has tables instead of events: use batch.tables");
+    const { events } = this;
     let i = 0;
     return {
       next: () => {
@@ -165,7 +164,6 @@ export class Batch implements Iterable<Event> {
 
 /** A description of a format's event message. */
 interface Format {
-  list: DescMessage;
   desc: DescMessage;
   /** The kinds' names in the .proto, by their names in the generated code. */
   kinds: Map<string, Kind>;
@@ -177,7 +175,7 @@ const formats = new Map<string, Format>(
     .map((list) => {
       const desc = list.message!.field["events"]!.message!;
       const kind = desc.oneofs.find((oneof) => oneof.name === "kind")!;
-      return [list.localName, { list: list.message!, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name as Kind])) }];
+      return [list.localName, { desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name as Kind])) }];
     }),
 );
 

@@ -12,6 +12,7 @@ import {
   StreamEventsRequestSchema,
   type StreamEventsResponse,
   type StreamStart,
+  type Table,
 } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError, SequenceError } from "./error.js";
 
@@ -53,6 +54,7 @@ export class Session {
   missed = 0;
   reconnects = 0;
   private expected = 0n;
+  private readonly schemas = new Map<string, Uint8Array>();
   /** The state at the current position was not yielded completely yet. */
   private stateDue = true;
   private failures = 0;
@@ -85,6 +87,7 @@ export class Session {
     if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry) return false;
     this.failures = 0;
     this.failingSince = undefined;
+    if (response.case === "state" || response.case === "batch") this.addSchemas(response.value.tables);
     switch (response.case) {
       case "state": {
         // A resumed stream with withState begins with the state again, which the caller already has.
@@ -112,6 +115,14 @@ export class Session {
         this.end = response.value;
     }
     return true;
+  }
+
+  /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+  private addSchemas(tables: Table[]): void {
+    for (const table of tables) {
+      if (table.schema.length > 0) this.schemas.set(table.kind, table.schema);
+      else table.schema = this.schemas.get(table.kind)!;
+    }
   }
 
   private started(start: StreamStart): boolean {

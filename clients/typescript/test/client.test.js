@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { Code, connect, EndReason, FollowState, Format, GameState, ReplaydError, ReplayView } from "../dist/node.js";
+import { recordBatch, table } from "../dist/arrow.js";
 import { Session } from "../dist/session.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
@@ -71,13 +72,24 @@ describe("a daemon", () => {
     assert.equal(rest[0].sequence, 6);
   });
 
-  test("columns give the same events as rows", async () => {
-    const rows = lines(await collect(client.events(finished.name)));
-    assert.deepEqual(lines(await collect(client.events(finished.name, { columns: true }))), rows);
-    const [batch] = await collect(client.batches(finished.name, { columns: true }));
-    const moves = batch.columns.get("player_diff");
-    assert.equal(moves.array("x"), moves.message.x);
-    assert.equal(moves.length, moves.array("at_tick").length);
+  test("tables hold the same values as events", async () => {
+    const events = await collect(client.events(finished.name));
+    const moves = events.filter((event) => event.kind === "player_diff");
+    const whole = await table(client, finished.name, "player_diff", { maxBatchEvents: 100 }); // several batches: one schema
+    assert.deepEqual([...whole.getChild("x")], moves.map((event) => event.value.x));
+    assert.deepEqual([...whole.getChild("at_tick")], moves.map((event) => event.tick));
+    const messages = await table(client, finished.name, "message");
+    assert.deepEqual([...messages.getChild("name")], events.filter((event) => event.kind === "message").map((event) => event.value.name));
+    const batches = await collect(client.batches(finished.name, { tables: true }));
+    assert.equal(batches.reduce((sum, batch) => sum + batch.length, 0), events.length);
+    assert.throws(() => [...batches[0]], /batch\.tables/);
+    await assert.rejects(collect(client.events(finished.name, { tables: true })), /batch\.tables/);
+    assert.equal((await table(client, finished.name, "antibot")).numRows, 0);
+    await assert.rejects(table(client, finished.name, "join", { kinds: ["join"] }), /not an option/);
+    const late = await table(client, finished.name, "player_state", { tick: 500, withState: true });
+    assert.ok(late.numRows > 0 && late.getChild("offset").get(0) === null);
+    const uploaded = await collect(client.decodeBatches(finished.bytes, { tables: true, maxBatchEvents: 100 }));
+    assert.ok(uploaded.every((batch) => [...batch.tables.values()].every((one) => recordBatch(one).numRows === one.length)));
   });
 
   test("an upload gives the same events", async () => {
@@ -85,7 +97,7 @@ describe("a daemon", () => {
     const stream = client.decode(finished.path);
     assert.deepEqual(lines(await collect(stream)), served);
     assert.equal(stream.end.reason, EndReason.FINISHED);
-    const batches = await collect(client.decodeBatches(finished.bytes, { maxBatchEvents: 100, columns: true }));
+    const batches = await collect(client.decodeBatches(finished.bytes, { maxBatchEvents: 100 }));
     assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), served);
     await assert.rejects(collect(client.decode(Buffer.from("this is no replay"))), { reason: "UNKNOWN_FORMAT" });
     const big = await collect(client.decodeBatches(teehistorian(300_000)));
@@ -129,8 +141,8 @@ describe("a daemon", () => {
 
   test("a state comes first and is not counted", async () => {
     const rest = lines(await collect(client.events(finished.name, { tick: 500 })));
-    for (const columns of [false, true]) {
-      const events = await collect(client.events(finished.name, { tick: 500, withState: true, columns }));
+    {
+      const events = await collect(client.events(finished.name, { tick: 500, withState: true }));
       const state = events.filter((event) => event.state);
       assert.ok(state.length > 0 && state.every((event) => event.kind === "player_state"));
       assert.deepEqual(lines(events.slice(state.length)), rest);

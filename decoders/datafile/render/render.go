@@ -1,10 +1,13 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
@@ -16,12 +19,19 @@ type Options struct {
 	Scale int
 	// Physics also draws the front, tele, speedup, switch and tune layers, over the game layer.
 	Physics bool
+	// Region is the part of the map to draw, in tiles. Empty means all of it. What lies beyond the map is left out.
+	Region image.Rectangle
+	// Crop leaves out the edges of the map, or of Region, that have nothing but air in all layers that are drawn.
+	Crop bool
 	// MaxPixels is the largest number of pixels of the picture. A pixel takes one byte. 0 means 256 Mi.
 	MaxPixels int64
 }
 
 // ErrNoGameLayer reports that a map has no game layer.
 var ErrNoGameLayer = errors.New("the map has no game layer")
+
+// ErrNothing reports that the region of a picture has no tiles.
+var ErrNothing = errors.New("nothing of the map is in that region")
 
 // MaxScale is the largest Scale.
 const MaxScale = 64
@@ -49,18 +59,26 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 	if !ok || game.Width == 0 || game.Height == 0 {
 		return nil, ErrNoGameLayer
 	}
+	region := image.Rect(0, 0, int(game.Width), int(game.Height))
+	if !o.Region.Empty() {
+		region = region.Intersect(o.Region)
+	}
+	kinds := o.kinds()
+	if o.Crop {
+		if region, err = crop(f, region, layers, kinds); err != nil {
+			return nil, err
+		}
+	}
+	if region.Empty() {
+		return nil, ErrNothing
+	}
 	// The file's limits bound a layer's tiles, so this does not overflow.
-	if n := int64(game.Width) * int64(game.Height); n > o.MaxPixels/int64(o.Scale*o.Scale) {
+	if n := int64(region.Dx()) * int64(region.Dy()); n > o.MaxPixels/int64(o.Scale*o.Scale) {
 		return nil, decoders.Errorf(decoders.Datafile, 0, decoders.NoTick, "picture", decoders.ErrLimit,
-			"%d x %d tiles of %d x %d pixels, of which %d are allowed", game.Width, game.Height, o.Scale, o.Scale, o.MaxPixels)
+			"%d x %d tiles of %d x %d pixels, of which %d are allowed", region.Dx(), region.Dy(), o.Scale, o.Scale, o.MaxPixels)
 	}
-	bounds := image.Rect(0, 0, int(game.Width)*o.Scale, int(game.Height)*o.Scale)
-	p := painter{picture: image.NewPaletted(bounds, Palette()), scale: o.Scale}
-	kinds := []datafile.LayerKind{datafile.LayerKindGame}
-	if o.Physics {
-		kinds = append(kinds, datafile.LayerKindTune, datafile.LayerKindSpeedup, datafile.LayerKindTele,
-			datafile.LayerKindSwitch, datafile.LayerKindFront)
-	}
+	bounds := image.Rect(0, 0, region.Dx()*o.Scale, region.Dy()*o.Scale)
+	p := painter{picture: image.NewPaletted(bounds, Palette()), scale: o.Scale, region: region}
 	for _, kind := range kinds {
 		if layer, ok := layers[kind]; ok {
 			if err := p.paint(f, layer); err != nil {
@@ -69,6 +87,97 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 		}
 	}
 	return p.picture, nil
+}
+
+// kinds returns the kinds of the layers that are drawn, in this order.
+func (o *Options) kinds() []datafile.LayerKind {
+	kinds := []datafile.LayerKind{datafile.LayerKindGame}
+	if o.Physics {
+		kinds = append(kinds, datafile.LayerKindTune, datafile.LayerKindSpeedup, datafile.LayerKindTele,
+			datafile.LayerKindSwitch, datafile.LayerKindFront)
+	}
+	return kinds
+}
+
+// crop returns the smallest part of a region that has all tiles in it that are not air.
+func crop(
+	f *datafile.File, region image.Rectangle, layers map[datafile.LayerKind]datafile.TileLayer, kinds []datafile.LayerKind,
+) (part image.Rectangle, err error) {
+	err = eachTile(f, layers, kinds, func(_ datafile.LayerKind, tile datafile.PhysicsTile) {
+		run := image.Rect(int(tile.X), int(tile.Y), int(tile.X+tile.Columns), int(tile.Y)+1).Intersect(region)
+		part = part.Union(run)
+	})
+	return part, err
+}
+
+// eachTile calls each for all runs of tiles of the layers of the given kinds.
+func eachTile(
+	f *datafile.File, layers map[datafile.LayerKind]datafile.TileLayer, kinds []datafile.LayerKind,
+	each func(datafile.LayerKind, datafile.PhysicsTile),
+) error {
+	wanted := map[int32]bool{}
+	for _, kind := range kinds {
+		if layer, ok := layers[kind]; ok {
+			wanted[layer.Layer] = true
+		}
+	}
+	d := f.Events(datafile.Options{Want: func(kind datafile.Kind, at datafile.Place) bool {
+		return kind == datafile.KindPhysicsTiles && wanted[at.Layer]
+	}})
+	var ev datafile.Event
+	for {
+		err := d.Next(&ev)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, tile := range ev.PhysicsTiles.Tiles {
+			each(ev.PhysicsTiles.Kind, tile)
+		}
+	}
+}
+
+// Sign is an entry of a legend: a kind of tile in a picture.
+type Sign struct {
+	// Tile is the tile's index or type, which is its colour's index in the palette.
+	Tile byte
+	// Name is the tile's name, empty for tiles without a name.
+	Name string
+	// Count is the number of tiles, in all layers that are drawn.
+	Count int
+}
+
+// Legend returns the kinds of tiles that Map draws with the same options, the most frequent first. Tiles of one kind may lie
+// below others.
+func Legend(f *datafile.File, o Options) ([]Sign, error) {
+	layers, err := physicsLayers(f)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		tile byte
+		name string
+	}
+	counts := map[key]int{}
+	err = eachTile(f, layers, o.kinds(), func(_ datafile.LayerKind, tile datafile.PhysicsTile) {
+		run := image.Rect(int(tile.X), int(tile.Y), int(tile.X+tile.Columns), int(tile.Y)+1)
+		if !o.Region.Empty() {
+			run = run.Intersect(o.Region)
+		}
+		if n := run.Dx(); n > 0 {
+			counts[key{byte(tile.Tile), string(tile.Name)}] += n
+		}
+	})
+	var signs []Sign
+	for k, n := range counts {
+		signs = append(signs, Sign{k.tile, k.name, n})
+	}
+	slices.SortFunc(signs, func(a, b Sign) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Tile, b.Tile), strings.Compare(a.Name, b.Name))
+	})
+	return signs, err
 }
 
 // physicsLayers returns the last layer of each kind.
@@ -92,6 +201,7 @@ func physicsLayers(f *datafile.File) (map[datafile.LayerKind]datafile.TileLayer,
 type painter struct {
 	picture *image.Paletted
 	scale   int
+	region  image.Rectangle
 }
 
 func (p *painter) paint(f *datafile.File, layer datafile.TileLayer) error {
@@ -118,8 +228,13 @@ func (p *painter) paint(f *datafile.File, layer datafile.TileLayer) error {
 
 // row paints a row of tiles from column x. Air is transparent.
 func (p *painter) row(x, y int, tiles []byte, stride, kindAt int) {
-	if y*p.scale >= p.picture.Rect.Dy() {
+	x, y = x-p.region.Min.X, y-p.region.Min.Y
+	if y < 0 || y*p.scale >= p.picture.Rect.Dy() {
 		return
+	}
+	if x < 0 {
+		tiles = tiles[min(-x*stride, len(tiles)):]
+		x = 0
 	}
 	first := p.picture.Pix[y*p.scale*p.picture.Stride:][:p.picture.Stride]
 	for i := kindAt; i < len(tiles) && (x+1)*p.scale <= len(first); i, x = i+stride, x+1 {

@@ -189,3 +189,46 @@ func TestCorpus(t *testing.T) {
 		})
 	}
 }
+
+// TestRegion: a region is that part of the whole picture, and cropping leaves out edges without tiles.
+func TestRegion(t *testing.T) {
+	f := open(t, samplePath)
+	o := render.Options{Scale: 3, Physics: true}
+	whole, err := render.Map(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for region, want := range map[image.Rectangle]image.Rectangle{ // what is asked for, and what is drawn, in tiles
+		image.Rect(5, 2, 30, 9):        image.Rect(5, 2, 30, 9),
+		image.Rect(-3, -3, 1000, 1000): image.Rect(0, 0, 64, 24),
+		image.Rect(63, 23, 64, 24):     image.Rect(63, 23, 64, 24),
+	} {
+		o.Region = region
+		part, err := render.Map(f, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part.Rect != image.Rect(0, 0, 3*want.Dx(), 3*want.Dy()) {
+			t.Fatalf("%v: got %v", region, part.Rect)
+		}
+		for y := range part.Rect.Dy() {
+			for x := range part.Rect.Dx() {
+				if part.ColorIndexAt(x, y) != whole.ColorIndexAt(x+3*want.Min.X, y+3*want.Min.Y) {
+					t.Fatalf("%v: the pixel at %d, %d differs", region, x, y)
+				}
+			}
+		}
+	}
+	o.Region = image.Rect(1, 1, 22, 6) // the spawns at 3 to 7, the start at 13; rows 3 to 5
+	o.Crop, o.Scale = true, 1
+	cropped, err := render.Map(f, o)
+	if err != nil || cropped.Rect != image.Rect(0, 0, 11, 3) || cropped.ColorIndexAt(0, 0) != 192 || cropped.ColorIndexAt(10, 2) != 33 {
+		t.Errorf("cropped: %v, %v", cropped.Rect, err)
+	}
+	for _, nothing := range []image.Rectangle{image.Rect(100, 0, 110, 10), image.Rect(8, 1, 12, 2)} {
+		o.Region = nothing
+		if _, err := render.Map(f, o); !errors.Is(err, render.ErrNothing) {
+			t.Errorf("%v: got %v", nothing, err)
+		}
+	}
+}

@@ -197,7 +197,7 @@ type KindInfo struct {
 	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
 	// types each replay defines itself.
-	Types         []string `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
+	Types         []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,7 +411,7 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"conditions\x18\x02 \x03(\tR\n" +
 	"conditions\x12\x14\n" +
-	"\x05types\x18\x04 \x03(\tR\x05types\"\x9d\x02\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\"\x9d\x02\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +

@@ -26,10 +26,11 @@ type Store struct {
 	tb      testing.TB
 	backend *s3mem.Backend
 	fake    http.Handler
+	clock   gofakes3.TimeSourceAdvancer
 	server  *httptest.Server
 
 	mu       sync.Mutex
-	requests []Request
+	requests []*Request
 	hook     func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
@@ -46,11 +47,12 @@ type Request struct {
 // New starts a server, which ends with the test.
 func New(tb testing.TB) *Store {
 	tb.Helper()
-	s := &Store{tb: tb, backend: s3mem.New()}
+	clock := gofakes3.FixedTimeSource(time.Now())
+	s := &Store{tb: tb, backend: s3mem.New(s3mem.WithTimeSource(clock)), clock: clock}
 	if err := s.backend.CreateBucket(Name); err != nil {
 		tb.Fatal(err)
 	}
-	s.fake = gofakes3.New(s.backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	s.fake = gofakes3.New(s.backend, gofakes3.WithLogger(gofakes3.DiscardLog()), gofakes3.WithTimeSource(clock), gofakes3.WithTimeSkewLimit(0)).Server()
 	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.server.Close)
 	return s
@@ -58,12 +60,11 @@ func New(tb testing.TB) *Store {
 
 // serve serves a request as S3 does: the fake does not know If-Match for reading.
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
-	req := Request{
+	req := &Request{
 		Method: r.Method, Key: strings.TrimPrefix(r.URL.Path, "/"+Name+"/"), Range: r.Header.Get("Range"),
 		List: r.URL.Query().Has("list-type"), Prefix: r.URL.Query().Get("prefix"), IfMatch: r.Header.Get("If-Match"),
 	}
 	s.mu.Lock()
-	at := len(s.requests)
 	s.requests = append(s.requests, req)
 	hook := s.hook
 	s.mu.Unlock()
@@ -71,15 +72,13 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if at < len(s.requests) {
-			s.requests[at].Sent = counted.n
-		}
+		req.Sent = counted.n
 	}()
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if req.IfMatch != "" && r.Method == http.MethodGet {
+		if match := r.Header.Get("If-Match"); match != "" && r.Method == http.MethodGet { // a Hook may have removed it
 			head := httptest.NewRecorder()
 			s.fake.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.String(), http.NoBody))
-			if head.Code == http.StatusOK && head.Header().Get("ETag") != req.IfMatch {
+			if head.Code == http.StatusOK && head.Header().Get("ETag") != match {
 				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 				return
 			}
@@ -169,11 +168,14 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Requests returns the requests since the last call.
+// Requests returns the requests since the last call. Those that are not answered yet have sent nothing.
 func (s *Store) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := s.requests
+	var list []Request
+	for _, r := range s.requests {
+		list = append(list, *r)
+	}
 	s.requests = nil
 	return list
 }
@@ -190,6 +192,9 @@ func (s *Store) Put(key string, data []byte) {
 		s.tb.Fatal(key, w.Code, w.Body)
 	}
 }
+
+// Later makes it later: objects that are stored from now on have another time.
+func (s *Store) Later(d time.Duration) { s.clock.Advance(d) }
 
 // Remove deletes an object.
 func (s *Store) Remove(key string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,9 +14,12 @@ import (
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // BenchmarkFill decodes a long demo into batches, like a stream.
@@ -30,14 +34,7 @@ func BenchmarkFill(b *testing.B) {
 
 func fill(b *testing.B, f *filter.Filter) {
 	b.Helper()
-	data, err := os.ReadFile(decodertest.Shared(b, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	long, err := demtest.Repeat(data, 50<<20)
-	if err != nil {
-		b.Fatal(err)
-	}
+	long := longDemo(b)
 	b.SetBytes(int64(len(long)))
 	b.ReportAllocs()
 	events, bytes := 0, 0
@@ -70,4 +67,117 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// longDemo is a demo of 50 MB, made of a real one.
+func longDemo(b *testing.B) []byte {
+	b.Helper()
+	data, err := os.ReadFile(decodertest.Shared(b, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	long, err := demtest.Repeat(data, 50<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return long
+}
+
+// checkpoints decodes a demo once and returns the checkpoints that this leaves.
+func checkpoints(b *testing.B, data []byte) func(string) codec.Checkpoints {
+	b.Helper()
+	store := checkpoint.NewStore(64 << 20)
+	points := func(identity string) codec.Checkpoints {
+		return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
+	}
+	deliver(b, data, codec.Options{Checkpoints: points})
+	return points
+}
+
+// deliver reads a whole demo in batches and returns the number of events.
+func deliver(b *testing.B, data []byte, o codec.Options) (events int) {
+	b.Helper()
+	r := open(b, data, o)
+	batch := codec.Batch{MaxEvents: 512, MaxBytes: 128 << 10}
+	for {
+		err := r.Fill(&batch)
+		events += batch.Count
+		batch.Reset()
+		if errors.Is(err, io.EOF) {
+			return events
+		}
+		if err != nil && !errors.Is(err, codec.ErrYield) {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAhead decodes a long demo into batches: by one reader, by several at once, and by two that know nothing of each other,
+// which is what the processors can give.
+func BenchmarkAhead(b *testing.B) {
+	long := longDemo(b)
+	o := codec.Options{Checkpoints: checkpoints(b, long)}
+	free := func() func() { return func() {} }
+	for name, run := range map[string]func(){
+		"one":   func() { deliver(b, long, o) },
+		"ahead": func() { deliver(b, long, codec.Options{Checkpoints: o.Checkpoints, Spare: free}) },
+		"two": func() {
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() { deliver(b, long, o) })
+			}
+			both.Wait()
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(long)))
+			if name == "two" {
+				b.SetBytes(2 * int64(len(long)))
+			}
+			start := cpuTime()
+			for b.Loop() {
+				run()
+			}
+			b.ReportMetric((cpuTime()-start).Seconds()/float64(b.N), "cpu-s/op")
+		})
+	}
+}
+
+// BenchmarkTick starts at a tick in the middle of a long demo, up to the first event: with checkpoints there, and without.
+func BenchmarkTick(b *testing.B) {
+	long := longDemo(b)
+	points := checkpoints(b, long)
+	last := demtest.LastTick(long)
+	heroes, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}}}}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		o    codec.Options
+	}{
+		{"all", codec.Options{Checkpoints: points}}, {"heroes", codec.Options{Checkpoints: points, Filter: heroes}},
+		{"all/cold", codec.Options{}}, {"heroes/cold", codec.Options{Filter: heroes}},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			longest, n := time.Duration(0), int32(0)
+			for b.Loop() {
+				n++
+				tick := last/2 + n*577%(last/10)
+				began := time.Now()
+				test.o.Start.Tick = &tick
+				r := open(b, long, test.o)
+				if err := codectest.Seek(r); err != nil {
+					b.Fatal(err)
+				}
+				for batch := (codec.Batch{MaxEvents: 1, MaxBytes: 1 << 20}); batch.Count == 0; {
+					if err := r.Fill(&batch); err != nil && !errors.Is(err, codec.ErrYield) {
+						b.Fatal(err)
+					}
+				}
+				longest = max(longest, time.Since(began))
+			}
+			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
+		})
+	}
 }

@@ -14,13 +14,13 @@ Streams survive restarts of the daemon and broken connections. They resume exact
 as `replayd.teehistorian.v1`.
 """
 
-from ._columns import Columns
 from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
 from ._local import LocalAsyncClient, LocalClient, open, open_async
 from ._request import StreamOptions
 from ._session import Retry
+from ._tables import Table
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
 
@@ -29,7 +29,6 @@ __all__ = [
     "AsyncStream",
     "Batch",
     "Client",
-    "Columns",
     "Event",
     "Format",
     "LocalAsyncClient",
@@ -39,6 +38,7 @@ __all__ = [
     "SequenceError",
     "Stream",
     "StreamOptions",
+    "Table",
     "connect",
     "connect_async",
     "open",

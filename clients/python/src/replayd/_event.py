@@ -13,14 +13,13 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from typing_extensions import TypeVar
 
-from ._columns import Columns, columns_of, rows
+from ._tables import Table, tables_of
 from .options.v1 import options_pb2
 from .v1 import stream_pb2
 
 M_co = TypeVar("M_co", bound=Message, default=Any, covariant=True)
 E_co = TypeVar("E_co", default=Any, covariant=True)
 B_co = TypeVar("B_co", default=Any, covariant=True)
-C_co = TypeVar("C_co", default=Any, covariant=True)
 
 _NO_STRINGS: Sequence[str] = ()
 
@@ -102,12 +101,12 @@ class Event:
         return f"<Event {number} tick={self.tick} {self.kind} {str(self.value).strip()!r}>"
 
 
-class Batch(Generic[E_co, M_co, C_co]):
+class Batch(Generic[E_co, M_co]):
     """The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event
     objects."""
 
     __slots__ = (
-        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "columns", "_list", "_classes",
+        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "tables", "_classes",
     )  # fmt: skip
 
     first_sequence: int
@@ -123,18 +122,18 @@ class Batch(Generic[E_co, M_co, C_co]):
     """Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
     misses no event and receives none twice."""
     events: Sequence[M_co]
-    """The generated messages. With columns=True, only the events that are not in columns."""
+    """The generated messages. Empty with tables=True."""
     strings: Sequence[str]
     """The strings to which fields marked string_index refer."""
-    columns: C_co
-    """With columns=True: the other events as arrays, in a dict by kind."""
+    tables: dict[str, Table]
+    """With tables=True: the events as tables, by kind."""
 
     def __init__(self, response: stream_pb2.StreamEventsResponse) -> None:
         self.state = response.HasField("state")
         self.complete = response.state.complete
         batch = response.state if self.state else response.batch
         name = batch.WhichOneof("events")
-        if name is None and not self.state:  # a state may be empty
+        if name is None and not self.state and not batch.tables:  # a state may be empty
             raise NotImplementedError("the events have a format that is newer than this client: install a newer one")
         events: Any = getattr(batch, name) if name else None
         self.first_sequence = response.batch.first_sequence
@@ -142,18 +141,17 @@ class Batch(Generic[E_co, M_co, C_co]):
         self.cursor = response.cursor
         self.events = events.events if events else ()
         self.strings = getattr(events, "strings", _NO_STRINGS)
-        self.columns = cast(C_co, columns_of(events) if events else {})
-        self._list = events
+        self.tables = tables_of(batch)
         self._classes = _classes[name] if name else {}
 
     def __len__(self) -> int:
-        return len(self.events) if self.state else self.next_sequence - self.first_sequence
+        return sum(map(len, self.tables.values())) if self.tables else len(self.events)
 
     def __iter__(self) -> Iterator[E_co]:
-        columns: Any = self.columns
-        events = rows(self._list, columns) if columns else self.events
+        if self.tables:
+            raise TypeError("the batch has tables instead of events: use batch.tables")
         numbers = repeat(0) if self.state else count(self.first_sequence)
-        made: Any = _made(self._classes, numbers, events, self.strings, self.state)
+        made: Any = _made(self._classes, numbers, self.events, self.strings, self.state)
         return made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:

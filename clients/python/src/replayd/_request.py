@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ._session import Retry
 from .events import AnyKind
@@ -54,13 +54,15 @@ class StreamOptions(TypedDict, total=False):
     resolve_players: bool
     """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
-    """The maximum number of events in a batch. Default 512, with columns 16384."""
+    """The maximum number of events in a batch. Default 512, with tables 16384."""
     max_batch_delay: float
     """How many seconds events may wait for a batch to fill. Default 0."""
     heartbeat: float
     """Seconds between heartbeats. Default 15. After three times as long without a response the stream is resumed."""
-    columns: bool
-    """Send frequent and uniform kinds as arrays; see Batch.columns. They are decoded several times as fast."""
+    tables: bool
+    """Send events as tables of Apache Arrow, one for each kind; see Batch.tables. They are read many times as fast."""
+    arrow_compression: stream_pb2.ArrowCompression.ValueType
+    """How tables are compressed. Default: LZ4, for a local file (replayd.open) not at all."""
     strict: bool
     """Raise DATA_LOSS for a file that ends without the end marker of its format."""
     slow_consumer: stream_pb2.SlowConsumer.ValueType
@@ -102,10 +104,6 @@ def _check_names(options: Mapping[str, object], known: frozenset[str]) -> None:
         raise TypeError(f"there is no option {min(unknown)!r}")
 
 
-_COLUMNS_BATCH = 16384
-"""The default of max_batch_events with columns. Long arrays are more efficient."""
-
-
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
     """The request that the options describe."""
     _check_names(options, StreamOptions.__optional_keys__)
@@ -115,9 +113,10 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         follow_successors=options.get("follow_successors", False),
         successor_rule=options.get("successor_rule", stream_pb2.SUCCESSOR_RULE_UNSPECIFIED),
         resolve_players=options.get("resolve_players", False),
-        max_batch_events=options.get("max_batch_events", _COLUMNS_BATCH if options.get("columns") else 0),
+        max_batch_events=options.get("max_batch_events", 0),
         strict=options.get("strict", False),
-        encoding=stream_pb2.ENCODING_COLUMNS if options.get("columns") else stream_pb2.ENCODING_UNSPECIFIED,
+        encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,
+        arrow_compression=options.get("arrow_compression", stream_pb2.ARROW_COMPRESSION_UNSPECIFIED),
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )
     values = ((name, options.get(name)) for name in ("cursor", "tick", "last", "now"))
@@ -145,6 +144,45 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
     if (heartbeat := options.get("heartbeat")) is not None:
         request.heartbeat_interval.FromTimedelta(timedelta(seconds=heartbeat))
     return request, options.get("retry", Retry())
+
+
+def table_options(kind: str, options: StreamOptions) -> StreamOptions:
+    """The options for the events of one kind as tables."""
+    for name in ("kinds", "tables"):
+        if name in options:
+            raise TypeError(f"{name} is not an option here: the kind is {kind!r}")
+    whole = options.copy()
+    whole["tables"] = True
+    if "include" in options:
+        whole["include"] = [_of_kinds(filter, [kind]) for filter in options["include"]]
+    else:
+        kinds: list[Any] = [kind]
+        whole["kinds"] = kinds
+    return whole
+
+
+def entity_options(classes: str | Sequence[str], fields: Sequence[str], options: StreamOptions) -> StreamOptions:
+    """The options for the state of entities as tables."""
+    if isinstance(fields, str):
+        raise TypeError("fields must be a list, not a str")
+    for name in ("kinds", "tables", "classes", "fields", "include"):
+        if name in options:
+            raise TypeError(f"{name} is not an option here")
+    whole = options.copy()
+    whole["tables"] = True
+    whole["kinds"] = ["entity_created", "entity_updated", "entity_entered", "entity_deleted"]
+    whole["classes"] = [classes] if isinstance(classes, str) else classes
+    whole["fields"] = fields
+    return whole
+
+
+def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb2.EventFilter:
+    if filter.kinds:
+        raise ValueError("a filter has kinds, but the kind is given beside it")
+    copy = filter_pb2.EventFilter()
+    copy.CopyFrom(filter)
+    copy.kinds.extend(kinds)
+    return copy
 
 
 def _filter(options: StreamOptions) -> filter_pb2.EventFilter | None:

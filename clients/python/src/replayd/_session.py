@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,7 @@ class Session:
         self.missed = 0
         self.reconnects = 0
         self._expected = 0
+        self._schemas: dict[str, bytes] = {}
         self._state_due = True  # the state at the current position was not yielded completely yet
         self._failures = 0
         self._failing_since: float | None = None
@@ -79,6 +81,8 @@ class Session:
             return False
         self._failures, self._failing_since = 0, None
         yielded = True
+        if what == "state" or what == "batch":
+            self._add_schemas(getattr(response, what).tables)
         if what == "state":
             # A resumed stream with with_state begins with the state again, which the caller already has.
             yielded = self._state_due
@@ -104,6 +108,14 @@ class Session:
         """Makes the next connection start at a cursor. It keeps with_state, because each gap is followed by another state."""
         if cursor:
             self.request.start.cursor = cursor
+
+    def _add_schemas(self, tables: Iterable[stream_pb2.Table]) -> None:
+        """Adds the schema to each table. The daemon sends it only with the first of a kind."""
+        for table in tables:
+            if table.schema:
+                self._schemas[table.kind] = table.schema
+            else:
+                table.schema = self._schemas[table.kind]
 
     def _started(self, start: stream_pb2.StreamStart) -> bool:
         again = self.start is not None

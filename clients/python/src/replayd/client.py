@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import chain
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 import grpc
 from google.protobuf.message import Message
 
 from ._error import ReplaydError, from_grpc
 from ._event import Format
-from ._request import ListOptions, StreamOptions, build, list_request
+from ._entities import EntityCollector
+from ._request import ListOptions, StreamOptions, build, entity_options, list_request, table_options
 from ._session import Session
 from ._stream import StreamBase, batches_of, events_of, responses_of
 from ._stubs import Stubs
+from ._tables import Collector, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
-from .events import AnyBatch, AnyEvent
+from .events import AnyBatch, AnyEvent, AnyKind
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -36,18 +44,20 @@ class Stream(StreamBase, Generic[T]):
         items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
     ) -> None:
         super().__init__(session)
-        self._items = self._run(responses, items_of)
+        self._parts = self._run(responses, items_of)
+        self._items = chain.from_iterable(self._parts)  # a generator would take several times as long for each item
 
     def _run(
         self,
         responses: Iterator[stream_pb2.StreamEventsResponse],
         items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
-    ) -> Generator[T, None, None]:
+    ) -> Generator[Iterable[T], None, None]:
         for response in responses:
-            yield from items_of(response)
+            yield items_of(response)
             self.cursor = response.cursor or self.cursor
 
     def __iter__(self) -> Iterator[T]:
+        """Returns an iterator that is faster than the stream itself. After `close` it still has what was received."""
         return self._items
 
     def __next__(self) -> T:
@@ -55,7 +65,8 @@ class Stream(StreamBase, Generic[T]):
 
     def close(self) -> None:
         """Ends the stream."""
-        self._items.close()
+        self._parts.close()
+        self._items = chain()
 
     def __enter__(self) -> Stream[T]:
         return self
@@ -110,6 +121,60 @@ class Client:
         """Streams all responses of the daemon: start, states, batches, heartbeats, follow statuses, gaps, end."""
         session = Session(*build(replay, options))
         return Stream(session, self._responses(session), responses_of)
+
+    def rows(
+        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[StreamOptions]
+    ) -> Stream[tuple[Any, ...]]:
+        """Streams the events of one kind as plain tuples with the values of these columns, the fastest way of one by one.
+
+        docs/events lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
+        session = Session(*build(replay, table_options(kind, options)))
+        return Stream(session, self._responses(session), rows_of(kind, columns))
+
+    def table(
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+    ) -> pyarrow.Table:
+        """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows."""
+        collector = Collector(kind, columns)
+        session = Session(*build(replay, table_options(kind, options)))
+        for response in self._responses(session):
+            collector.take(response)
+        return collector.table()
+
+    def frame(
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+    ) -> pandas.DataFrame:
+        """Returns all events of one kind as a pandas.DataFrame; see table."""
+        made: pandas.DataFrame = to_pandas(self.table(replay, kind, columns, **options))
+        return made
+
+    def polars(
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+    ) -> polars.DataFrame:
+        """Returns all events of one kind as a polars.DataFrame; see table."""
+        made: polars.DataFrame = to_polars(self.table(replay, kind, columns, **options))
+        return made
+
+    def entities(
+        self,
+        replay: str,
+        classes: str | Sequence[str],
+        fields: Sequence[str],
+        /,
+        every: int | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> pyarrow.Table:
+        """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
+        entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
+
+        `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
+        `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
+        """
+        collector = EntityCollector(fields, every)
+        session = Session(*build(replay, entity_options(classes, fields, options)))
+        for response in self._responses(session):
+            collector.take(response)
+        return collector.table()
 
     @overload
     def decode(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[E]: ...

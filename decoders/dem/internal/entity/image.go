@@ -3,6 +3,7 @@ package entity
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"math/bits"
 
 	"github.com/replayd/replayd/decoders/dem/internal/share"
@@ -183,6 +184,7 @@ func (g *Growth) add(s growthStep) int32 {
 type Grown struct {
 	parts []*growthPart
 	nodes int
+	names int
 }
 
 // Grown returns how the tree has grown so far. last is what it returned the time before, or the zero value. ok is false when
@@ -201,7 +203,7 @@ func (t *Tree) Grown(last Grown) (_ Grown, ok bool) {
 		// Steps that follow are appended behind those of the part.
 		parts = append(parts, share.NewValue(g.rest[:len(g.rest):len(g.rest)], len(g.rest)*growthStepSize))
 	}
-	return Grown{parts, t.nodes}, true
+	return Grown{parts, t.nodes, len(t.Names)}, true
 }
 
 func (g *Grown) steps() int {
@@ -217,6 +219,14 @@ func (g *Grown) Parts(f func(share.Part)) {
 	for _, p := range g.parts {
 		f(p)
 	}
+}
+
+// Reserve makes room for the names of a tree that is to grow as g tells. The tree must be new.
+func (t *Tree) Reserve(g Grown) {
+	t.Names = append(make([]string, 0, g.names), t.Names...)
+	byName := make(map[string]uint32, g.names)
+	maps.Copy(byName, t.ByName)
+	t.ByName = byName
 }
 
 // Regrow makes the trees of classes grow as they had grown, but not those of classes that are not decoded. The classes must

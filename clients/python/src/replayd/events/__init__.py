@@ -18,7 +18,7 @@ from ..teehistorian.v1 import events_pb2 as _teehistorian
 from .._event import Batch as _Batch
 from . import datafile, dem, sc2replay, teehistorian
 
-__all__ = ["AnyBatch", "AnyColumns", "AnyEvent", "AnyKind", "datafile", "dem", "sc2replay", "teehistorian"]
+__all__ = ["AnyBatch", "AnyEvent", "AnyKind", "datafile", "dem", "sc2replay", "teehistorian"]
 
 AnyEvent: TypeAlias = Union[datafile.Event, dem.Event, sc2replay.Event, teehistorian.Event]
 """An event of any format."""
@@ -26,10 +26,5 @@ AnyEvent: TypeAlias = Union[datafile.Event, dem.Event, sc2replay.Event, teehisto
 AnyKind: TypeAlias = Union[datafile.Kind, dem.Kind, sc2replay.Kind, teehistorian.Kind]
 """The name of a kind of events of any format, as in filters."""
 
-
-class AnyColumns(, total=False):
-    """The columns of any format."""
-
-
-AnyBatch: TypeAlias = _Batch[AnyEvent, Union[_datafile.Event, _dem.Event, _sc2replay.Event, _teehistorian.Event], AnyColumns]
+AnyBatch: TypeAlias = _Batch[AnyEvent, Union[_datafile.Event, _dem.Event, _sc2replay.Event, _teehistorian.Event]]
 """A batch of any format."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
-from typing import TypedDict as _TypedDict
 from typing import Union as _Union
 
 from .._event import Batch as _Batch
@@ -2400,12 +2399,7 @@ Kind: _TypeAlias = _Literal[
 ]
 """The names of the kinds, as in filters."""
 
-
-class Columns(_TypedDict, total=False):
-    """The columns of a batch: see Batch.columns."""
-
-
-Batch: _TypeAlias = _Batch[Event, _pb2.Event, Columns]
+Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
 FORMAT: _Format[Event, Batch] = _Format(

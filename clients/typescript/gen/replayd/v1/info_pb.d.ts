@@ -119,7 +119,7 @@ export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
    * The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
    * types each replay defines itself.
    *
-   * @generated from field: repeated string types = 4;
+   * @generated from field: repeated string types = 3;
    */
   types: string[];
 };

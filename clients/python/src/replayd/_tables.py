@@ -1,0 +1,196 @@
+"""Events as tables: Apache Arrow, pandas, polars, and plain tuples."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .v1 import stream_pb2
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """Imports a module that an extra installs. Raises ImportError with the remedy."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        message = f"{what} needs {module.partition('.')[0]}: pip install 'replayd[{extra}]'"
+        raise ImportError(message, name=module) from error
+
+
+class Table:
+    """The events of one kind of a batch as a table. docs/events lists each kind's columns.
+
+    It can be given to everything that reads Arrow data, such as `pyarrow.table`, `polars.DataFrame` and DuckDB.
+    """
+
+    __slots__ = ("kind", "message")
+
+    kind: str
+    """The kind of the events, such as "player_diff"."""
+    message: stream_pb2.Table
+    """The generated message. `schema + data` is a stream of Arrow's IPC format."""
+
+    def __init__(self, message: stream_pb2.Table) -> None:
+        self.kind = message.kind
+        self.message = message
+
+    def __len__(self) -> int:
+        return self.message.rows
+
+    def arrow(self) -> pyarrow.RecordBatch:
+        """The table as a pyarrow.RecordBatch."""
+        return self._read(None)
+
+    def _read(self, columns: Sequence[str] | None) -> pyarrow.RecordBatch:
+        """The table, of all columns or of these; a dot leads into one. Other columns are not decompressed."""
+        ipc = need("pyarrow.ipc", "arrow", "a table")
+        options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
+        if columns is not None:
+            names = _names(self.message.schema)
+            wanted = {name.partition(".")[0] for name in columns}
+            if unknown := wanted.difference(names):
+                raise KeyError(f"there is no column {min(unknown)!r}, there are {', '.join(names)}")
+            options.included_fields = [i for i, name in enumerate(names) if name in wanted]
+        batch: pyarrow.RecordBatch = ipc.open_stream(
+            self.message.schema + self.message.data, options=options
+        ).read_next_batch()
+        return batch
+
+    def frame(self) -> pandas.DataFrame:
+        """The table as a pandas.DataFrame."""
+        need("pandas", "pandas", "a data frame")
+        made: pandas.DataFrame = self.arrow().to_pandas()
+        return made
+
+    def polars(self) -> polars.DataFrame:
+        """The table as a polars.DataFrame."""
+        made: polars.DataFrame = need("polars", "polars", "a polars frame").from_arrow(self.arrow())
+        return made
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        arrow = need("pyarrow", "arrow", "a table")
+        return arrow.Table.from_batches([self.arrow()]).__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """pandas.DataFrame(table) would be made of this, and have neither names nor types."""
+        raise TypeError("use table.frame() for a pandas.DataFrame, and table.arrow().column(name) for an array")
+
+    def __repr__(self) -> str:
+        return f"<Table {self.kind}: {len(self)} rows>"
+
+
+@lru_cache(64)
+def _names(schema: bytes) -> tuple[str, ...]:
+    """The names of the columns of a schema."""
+    return tuple(need("pyarrow.ipc", "arrow", "a table").open_stream(schema).schema.names)
+
+
+def tables_of(batch: stream_pb2.EventBatch | stream_pb2.StateBatch) -> dict[str, Table]:
+    """The tables of a batch, by kind."""
+    return {table.kind: Table(table) for table in batch.tables}
+
+
+def _tables(response: stream_pb2.StreamEventsResponse, kind: str) -> Iterator[Table]:
+    batch = response.state if response.HasField("state") else response.batch
+    return (Table(table) for table in batch.tables if table.kind == kind)
+
+
+def column(batch: Any, name: str) -> Any:
+    """The column of a pyarrow.RecordBatch or Table. A dot leads into a struct: `input.target_x`."""
+    whole, *rest = name.split(".")
+    found = batch.column(whole)
+    for field in rest:
+        compute = need("pyarrow.compute", "arrow", "a column")
+        try:
+            found = compute.struct_field(found, field)
+        except (KeyError, ValueError, TypeError, NotImplementedError):
+            raise KeyError(f"there is no column {name!r}: {whole} is {batch.schema.field(whole).type}") from None
+    return found
+
+
+def values(array: Any) -> list[Any]:
+    """The Python values of an array of pyarrow. Arrays without missing values are converted at once, not value by value."""
+    arrow = need("pyarrow", "arrow", "a table")
+    kind = array.type
+    if arrow.types.is_dictionary(kind):
+        texts = [*array.dictionary.to_pylist(), None]  # the last is that of -1
+        indices = array.indices.fill_null(-1) if array.null_count else array.indices
+        return [texts[i] for i in values(indices)]
+    if array.null_count == 0 and (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)):
+        numbers: list[Any] = array.to_numpy().tolist()
+        return numbers
+    listed: list[Any] = array.to_pylist()
+    return listed
+
+
+def rows_of(kind: str, columns: Sequence[str]) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
+    """A function that returns the tuples of a response."""
+    if isinstance(columns, str):
+        raise TypeError("columns must be a list, not a str")
+    need("pyarrow", "arrow", "rows()")
+    need("numpy", "arrow", "rows()")
+
+    def of(table: Table) -> Iterator[tuple[Any, ...]]:
+        batch = table._read(columns)
+        return zip(*(values(column(batch, name)) for name in columns))
+
+    def rows(response: stream_pb2.StreamEventsResponse) -> Iterable[tuple[Any, ...]]:
+        return chain.from_iterable(map(of, _tables(response, kind)))
+
+    return rows
+
+
+class Collector:
+    """Collects the tables of a kind."""
+
+    def __init__(self, kind: str, columns: Sequence[str] | None) -> None:
+        if isinstance(columns, str):
+            raise TypeError("columns must be a list, not a str")
+        self._arrow = need("pyarrow", "arrow", "table()")
+        self._kind = kind
+        self._columns = columns
+        self._parts: list[Any] = []
+
+    def take(self, response: stream_pb2.StreamEventsResponse) -> None:
+        """Adds the tables of a response."""
+        for table in _tables(response, self._kind):
+            whole = self._arrow.Table.from_batches([table._read(self._columns)])
+            if self._columns is not None:
+                arrays = [column(whole, name) for name in self._columns]
+                fields = [
+                    whole.schema.field(name) if name in whole.schema.names else self._arrow.field(name, array.type)
+                    for name, array in zip(self._columns, arrays)
+                ]
+                whole = self._arrow.table(arrays, schema=self._arrow.schema(fields, whole.schema.metadata))
+            self._parts.append(whole)
+
+    def table(self) -> pyarrow.Table:
+        """The whole table."""
+        arrow = self._arrow
+        if not self._parts:  # the daemon sends no schema for a kind without events
+            names = self._columns if self._columns is not None else ["offset", "index", "at_tick", "time"]
+            types = {"offset": arrow.int64(), "index": arrow.int64(), "at_tick": arrow.int32(), "time": arrow.float64()}
+            fields = [(name, types.get(name, arrow.null())) for name in names]
+            empty: pyarrow.Table = arrow.schema(fields).empty_table()
+            return empty
+        made: pyarrow.Table = arrow.concat_tables(self._parts, promote_options="default").unify_dictionaries()
+        return made
+
+
+def to_pandas(table: Any) -> Any:
+    """The table as a pandas.DataFrame."""
+    need("pandas", "pandas", "frame()")
+    return table.to_pandas()
+
+
+def to_polars(table: Any) -> Any:
+    """The table as a polars.DataFrame."""
+    return need("polars", "polars", "polars()").from_arrow(table)

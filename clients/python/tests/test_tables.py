@@ -1,0 +1,186 @@
+"""Tests of tables: pyarrow, pandas, polars, DuckDB, rows."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import duckdb
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import replayd
+from conftest import FINISHED, REPOSITORY, Daemon
+from replayd.v1 import filter_pb2, stream_pb2
+
+NAME = f"r/teehistorian/finished/{FINISHED.name}"
+DOTA = "r/dem/dota.dem"
+
+
+def test_tables_hold_the_same_values_as_events(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        events = list(client.events(NAME))
+        batches = list(client.batches(NAME, tables=True, max_batch_events=100))
+        assert [(batch.first_sequence, len(batch)) for batch in batches][:2] == [(0, 100), (100, 100)]
+        assert sum(map(len, batches)) == len(events)
+        table = client.table(NAME, "player_diff", max_batch_events=100)  # of several batches, of which one has a schema
+        moves = [event for event in events if event.kind == "player_diff"]
+        assert table.column("x").to_pylist() == [event.value.x for event in moves]
+        assert table.column("at_tick").to_pylist() == [event.tick for event in moves]
+        names = client.table(NAME, "message", ["name", "at_tick"])
+        assert names.column_names == ["name", "at_tick"]
+        assert names.column("name").to_pylist() == [event.value.name for event in events if event.kind == "message"]
+        aims = client.table(NAME, "input_diff", ["input.target_x"]).column("input.target_x").to_pylist()
+        assert aims == [event.value.input.target_x for event in events if event.kind == "input_diff"]
+        for compression in (stream_pb2.ARROW_COMPRESSION_LZ4, stream_pb2.ARROW_COMPRESSION_NONE):
+            assert client.table(NAME, "player_diff", arrow_compression=compression).equals(table.combine_chunks())
+        frame, polar = client.frame(NAME, "player_diff"), client.polars(NAME, "player_diff")
+        assert isinstance(frame, pandas.DataFrame) and isinstance(polar, polars.DataFrame)
+        assert frame["x"].tolist() == polar["x"].to_list() == [event.value.x for event in moves]
+        one = client.frame(NAME, "player_diff", players=[1])
+        assert set(one["client_id"]) == {1}
+        filters = [filter_pb2.EventFilter(players=[1]), filter_pb2.EventFilter(players=[2])]
+        assert set(client.frame(NAME, "player_diff", include=filters)["client_id"]) == {1, 2}
+        uploaded = list(client.decode_batches(FINISHED, tables=True, max_batch_events=100))
+        assert pyarrow.Table.from_batches([b.tables["join"].arrow() for b in uploaded if "join" in b.tables]).num_rows == 4
+
+
+def test_rows(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        events = list(client.events(NAME, kinds=["player_diff", "message", "input_diff"]))
+        stream = client.rows(NAME, "player_diff", ["at_tick", "dx"], max_batch_events=100)
+        got = list(stream)
+        assert got == [(event.tick, event.value.dx) for event in events if event.kind == "player_diff"]
+        assert type(got[0]) is tuple and type(got[0][0]) is int
+        assert stream.end is not None and stream.end.events_sent == len(got) and stream.cursor
+        cursor = next(client.batches(NAME, kinds=["player_diff"], max_batch_events=50)).cursor
+        assert list(client.rows(NAME, "player_diff", ["at_tick", "dx"], cursor=cursor)) == got[50:]
+        messages = list(client.rows(NAME, "message", ["name", "redacted", "raw", "warnings", "error"]))
+        assert messages[0][0] == "cl_start_info" and type(messages[0][1]) is bool and type(messages[0][2]) is bytes
+        inputs = list(client.rows(NAME, "input_diff", ["input.target_x", "input.hook"]))
+        assert inputs == [(e.value.input.target_x, e.value.input.hook) for e in events if e.kind == "input_diff"]
+        for wrong in ("nothing", "at_tick.x", "input.nothing"):
+            with pytest.raises(KeyError, match="there is no column"):
+                list(client.rows(NAME, "input_diff", [wrong]))
+        with pytest.raises(TypeError, match="must be a list"):
+            client.rows(NAME, "player_diff", "dx")
+        with pytest.raises(TypeError, match="kinds is not an option here"):
+            client.rows(NAME, "player_diff", ["dx"], kinds=["join"])
+        with pytest.raises(replayd.ReplaydError, match="nonsense"):
+            list(client.rows(NAME, "nonsense", ["dx"]))  # type: ignore[arg-type]
+
+    async def run() -> tuple[list[Any], Any, Any]:
+        async with replayd.connect_async(daemon.address) as client:
+            rows = [row async for row in client.rows(NAME, "player_diff", ["at_tick", "dx"])]
+            return rows, await client.frame(NAME, "player_diff"), await client.polars(NAME, "join")
+
+    rows, frame, joins = asyncio.run(run())
+    assert rows == got and len(frame) == len(got) and len(joins) == 4
+
+
+def test_a_state_is_in_the_table_without_positions(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        states = client.table(NAME, "player_state", tick=500, with_state=True)
+        expected = [event for event in client.events(NAME, tick=500, with_state=True) if event.state]
+    assert states.num_rows == len(expected) > 0 and states.column("offset").null_count == len(expected)
+
+
+def test_a_kind_without_events_is_an_empty_table(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        assert client.table(NAME, "antibot").num_rows == 0
+        assert client.frame(NAME, "antibot", ["at_tick", "data"]).columns.tolist() == ["at_tick", "data"]
+        assert list(client.rows(NAME, "antibot", ["at_tick", "data"])) == []
+
+
+def test_tables_are_read_by_others_and_not_misread(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        batch = next(iter(client.batches(NAME, tables=True)))
+        with pytest.raises(TypeError, match=r"batch\.tables"):
+            list(batch)
+        with pytest.raises(TypeError, match=r"batch\.tables"):
+            list(client.events(NAME, tables=True))
+        moves = batch.tables["player_diff"]
+        assert pyarrow.table(moves).equals(pyarrow.Table.from_batches([moves.arrow()]))
+        assert polars.DataFrame(moves).shape == (len(moves), moves.arrow().num_columns)
+        assert moves.frame().shape == moves.polars().shape
+        whole = client.table(NAME, "player_diff")
+        assert duckdb.sql("SELECT count(*), max(x) FROM whole").fetchall() == [(whole.num_rows, max(whole.column("x").to_pylist()))]
+        wrongs: list[Any] = [moves, batch.tables]
+        for wrong in wrongs:
+            with pytest.raises((TypeError, ValueError)):
+                pandas.DataFrame(wrong)  # it would be a frame of names
+
+
+def test_entities_are_a_wide_table(daemon: Daemon) -> None:
+    """The same as EntityState makes of events."""
+    from replayd.entities import EntityState
+
+    fields = ["CBodyComponent.place", "m_iHealth"]
+    with replayd.connect(daemon.address) as client:
+        state, expected, samples = EntityState(), [], {}
+        for event in client.events(DOTA, classes=["CDOTA_Unit_Hero_*"], fields=fields):
+            entity = state.apply(event)
+            for slot in state:
+                samples[event.tick, slot] = state[slot].get("m_iHealth")
+            if entity and event.kind in ("entity_created", "entity_updated", "entity_entered"):
+                place: Any = entity.fields[fields[0]]
+                expected.append((event.tick, entity.index, entity.class_name, *place, entity.fields[fields[1]]))
+        table = client.entities(DOTA, "CDOTA_Unit_Hero_*", fields)
+        assert table.column_names == [
+            "at_tick", "time", "entity", "serial", "class", "CBodyComponent.place.x", "CBodyComponent.place.y",
+            "CBodyComponent.place.z", "m_iHealth",
+        ]  # fmt: skip
+        got = table.drop_columns(["time", "serial"]).to_pylist()
+        assert [tuple(row.values()) for row in got] == expected and len(expected) > 4
+        every = client.entities(DOTA, ["CDOTA_Unit_Hero_*"], fields, every=30).to_pylist()
+        ticks = sorted({tick for tick, _ in samples})
+        for row in every:
+            before = max(tick for tick in ticks if tick <= row["at_tick"])
+            assert row["at_tick"] % 30 == 0 and row["m_iHealth"] == samples[before, row["entity"]]
+            assert row["time"] == pytest.approx(row["at_tick"] / 30)
+        assert len(every) == 2 * (ticks[-1] // 30 + 1)
+        nothing = client.entities(DOTA, "CNothing", ["m_iNothing"])
+        assert nothing.num_rows == 0 and "m_iNothing" in nothing.column_names
+        with pytest.raises(ValueError, match="every"):
+            client.entities(DOTA, "C*", ["m_iHealth"], every=0)
+
+    async def run() -> Any:
+        async with replayd.connect_async(daemon.address) as client:
+            return await client.entities(DOTA, "CDOTA_Unit_Hero_*", fields)
+
+    assert asyncio.run(run()).equals(table)
+
+
+def test_a_missing_extra_is_told_with_the_remedy(daemon: Daemon) -> None:
+    program = f"""
+import sys
+sys.modules[sys.argv[1]] = None
+import replayd
+with replayd.connect({daemon.address!r}) as client:
+    calls = dict(
+        rows=lambda: client.rows({NAME!r}, "join", ["at_tick"]), table=lambda: client.table({NAME!r}, "join"),
+        frame=lambda: client.frame({NAME!r}, "join"), polars=lambda: client.polars({NAME!r}, "join"),
+        entities=lambda: client.entities({DOTA!r}, "C*", ["m"]),
+    )
+    for call in sys.argv[2:]:
+        try:
+            calls[call]()
+        except ImportError as error:
+            print(error)
+    print(len(list(client.events({NAME!r}))))
+"""
+    for missing, calls in (
+        ("pyarrow", ["rows", "table", "frame", "polars", "entities"]), ("pandas", ["frame"]), ("polars", ["polars"]),
+    ):  # fmt: skip
+        run = subprocess.run(
+            [sys.executable, "-c", program, missing, *calls], capture_output=True, text=True, check=True,
+            env={"PYTHONPATH": str(REPOSITORY / "clients/python/src")},
+        )  # fmt: skip
+        lines = run.stdout.splitlines()
+        assert lines.pop() == "3430" and len(lines) == len(calls)
+        extra = "arrow" if missing == "pyarrow" else missing
+        assert all(f"needs {missing}: pip install 'replayd[{extra}]'" in line for line in lines), lines

@@ -1,0 +1,25 @@
+// Tables of Apache Arrow. The entry point "@replayd/client/arrow", which needs the package apache-arrow.
+import { RecordBatchReader, Table as ArrowTable } from "apache-arrow";
+/** Returns a batch's table as a record batch. */
+export function recordBatch(table) {
+    const [batch] = RecordBatchReader.from(table.ipc);
+    return batch;
+}
+/** Streams the events of one kind as record batches. docs/events lists each kind's columns. */
+export async function* recordBatches(client, replay, kind, options = {}) {
+    for (const name of ["kinds", "tables", "include"]) {
+        if (Object.hasOwn(options, name))
+            throw new TypeError(`${name} is not an option here: the kind is ${kind}`);
+    }
+    for await (const batch of client.batches(replay, { ...options, kinds: [kind], tables: true })) {
+        for (const table of batch.tables.values())
+            yield recordBatch(table);
+    }
+}
+/** Returns all events of one kind as one table. A table without events has no columns. */
+export async function table(client, replay, kind, options = {}) {
+    const batches = [];
+    for await (const batch of recordBatches(client, replay, kind, options))
+        batches.push(batch);
+    return batches.length > 0 ? new ArrowTable(batches) : new ArrowTable();
+}

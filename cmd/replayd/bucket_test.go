@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service/bucket/buckettest"
+)
+
+// output is what a command writes, for several goroutines.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// TestBucket runs the commands on a bucket, with credentials in the environment, which must not show up anywhere.
+func TestBucket(t *testing.T) {
+	const secret = "wJalrXUtnFEMIK7MDENG"
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	t.Setenv("AWS_SESSION_TOKEN", "session-"+secret)
+	sample := filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	data, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := buckettest.New(t)
+	s.Put("p/a.teehistorian", data)
+	s.Put("p/d/b.teehistorian", data)
+	command := func(args ...string) (code int, out, errs string) {
+		var stdout, stderr bytes.Buffer
+		code = run(t.Context(), args, console{strings.NewReader(""), &stdout, &stderr})
+		for _, text := range []string{stdout.String(), stderr.String()} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%v: a secret is printed: %s", args, text)
+			}
+		}
+		return code, stdout.String(), stderr.String()
+	}
+	url := func(path string) string { return s.URL(path, "anonymous", "") }
+	_, want, _ := command("cat", sample)
+	if code, out, errs := command("cat", url("p/a.teehistorian")); code != 0 || out != want || out == "" {
+		t.Error("cat:", code, errs)
+	}
+	if code, out, errs := command("ls", url("p")); code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "s3://replays/p/d/b.teehistorian\n") {
+		t.Error("ls:", code, out, errs)
+	}
+	if code, out, errs := command("info", "--count", url("p/d/b.teehistorian")); code != 0 || !strings.Contains(out, `"s3://replays/p/d/b.teehistorian"`) || !strings.Contains(out, `"finished"`) {
+		t.Error("info:", code, out, errs)
+	}
+	for _, c := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{exitNotFound, []string{"cat", url("p/none")}, "not found"},
+		{exitUsage, []string{"cat", url("p")}, "directory"},
+		{exitUsage, []string{"cat", "--follow", url("p/a.teehistorian")}, "never grows"},
+		{exitUsage, []string{"cat", "s3://AKID:" + secret + "@replays/p/a"}, "credentials"},
+		{exitUsage, []string{"ls", "s3://replays/p?secret_access_key=" + secret}, "credentials"},
+		{exitUsage, []string{"cat", "s3://replays"}, "BUCKET/PATH"},
+		{exitUsage, []string{"serve", "--root", "x=s3://AKID:" + secret + "@replays/p"}, "credentials"},
+		{exitUsage, []string{"serve", "--root", "s3://replays/p?refresh=1h"}, "alias"},
+		{exitLost, []string{"cat", "s3://replays/p/a?endpoint=http://127.0.0.1:1"}, "refused"},
+	} {
+		if code, _, errs := command(c.args...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: %d, want %d: %s", c.args, code, c.code, errs)
+		}
+	}
+
+	config := filepath.Join(t.TempDir(), "config")
+	write := func(root string) {
+		if err := os.WriteFile(config, fmt.Appendf(nil, "listen = 127.0.0.1:0\nroot = %s\n", root), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("b=s3://k:" + secret + "@replays/p")
+	if code, _, errs := command("check-config", config); code != exitUsage || !strings.Contains(errs, "credentials") {
+		t.Error("check-config:", code, errs)
+	}
+	write("b=" + url("p"))
+	if code, _, errs := command("check-config", config); code != 0 {
+		t.Error("check-config:", code, errs)
+	}
+
+	// A daemon, from the file and from the environment.
+	for _, args := range [][]string{{"serve", "--config", config}, {"serve", "--listen", "127.0.0.1:0"}} {
+		if len(args) == 3 && args[1] == "--listen" {
+			t.Setenv("REPLAYD_ROOT", "b="+url("p"))
+		}
+		args = append(args, "--web-listen", "none", "--metrics-listen", "127.0.0.1:0")
+		ctx, stop := context.WithCancel(t.Context())
+		var log, out output
+		ended := make(chan int, 1)
+		go func() { ended <- run(ctx, args, console{strings.NewReader(""), &out, &log}) }()
+		addr, metrics := address(t, &log, "serving"), address(t, &log, "serving metrics")
+		if code, out, errs := command("cat", "--addr", addr, "b/d/b.teehistorian"); code != 0 || out != want {
+			t.Error("cat of the daemon:", code, errs)
+		}
+		s.Hook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+			buckettest.Refuse(w, http.StatusForbidden, "Denied."+r.Header.Get("Authorization"))
+		})
+		if code, _, errs := command("cat", "--addr", addr, "b/d/b.teehistorian"); code == 0 || !strings.Contains(errs, "may not be read") {
+			t.Error("cat of the daemon, refused:", code, errs)
+		}
+		s.Hook(nil)
+		resp, err := http.Get("http://" + metrics + "/metrics") //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || !regexp.MustCompile(`replayd_store_requests_total\{operation="read",result="ok",root="b"\} [1-9]`).Match(text) {
+			t.Error("no metrics of the store", err)
+		}
+		stop()
+		if code := <-ended; code != 0 && code != exitCancelled {
+			t.Error("serve:", code, log.String())
+		}
+		for _, text := range []string{log.String(), out.String(), string(text)} {
+			if strings.Contains(text, secret) || strings.Contains(text, "AKIDEXAMPLE") {
+				t.Errorf("the daemon shows its credentials: %s", text)
+			}
+		}
+	}
+}
+
+// address waits until a daemon serves, and returns the address in its log.
+func address(t *testing.T, log *output, message string) string {
+	t.Helper()
+	line := regexp.MustCompile(`msg="?` + message + `"? address=(\S+)`)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if m := line.FindStringSubmatch(log.String()); m != nil {
+			return m[1]
+		}
+	}
+	t.Fatal(log.String())
+	return ""
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// TestExportedTables exports every sample, and with TABLES=DIR every replay below a directory, and compares all values that pyarrow,
+// DuckDB and polars read with those that replayd cat prints. It needs these in the Python of `make generate`.
+func TestExportedTables(t *testing.T) {
+	python := filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow, numpy").Run(); err != nil {
+		t.Skip("no Python with duckdb, polars and pyarrow")
+	}
+	replayd := filepath.Join(t.TempDir(), "replayd")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", replayd, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	dir := filepath.Join("..", "..", "testdata")
+	if named := os.Getenv("TABLES"); named != "" {
+		dir = named
+	}
+	var replays []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		for _, suffix := range []string{".teehistorian", ".teehistorian.gz", ".map", ".dem", ".SC2Replay"} {
+			if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, suffix) {
+				replays = append(replays, path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{filepath.Join("testdata", "tables.py"), replayd}, replays...)
+	out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the same by pyarrow, DuckDB and polars") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// TestFlightClients reads flights by pyarrow's client, and hands them to DuckDB and polars.
+func TestFlightClients(t *testing.T) {
+	python := filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow.flight").Run(); err != nil {
+		t.Skip("no Python with duckdb, polars and pyarrow")
+	}
+	addr := freeAddr(t)
+	cmd := program(t, "serve", "--listen", addr, "--log-level", "error", "--root", "games="+filepath.Join("..", "..", "testdata", "teehistorian", "finished"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if _, err := replaydv1.NewReplayServiceClient(clientOf(t, addr).Conn).ListReplays(inTime(t), &replaydv1.ListReplaysRequest{}, grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(inTime(t), python, filepath.Join("testdata", "flight.py"), addr,
+		"games/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "flights are read") {
+		t.Fatalf("%v: %s", err, out)
+	}
+}

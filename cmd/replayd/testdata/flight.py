@@ -1,0 +1,54 @@
+"""Reads flights by pyarrow, DuckDB and polars. Usage: flight.py ADDRESS REPLAY"""
+
+import base64
+import json
+import sys
+
+import duckdb
+import polars
+import pyarrow
+import pyarrow.flight
+
+client = pyarrow.flight.FlightClient(f"grpc://{sys.argv[1]}")
+replay = sys.argv[2]
+
+
+def ticket(kind, **more):
+    return pyarrow.flight.Ticket(json.dumps({"replay": replay, "include": [{"kinds": [kind]}], **more}))
+
+
+kinds = [info.descriptor.path[1].decode() for info in client.list_flights() if info.descriptor.path[0].decode() == replay]
+assert "player_diff" in kinds and len(kinds) == 34, kinds
+info = client.get_flight_info(pyarrow.flight.FlightDescriptor.for_path(replay, "player_diff"))
+moves = client.do_get(info.endpoints[0].ticket).read_all()
+assert moves.schema == info.schema == client.get_schema(info.descriptor).schema
+assert moves.num_rows == 1851, moves.num_rows
+assert b"world units" in moves.schema.field("x").metadata[b"comment"]
+
+# Resumed by the cursor of the first batch.
+reader = client.do_get(ticket("player_diff", max_batch_events=700))
+first = reader.read_chunk()
+reader.cancel()
+cursor = first.app_metadata.to_pybytes()
+
+
+rest = client.do_get(ticket("player_diff", start={"cursor": base64.b64encode(cursor).decode()})).read_all()
+assert pyarrow.concat_tables([pyarrow.Table.from_batches([first.data]), rest]).combine_chunks().equals(moves.combine_chunks())
+
+# All kinds, nested ones and empty ones too, by all three.
+for kind in kinds:
+    rows_of_kind = client.do_get(ticket(kind)).read_all()
+    rows = rows_of_kind.num_rows
+    assert duckdb.sql("select count(*) from rows_of_kind").fetchall() == [(rows,)], kind
+    assert polars.from_arrow(rows_of_kind).height == rows, kind
+    again = client.do_get(ticket(kind, arrow_compression="ARROW_COMPRESSION_NONE")).read_all()
+    assert again.to_pylist() == rows_of_kind.to_pylist(), kind
+assert duckdb.sql("select max(x) from moves").fetchall() == [(3058,)]
+
+for wrong in ({"replay": replay}, {"replay": replay, "include": [{"kinds": ["tick", "join"]}]}):
+    try:
+        client.do_get(pyarrow.flight.Ticket(json.dumps(wrong))).read_all()
+        raise SystemExit("a wrong ticket is accepted")
+    except (pyarrow.lib.ArrowInvalid, pyarrow.flight.FlightError) as error:
+        assert "kind" in str(error), error
+print("flights are read")

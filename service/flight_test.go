@@ -1,0 +1,277 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// flightOf returns a ticket for the events of a kind.
+func flightOf(t *testing.T, req *replaydv1.StreamEventsRequest, kind string) *flight.Ticket {
+	t.Helper()
+	req.Include = append(req.GetInclude(), kinds(kind))
+	b, err := protojson.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &flight.Ticket{Ticket: b}
+}
+
+// fly reads a flight with Arrow's own reader, up to a number of record batches; 0 means all. It returns the rows as JSON and the
+// last cursor.
+func fly(ctx context.Context, c flight.FlightServiceClient, ticket *flight.Ticket, most int) (rows []string, cursor []byte, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, err := c.DoGet(ctx, ticket)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := flight.NewRecordReader(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Release()
+	for n := 1; r.Next(); n++ {
+		rows, err = appendRows(rows, r.RecordBatch())
+		if cursor = r.LatestAppMetadata(); err != nil || n == most {
+			return rows, cursor, err
+		}
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return rows, cursor, err
+	}
+	return rows, cursor, nil
+}
+
+func appendRows(rows []string, r arrow.RecordBatch) ([]string, error) {
+	var b bytes.Buffer
+	if err := array.RecordToJSON(r, &b); err != nil {
+		return rows, err
+	}
+	for line := range bytes.Lines(b.Bytes()) {
+		rows = append(rows, string(line))
+	}
+	return rows, nil
+}
+
+// tablesOf reads the tables of a replay by StreamEvents, as rows by kind.
+func tablesOf(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) map[string][]string {
+	t.Helper()
+	req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+	rows, schemas := map[string][]string{}, map[string][]byte{}
+	in, err := d.client.StreamEvents(timeout(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		r, err := in.Recv()
+		if err != nil {
+			return rows // a damaged replay has fewer
+		}
+		for _, table := range r.GetBatch().GetTables() {
+			if len(table.GetSchema()) > 0 {
+				schemas[table.GetKind()] = table.GetSchema()
+			}
+			from, err := ipc.NewReader(bytes.NewReader(append(bytes.Clone(schemas[table.GetKind()]), table.GetData()...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from.Next() {
+				if rows[table.GetKind()], err = appendRows(rows[table.GetKind()], from.RecordBatch()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			from.Release()
+		}
+	}
+}
+
+// TestFlight reads all kinds of the samples of all formats with Arrow's own client, whole and resumed by cursors: the rows are those
+// of StreamEvents. A kind without events is an empty table.
+func TestFlight(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{
+		copyIn(t, dir, finishedSample), copyIn(t, dir, find(t, samples("datafile"), ".map")[0]),
+		copyIn(t, dir, filepath.Join(samples("dem"), "dota.dem")), copyIn(t, dir, filepath.Join(samples("sc2replay"), "5.0.SC2Replay")),
+	}
+	d := start(t, dir)
+	c := flight.NewFlightServiceClient(d.conn)
+	list, err := c.ListFlights(timeout(t), &flight.Criteria{Expression: []byte(`{"directory": "` + alias + `"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flights, withRows := map[string]int{}, 0
+	want := map[string]map[string][]string{}
+	for _, replay := range names {
+		want[replay] = tablesOf(t, d, &replaydv1.StreamEventsRequest{Replay: replay})
+	}
+	for {
+		info, err := list.Recv()
+		if err != nil {
+			break
+		}
+		replay, kind := info.GetFlightDescriptor().GetPath()[0], info.GetFlightDescriptor().GetPath()[1]
+		flights[replay]++
+		rows, _, err := fly(timeout(t), c, info.GetEndpoint()[0].GetTicket(), 0)
+		expected := want[replay][kind]
+		if err != nil || !slices.Equal(rows, expected) {
+			t.Fatalf("%s, %s: %d rows, %v; want %d", replay, kind, len(rows), err, len(expected))
+		}
+		if len(rows) > 0 {
+			withRows++
+		}
+		schema, err := c.GetSchema(timeout(t), info.GetFlightDescriptor())
+		if err != nil || !bytes.Equal(schema.GetSchema(), info.GetSchema()) {
+			t.Errorf("%s, %s: another schema, %v", replay, kind, err)
+		}
+		if len(rows) < 200 {
+			continue
+		}
+		var all []string
+		req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: uint32(len(rows)/3 + 1)}
+		for range 4 {
+			some, cursor, err := fly(timeout(t), c, flightOf(t, proto.CloneOf(req), kind), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all = append(all, some...); cursor != nil {
+				req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: cursor}}
+			}
+		}
+		if !slices.Equal(all, expected) {
+			t.Errorf("%s, %s: resumed, %d rows of %d, or others", replay, kind, len(all), len(expected))
+		}
+	}
+	if len(flights) != len(names) || withRows < 20 || flights[names[0]] != 34 {
+		t.Errorf("flights %v, %d of them with rows", flights, withRows)
+	}
+}
+
+// TestFlightRefusals checks that flights are refused as streams are.
+func TestFlightRefusals(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	c := flight.NewFlightServiceClient(d.conn)
+	for what, test := range map[string]struct {
+		ticket string
+		code   codes.Code
+	}{
+		"no JSON":            {"player_diff", codes.InvalidArgument},
+		"no kind":            {`{"replay": "` + replay + `"}`, codes.InvalidArgument},
+		"a filter without":   {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}, {"players": [1]}]}`, codes.InvalidArgument},
+		"two kinds":          {`{"replay": "` + replay + `", "include": [{"kinds": ["tick", "join"]}]}`, codes.InvalidArgument},
+		"no such kind":       {`{"replay": "` + replay + `", "include": [{"kinds": ["entity_updated"]}]}`, codes.InvalidArgument},
+		"rows":               {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "encoding": "ENCODING_ROWS"}`, codes.InvalidArgument},
+		"a state":            {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "start": {"with_state": true}}`, codes.InvalidArgument},
+		"successors":         {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "follow": true, "follow_successors": true}`, codes.InvalidArgument},
+		"a bad cursor":       {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "start": {"cursor": "AAAA"}}`, codes.InvalidArgument},
+		"no such replay":     {`{"replay": "` + name("nowhere.dem") + `", "include": [{"kinds": ["tick"]}]}`, codes.NotFound},
+		"outside the root":   {`{"replay": "` + name("..", "x") + `", "include": [{"kinds": ["tick"]}]}`, codes.NotFound},
+		"outside, with dots": {`{"replay": "` + "../x" + `", "include": [{"kinds": ["tick"]}]}`, codes.NotFound},
+	} {
+		_, _, err := fly(timeout(t), c, &flight.Ticket{Ticket: []byte(test.ticket)}, 0)
+		if status.Code(err) != test.code {
+			t.Errorf("%s: %v, want %v", what, err, test.code)
+		}
+		if what == "a bad cursor" {
+			continue // it is no matter of what the flight is
+		}
+		if _, err := c.GetFlightInfo(timeout(t), &flight.FlightDescriptor{
+			Type: flight.DescriptorCMD, Cmd: []byte(test.ticket),
+		}); status.Code(err) != test.code {
+			t.Errorf("info of %s: %v, want %v", what, err, test.code)
+		}
+	}
+	for _, d := range []*flight.FlightDescriptor{{}, {Type: flight.DescriptorPATH, Path: []string{replay}}} {
+		if _, err := c.GetSchema(timeout(t), d); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("the schema of %v: %v", d, err)
+		}
+	}
+}
+
+// TestFlightOutsideOfScope checks that a token that does not cover a replay finds it by no method of Flight.
+func TestFlightOutsideOfScope(t *testing.T) {
+	dir, secret := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(secret, "secret.teehistorian"), read(t, finishedSample))
+	g := startGuarded(t, dir, secret, "all\nsome roots="+alias+"\n")
+	c := flight.NewFlightServiceClient(g.conn)
+	hidden := others + "/secret.teehistorian"
+	path := &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{hidden, "tick"}}
+	for token, want := range map[string]codes.Code{"some": codes.NotFound, "all": codes.OK} {
+		ctx := as(timeout(t), token)
+		_, _, got := fly(ctx, c, flightOf(t, &replaydv1.StreamEventsRequest{Replay: hidden}, "tick"), 0)
+		_, info := c.GetFlightInfo(ctx, path)
+		_, schema := c.GetSchema(ctx, path)
+		for what, err := range map[string]error{"DoGet": got, "GetFlightInfo": info, "GetSchema": schema} {
+			if status.Code(err) != want {
+				t.Errorf("%s with the token %s: %v", what, token, err)
+			}
+		}
+		list, err := c.ListFlights(ctx, &flight.Criteria{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := list.Recv(); (err == nil) != (token == "all") {
+			t.Errorf("ListFlights with the token %s: %v", token, err)
+		}
+	}
+}
+
+// TestFlightFollows reads a flight of a growing file, and checks that it does not seem complete when the daemon shuts down.
+func TestFlightFollows(t *testing.T) {
+	dir := t.TempDir()
+	whole := read(t, finishedSample)
+	write(t, filepath.Join(dir, "live.teehistorian"), whole[:len(whole)/2])
+	d := start(t, dir)
+	c := flight.NewFlightServiceClient(d.conn)
+	in, err := c.DoGet(timeout(t), flightOf(t, &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}, "player_diff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := flight.NewRecordReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	first := r.RecordBatch().NumRows()
+	f, err := os.OpenFile(filepath.Join(dir, "live.teehistorian"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := whole[len(whole)/2 : len(whole)*3/4]
+	if _, err := f.Write(half); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Next() || first == 0 || len(r.LatestAppMetadata()) == 0 {
+		t.Fatalf("%d rows, then %v", first, r.Err())
+	}
+	d.stop()
+	for r.Next() {
+	}
+	if code := status.Code(r.Err()); code != codes.Unavailable {
+		t.Errorf("the daemon shut down: %v", r.Err())
+	}
+}

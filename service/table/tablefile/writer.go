@@ -1,0 +1,164 @@
+package tablefile
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// Format is a format of files.
+type Format string
+
+// The formats. Each is also the suffix of its files' names.
+const (
+	Parquet Format = "parquet"
+	Arrow   Format = "arrow"
+	CSV     Format = "csv"
+	JSONL   Format = "jsonl"
+)
+
+// Writer writes the file of one table.
+type Writer interface {
+	// Write writes record batches of the table's schema. In Parquet they are one row group.
+	Write(records []arrow.RecordBatch) error
+	// Close writes the end of the file. It does not close what is below. about is metadata for files that have it at their end,
+	// as Parquet has.
+	Close(about map[string]string) error
+}
+
+// New returns a writer of a table to w. about is metadata for files that have it.
+func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string) (Writer, error) {
+	switch f {
+	case Parquet:
+		return newParquet(w, schema, about)
+	case Arrow:
+		plain := plainSchema(schema, about)
+		out, err := ipc.NewFileWriter(&counter{w: w}, ipc.WithSchema(plain), ipc.WithZstd(), ipc.WithCompressConcurrency(1))
+		return &arrowFile{out, plain}, err
+	case CSV:
+		return newCSV(w, schema)
+	case JSONL:
+		return &jsonFile{w}, nil
+	}
+	return nil, fmt.Errorf("no format %q", f)
+}
+
+// arrowFile writes Arrow's IPC file format.
+type arrowFile struct {
+	out    *ipc.FileWriter
+	schema *arrow.Schema
+}
+
+// Write implements Writer.
+func (f *arrowFile) Write(records []arrow.RecordBatch) error {
+	for _, r := range records {
+		columns := make([]arrow.Array, r.NumCols())
+		for i := range columns {
+			columns[i] = array.MakeFromData(plainData(r.Column(i).Data()))
+		}
+		if err := f.out.Write(array.NewRecordBatch(f.schema, columns, r.NumRows())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close implements Writer.
+func (f *arrowFile) Close(map[string]string) error { return f.out.Close() }
+
+// counter makes an io.WriteSeeker of a file that is written from front to back, of which the writer asks only where it is.
+type counter struct {
+	w  io.Writer
+	at int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.at += int64(n)
+	return n, err
+}
+
+// Seek implements io.Seeker as far as it is needed.
+func (c *counter) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekCurrent {
+		return 0, fmt.Errorf("seek to %d from %d", offset, whence)
+	}
+	return c.at, nil
+}
+
+// csvFile writes CSV, with a line of names. A missing value is empty; structs and lists are JSON.
+type csvFile struct {
+	out  *csv.Writer
+	line []string
+}
+
+func newCSV(w io.Writer, schema *arrow.Schema) (*csvFile, error) {
+	f := &csvFile{out: csv.NewWriter(w)}
+	for _, field := range schema.Fields() {
+		f.line = append(f.line, field.Name)
+	}
+	return f, f.out.Write(f.line)
+}
+
+// Write implements Writer.
+func (f *csvFile) Write(records []arrow.RecordBatch) error {
+	for _, r := range records {
+		for i := range int(r.NumRows()) {
+			for c := range f.line {
+				text, err := cell(r.Column(c), i)
+				if err != nil {
+					return err
+				}
+				f.line[c] = text
+			}
+			if err := f.out.Write(f.line); err != nil {
+				return err
+			}
+		}
+	}
+	f.out.Flush()
+	return f.out.Error()
+}
+
+// Close implements Writer.
+func (f *csvFile) Close(map[string]string) error {
+	f.out.Flush()
+	return f.out.Error()
+}
+
+func cell(a arrow.Array, i int) (string, error) {
+	if a.IsNull(i) {
+		return "", nil
+	}
+	switch a := a.(type) {
+	case *array.String:
+		return a.Value(i), nil
+	case *array.Dictionary:
+		return textOf(a, i), nil
+	case *array.List, *array.Struct:
+		b, err := json.Marshal(a.GetOneForMarshal(i))
+		return string(b), err
+	}
+	return a.ValueStr(i), nil
+}
+
+// jsonFile writes a JSON object a line.
+type jsonFile struct{ w io.Writer }
+
+// Write implements Writer.
+func (f *jsonFile) Write(records []arrow.RecordBatch) error {
+	for _, r := range records {
+		if err := array.RecordToJSON(r, f.w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close implements Writer.
+func (f *jsonFile) Close(map[string]string) error { return nil }
