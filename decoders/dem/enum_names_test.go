@@ -106,6 +106,9 @@ func TestEnumNames(t *testing.T) {
 					line := ""
 					for _, k := range ev.GameEvent.Keys {
 						line += fmt.Sprintf("%s=%s ", k.Name, k.ValueName)
+						if k.HasValueName != (len(k.ValueName) > 0) {
+							t.Errorf("key %s has a name: %v, but it is %q", k.Name, k.HasValueName, k.ValueName)
+						}
 					}
 					got = append(got, line)
 				case dem.KindFault:
