@@ -44,9 +44,9 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	}
 	f.Unproven = n.Guess != nil && !n.Guess.Sure() && number != 0
 	f.HasUnproven = f.Unproven
-	switch {
-	case n.Meaning == entity.NoMeaning:
-	case n.Meaning == entity.EntityName:
+	switch n.Meaning {
+	case entity.NoMeaning:
+	case entity.EntityName:
 		f.Name = m.names.Key(int(number))
 	default:
 		if table := tablesOf[m.game][n.Meaning]; table != nil {

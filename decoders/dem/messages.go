@@ -103,7 +103,7 @@ func (d *Decoder) skipsType(kind Kind, b []byte) bool {
 	}
 	m := pb.NewReader(b)
 	for m.Next() {
-		if int(m.Num) == field {
+		if m.Num == field {
 			number = m.Int32()
 		}
 	}

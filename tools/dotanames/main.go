@@ -113,11 +113,11 @@ func scriptEnums(named map[string]map[int]string, path string) error {
 		return err
 	}
 	var enums []struct {
-		Name    string
+		Name    string `json:"name"`
 		Members []struct {
-			Name  string
-			Value int
-		}
+			Name  string `json:"name"`
+			Value int    `json:"value"`
+		} `json:"members"`
 	}
 	if err := json.Unmarshal(data, &enums); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
