@@ -28,7 +28,7 @@ import (
 
 // exportBudget is how many bytes of values all tables of an export hold before the largest of them is written as a row group.
 // The row groups of frequent kinds have about this size.
-const exportBudget = 24 << 20
+const exportBudget = 16 << 20
 
 // maxGroupRows limits the rows of a row group.
 const maxGroupRows = 1 << 20
