@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -30,6 +31,7 @@ type exportCmd struct {
 
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con console) error {
+	debug.SetGCPercent(50) // most of the memory is record batches, which are garbage soon
 	progress := newProgress(con)
 	if isTerminal(con.err) {
 		progress.to = con.err // nothing is written to the output

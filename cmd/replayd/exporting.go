@@ -28,7 +28,7 @@ import (
 
 // exportBudget is how many bytes of values all tables of an export hold before the largest of them is written as a row group.
 // The row groups of frequent kinds have about this size.
-const exportBudget = 24 << 20
+const exportBudget = 16 << 20
 
 // maxGroupRows limits the rows of a row group.
 const maxGroupRows = 1 << 20
@@ -135,7 +135,7 @@ func (e *export) begin() error {
 	}
 	m := new(manifest)
 	if json.Unmarshal(b, m) != nil {
-		return nil // as if there were none
+		return nil //nolint:nilerr // as if there were none
 	}
 	e.old = m
 	if e.again || e.sum == "" || m.SHA256 != e.sum || m.SizeBytes != e.size || m.Identity != e.start.GetIdentity() ||
@@ -144,7 +144,7 @@ func (e *export) begin() error {
 	}
 	for name, size := range m.Files {
 		if stat, err := os.Stat(filepath.Join(e.dir, filepath.FromSlash(name))); err != nil || stat.Size() != size {
-			return nil
+			return nil //nolint:nilerr // it is exported again
 		}
 	}
 	return errThere

@@ -60,7 +60,10 @@ func newParquet(w io.Writer, s *arrow.Schema, about map[string]string) (*parquet
 	}
 	all := s.Metadata().ToMap()
 	maps.Copy(all, about)
-	return f, f.about(all)
+	if err := f.about(all); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func (f *parquetFile) about(all map[string]string) error {
