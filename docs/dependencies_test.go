@@ -77,9 +77,11 @@ func asked(t *testing.T) (names map[string][]string, modules map[string]moduleIn
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range regexp.MustCompile(`(?s)\n(?:dependencies|columns) = \[(.*?)\]`).FindAllSubmatch(text, -1) {
+	for _, list := range regexp.MustCompile(`(?ms)^(?:dependencies|arrow|pandas|polars) = \[(.*?)\]$`).FindAllSubmatch(text, -1) {
 		for _, m := range regexp.MustCompile(`"([\w.-]+)`).FindAllSubmatch(list[1], -1) {
-			names["pypi"] = append(names["pypi"], string(m[1]))
+			if name := string(m[1]); name != "replayd" { // an extra that contains another one
+				names["pypi"] = append(names["pypi"], name)
+			}
 		}
 	}
 	return names, modules

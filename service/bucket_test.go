@@ -236,7 +236,6 @@ func TestObjectReplaced(t *testing.T) {
 	old := recording(t, s, 4<<20)
 	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, quickly))
 	other := bytes.Replace(old, []byte("4fa04b32-db1c"), []byte("00000000-db1c"), 1)
-	cut := streamtest.Session{}
 	got := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: object, MaxBatchEvents: 100}, func(r *replaydv1.StreamEventsResponse) bool {
 		if r.GetStart() != nil {
 			s.Put("p/a.teehistorian", other)
@@ -259,7 +258,7 @@ func TestObjectReplaced(t *testing.T) {
 	if err != nil || len(events) == 0 || len(events) >= len(whole.Events) || !slices.Equal(events, whole.Events[:len(events)]) {
 		t.Errorf("%d events, not the first of the old object: %v", len(events), err)
 	}
-	cut = streamtest.Session{Responses: got.Responses[:len(got.Responses)-1], Cut: true}
+	cut := streamtest.Session{Responses: got.Responses[:len(got.Responses)-1], Cut: true}
 	resumed := d.Session(timeout(t), streamtest.Resumed(&replaydv1.StreamEventsRequest{Replay: object}, streamtest.History{cut}), nil)
 	if reasonOf(resumed.Err) != "FailedPrecondition CURSOR_MISMATCH" {
 		t.Error("a cursor of the old object:", resumed.Err)
@@ -491,7 +490,7 @@ func TestInflatesWhileItDownloads(t *testing.T) {
 	if timed {
 		s.Throttle(len(packed) / 4) // four seconds
 		began := time.Now()
-		resp, err := http.Get(s.Endpoint() + "/" + buckettest.Name + "/p/a.teehistorian.bz2") //nolint:noctx // a test
+		resp, err := http.Get(s.Endpoint() + "/" + buckettest.Name + "/p/a.teehistorian.bz2")
 		if err != nil {
 			t.Fatal(err)
 		}

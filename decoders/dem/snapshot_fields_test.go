@@ -44,8 +44,8 @@ func TestSnapshotFields(t *testing.T) {
 		for _, names := range known {
 			want = append(want, strings.Fields(names)...)
 		}
-		for i := range of.NumField() {
-			got = append(got, of.Field(i).Name)
+		for field := range of.Fields() {
+			got = append(got, field.Name)
 		}
 		slices.Sort(want)
 		slices.Sort(got)

@@ -66,22 +66,22 @@ func newFormat(file *protogen.File) (*format, error) {
 	// Other names in the module.
 	taken := map[string]bool{"Batch": true, "Event": true, "FORMAT": true, "Kind": true, "Unknown": true}
 	for _, m := range file.Messages {
-		switch m.Desc.Name() {
-		case "Event":
-			for _, field := range m.Fields {
-				if field.Oneof == nil || field.Oneof.Desc.Name() != "kind" {
-					continue
-				}
-				k := kind{
-					name: string(field.Desc.Name()), class: field.GoName, message: string(field.Message.Desc.Name()),
-					comment: docstring(field.Comments.Leading),
-				}
-				if taken[k.class] {
-					return nil, fmt.Errorf("%s: the name %s is taken in Python", field.Desc.FullName(), k.class)
-				}
-				taken[k.class] = true
-				f.kinds = append(f.kinds, k)
+		if m.Desc.Name() != "Event" {
+			continue
+		}
+		for _, field := range m.Fields {
+			if field.Oneof == nil || field.Oneof.Desc.Name() != "kind" {
+				continue
 			}
+			k := kind{
+				name: string(field.Desc.Name()), class: field.GoName, message: string(field.Message.Desc.Name()),
+				comment: docstring(field.Comments.Leading),
+			}
+			if taken[k.class] {
+				return nil, fmt.Errorf("%s: the name %s is taken in Python", field.Desc.FullName(), k.class)
+			}
+			taken[k.class] = true
+			f.kinds = append(f.kinds, k)
 		}
 	}
 	if f.kinds == nil {

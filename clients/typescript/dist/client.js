@@ -9,6 +9,7 @@ import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSc
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
+import { Watchdog } from "./watchdog.js";
 /** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export class Stream {
     session;
@@ -398,44 +399,6 @@ function build(replay, options) {
     if (options.heartbeat !== undefined)
         request.heartbeatInterval = durationFromMs(options.heartbeat);
     return request;
-}
-/** Aborts a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it. */
-class Watchdog {
-    silence;
-    connection;
-    expired = false;
-    waitingSince;
-    timer;
-    constructor(silence, connection) {
-        this.silence = silence;
-        this.connection = connection;
-    }
-    /**
-     * Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a replay
-     * to follow.
-     */
-    async *watch(responses) {
-        const iterator = responses[Symbol.asyncIterator]();
-        for (;;) {
-            const { value, done } = await iterator.next();
-            this.waitingSince = undefined;
-            if (done)
-                return;
-            this.timer ??= setInterval(() => this.look(), this.silence / 6);
-            yield value;
-            this.waitingSince = performance.now();
-        }
-    }
-    look() {
-        if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence)
-            return;
-        this.expired = true;
-        this.stop();
-        this.connection.abort();
-    }
-    stop() {
-        clearInterval(this.timer);
-    }
 }
 /** Sends a token with every call. */
 export function bearer(token) {

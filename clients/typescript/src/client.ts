@@ -42,6 +42,7 @@ import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { Watchdog } from "./watchdog.js";
 
 /** A filter: EventFilter, or a plain object with some of its fields. */
 export type Filter = MessageInitShape<typeof EventFilterSchema>;
@@ -532,45 +533,6 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
   if (options.maxBatchDelay !== undefined) request.maxBatchDelay = durationFromMs(options.maxBatchDelay);
   if (options.heartbeat !== undefined) request.heartbeatInterval = durationFromMs(options.heartbeat);
   return request;
-}
-
-/** Aborts a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it. */
-class Watchdog {
-  expired = false;
-  private waitingSince: number | undefined;
-  private timer: ReturnType<typeof setInterval> | undefined;
-
-  constructor(
-    private readonly silence: number,
-    private readonly connection: AbortController,
-  ) {}
-
-  /**
-   * Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a replay
-   * to follow.
-   */
-  async *watch<T>(responses: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
-    const iterator = responses[Symbol.asyncIterator]();
-    for (;;) {
-      const { value, done } = await iterator.next();
-      this.waitingSince = undefined;
-      if (done) return;
-      this.timer ??= setInterval(() => this.look(), this.silence / 6);
-      yield value;
-      this.waitingSince = performance.now();
-    }
-  }
-
-  private look(): void {
-    if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence) return;
-    this.expired = true;
-    this.stop();
-    this.connection.abort();
-  }
-
-  stop(): void {
-    clearInterval(this.timer);
-  }
 }
 
 /** Sends a token with every call. */

@@ -194,9 +194,7 @@ func (a *ahead) fill(b *codec.Batch) error {
 		a.mu.Lock()
 		p := a.parts[0]
 		a.mu.Unlock()
-		p.mu.Lock()
 		err := a.fillFrom(p, b)
-		p.mu.Unlock()
 		if !errors.Is(err, errSection) {
 			return err
 		}
@@ -206,8 +204,10 @@ func (a *ahead) fill(b *codec.Batch) error {
 
 // fillFrom fills a batch from the present part. It returns errSection at its end, and b is empty then.
 func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
+	p.mu.Lock()
+	defer p.mu.Unlock() // also when a decoder panics: a helper may be waiting for it
 	if p.panic != nil {
-		panic(p.panic)
+		panic(p.panic) //nolint:forbidigo // what a helper panicked with, in the goroutine that is to fail
 	}
 	if b.Count > 0 && (len(p.ready) > 0 || p.partial != nil) {
 		return nil

@@ -153,7 +153,9 @@ func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []strin
 		}
 		if b.Reset(); err != nil {
 			var e replaydv1.StreamEnd
-			r.(interface{ Summarize(*replaydv1.StreamEnd) }).Summarize(&e)
+			r.(interface {
+				Summarize(end *replaydv1.StreamEnd)
+			}).Summarize(&e)
 			if o.Filter == nil { // otherwise it is counted what was decoded for the checkpoints
 				out = append(out, e.GetDem().String())
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -32,8 +33,10 @@ type About struct {
 // imageSize is about what an image takes beside its data.
 const imageSize = 96
 
-// Hold and Release implement share.Part.
-func (m *Image) Hold() int    { return m.count.Hold(imageSize + len(m.data)) }
+// Hold implements share.Part.
+func (m *Image) Hold() int { return m.count.Hold(imageSize + len(m.data)) }
+
+// Release implements share.Part.
 func (m *Image) Release() int { return m.count.Release(imageSize + len(m.data)) }
 
 // slack is how many bytes behind its end an image's data can be read.
@@ -201,7 +204,7 @@ func (t *Tree) Grown(last Grown) (_ Grown, ok bool) {
 	parts := append(make([]*growthPart, 0, len(g.parts)+1), g.parts...)
 	if len(g.rest) > 0 {
 		// Steps that follow are appended behind those of the part.
-		parts = append(parts, share.NewValue(g.rest[:len(g.rest):len(g.rest)], len(g.rest)*growthStepSize))
+		parts = append(parts, share.NewValue(slices.Clip(g.rest), len(g.rest)*growthStepSize))
 	}
 	return Grown{parts, t.nodes, len(t.Names)}, true
 }

@@ -38,8 +38,10 @@ type Frozen struct {
 // frozenSize is about what a Frozen takes beside its chunks.
 const frozenSize = 256
 
-// Hold and Release implement share.Part, of what f takes beside its chunks.
-func (f *Frozen) Hold() int    { return f.count.Hold(frozenSize + 8*len(f.chunks)) }
+// Hold implements share.Part, of what f takes beside its chunks.
+func (f *Frozen) Hold() int { return f.count.Hold(frozenSize + 8*len(f.chunks)) }
+
+// Release implements share.Part.
 func (f *Frozen) Release() int { return f.count.Release(frozenSize + 8*len(f.chunks)) }
 
 // Parts calls each with f and with each of its chunks.

@@ -1,6 +1,9 @@
 package stringtable
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // TestFrozen: what a table held stays as it was, whatever happens to the table and to those that were made of it.
 func TestFrozen(t *testing.T) {
@@ -25,7 +28,7 @@ func TestFrozen(t *testing.T) {
 		}
 	}
 	for i, e := range f.Thaw(new(int), kept).Entries {
-		if string(e.Key) != string([]byte{'k', byte(i)}) || e.HasValue != (i > 0) || e.HasValue && string(e.Value) != "before" {
+		if !bytes.Equal(e.Key, []byte{'k', byte(i)}) || e.HasValue != (i > 0) || e.HasValue && string(e.Value) != "before" {
 			t.Fatalf("entry %d is %q, %q", i, e.Key, e.Value)
 		}
 	}

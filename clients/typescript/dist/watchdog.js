@@ -1,0 +1,39 @@
+// Noticing that a connection is dead.
+/** Aborts a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it. */
+export class Watchdog {
+    silence;
+    connection;
+    expired = false;
+    waitingSince;
+    timer;
+    constructor(silence, connection) {
+        this.silence = silence;
+        this.connection = connection;
+    }
+    /**
+     * Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a replay
+     * to follow.
+     */
+    async *watch(responses) {
+        const iterator = responses[Symbol.asyncIterator]();
+        for (;;) {
+            const { value, done } = await iterator.next();
+            this.waitingSince = undefined;
+            if (done)
+                return;
+            this.timer ??= setInterval(() => this.look(), this.silence / 6);
+            yield value;
+            this.waitingSince = performance.now();
+        }
+    }
+    look() {
+        if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence)
+            return;
+        this.expired = true;
+        this.stop();
+        this.connection.abort();
+    }
+    stop() {
+        clearInterval(this.timer);
+    }
+}
