@@ -24,7 +24,7 @@ import (
 func lists() (all []protoreflect.MessageDescriptor) {
 	fields := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
-		if m := fields.Get(i).Message(); m != nil {
+		if m := fields.Get(i).Message(); m != nil && !fields.Get(i).IsList() { // tables are no events
 			all = append(all, m)
 		}
 	}
