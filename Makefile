@@ -23,7 +23,7 @@ BENCH     ?= .
 CMD     := /(clients|cmd|e2e)(/|$$)
 ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(codec|cursor|filter|source))(/|$$)
 SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./service/source
-SLOW    := Edit|KilledIndex|StartFromCheckpoints
+SLOW    := Edit|KilledIndex|StartFromCheckpoints|MovedCursor|ObjectsAreReplays|OfLongDemo|TestTables|TestCorpus$$
 
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
