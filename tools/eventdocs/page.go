@@ -41,7 +41,7 @@ func (f *format) page(examples map[string]string) []byte {
 		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
 	}
 	b.WriteString("\nThe last column lists the conditions of [EventFilter](../../proto/replayd/v1/filter.proto) that events of the kind can meet, ")
-	b.WriteString("in addition to those on kinds and ticks.\n")
+	b.WriteString("in addition to those on kinds and ticks. The [cookbook](../cookbook.md) says which filter answers which question.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
 	b.WriteString("\nWith ENCODING_ARROW and by `replayd export`, each kind is a table ([tables.md](../tables.md)). All have the columns ")
