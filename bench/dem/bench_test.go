@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -69,6 +70,19 @@ func BenchmarkOneClass(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkHeroes decodes six fields of the heroes.
+func BenchmarkHeroes(b *testing.B) {
+	fields := map[string]bool{
+		"m_iHealth": true, "m_flMana": true, "m_iCurrentLevel": true, "m_lifeState": true,
+		"CBodyComponent.m_cellX": true, "CBodyComponent.m_cellY": true,
+	}
+	replayd(b, lengthen(b, corpus(b, auto), longSize), dem.Options{
+		Kinds:   func(k dem.Kind) bool { return k <= dem.KindEntityDeleted },
+		Classes: func(c string) bool { return strings.HasPrefix(c, "CDOTA_Unit_Hero_") },
+		Fields:  func(_, field string) bool { return fields[field] },
+	})
 }
 
 // BenchmarkCombatLog decodes only the combat log.
@@ -151,7 +165,10 @@ func reportCPU(b *testing.B, data []byte, start time.Duration) {
 }
 
 // long is the file to which TestWriteLong writes a long demo, for decoders in other languages.
-var long = flag.String("long", "", "write a long demo to this file")
+var (
+	long      = flag.String("long", "", "write a long demo to this file")
+	longBytes = flag.Int("bytes", longSize, "how large the demo of -long is at least")
+)
 
 func TestWriteLong(t *testing.T) {
 	if *long == "" {
@@ -161,7 +178,7 @@ func TestWriteLong(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if data, err = demtest.Repeat(data, longSize); err != nil {
+	if data, err = demtest.Repeat(data, *longBytes); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(*long, data, 0o644); err != nil {

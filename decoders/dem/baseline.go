@@ -70,7 +70,7 @@ func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	}
 	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	blame(&f, u.Suspect())
+	d.blame(&f, u.Suspect())
 	d.out.fault(f)
 }
 

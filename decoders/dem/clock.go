@@ -74,7 +74,7 @@ func (k *clock) update(d *Decoder, ent *entity.Entity) {
 	if k.cells != c.Cells && c.Root != nil {
 		k.cells = c.Cells
 		for i, name := range clockNames {
-			if id, ok := d.world.tree.ByName[name]; ok {
+			if id, ok := d.world.tree.Lookup(name); ok {
 				k.fields[i] = find(c.Root, id, 3)
 			}
 		}

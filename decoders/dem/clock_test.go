@@ -93,6 +93,7 @@ func TestClock(t *testing.T) {
 			"chat":       func(k dem.Kind) bool { return k == dem.KindChat },
 			"announced":  func(k dem.Kind) bool { return k == dem.KindChatEvent },
 			"ticks":      func(k dem.Kind) bool { return k == dem.KindTick },
+			"no fields":  func(k dem.Kind) bool { return k != dem.KindFault },
 		} {
 			t.Run(fmt.Sprintf("%s, old=%v", name, old), func(t *testing.T) {
 				got := map[dem.Kind][]string{}
@@ -104,7 +105,11 @@ func TestClock(t *testing.T) {
 					got[k] = append(got[k], text)
 				}
 				var phases []dem.GamePhase
-				d := dem.New(bytes.NewReader(clockDemo(old)), dem.Options{Kinds: kinds})
+				opts := dem.Options{Kinds: kinds}
+				if name == "no fields" {
+					opts.Fields = func(_, _ string) bool { return false }
+				}
+				d := dem.New(bytes.NewReader(clockDemo(old)), opts)
 				_ = run(d, func(ev *dem.Event) {
 					switch ev.Kind {
 					case dem.KindTick:

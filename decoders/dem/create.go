@@ -90,7 +90,7 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 		d.stats.EntitySkips++
 		return false
 	}
-	ent.Decoded = true
+	ent.Decoded, ent.Narrowed = true, false
 	if !d.world.store.StartFrom(ent, d.startState(c)) {
 		d.noRoom(c)
 	}

@@ -201,9 +201,4 @@ func (d *Decoder) Offset() int64 { return d.in.Win.Offset() }
 
 // Name returns the text of a name, given the number in an event's `class` or `field`. The decoder assigns these numbers, and
 // they stay the same for its life.
-func (d *Decoder) Name(id uint32) string {
-	if int(id) < len(d.world.tree.Names) {
-		return d.world.tree.Names[id]
-	}
-	return ""
-}
+func (d *Decoder) Name(id uint32) string { return d.world.tree.Name(id) }

@@ -135,6 +135,7 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 func (w *world) watch(c *entity.Class) {
 	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
 		c.Decoded = true
+		w.tree.Want(c)
 	}
 }
 

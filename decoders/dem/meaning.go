@@ -30,7 +30,7 @@ var tablesOf = [...][entity.LifeState + 1]*facts.Table{
 }
 
 // mark sets the name of a field's value, and whether the value is unproven.
-func (m *meanings) mark(f *FieldValue, n *entity.Node) {
+func (w *world) mark(f *FieldValue, n *entity.Node) {
 	f.Name, f.Unproven, f.HasUnproven = nil, false, false
 	f.HasName = false
 	var number int64
@@ -42,14 +42,14 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	default:
 		return
 	}
-	f.Unproven = n.Guess != nil && !n.Guess.Sure() && number != 0
+	f.Unproven = n.Guess != 0 && !w.tree.Types.At(n.Guess).Sure() && number != 0
 	f.HasUnproven = f.Unproven
 	switch n.Meaning {
 	case entity.NoMeaning:
 	case entity.EntityName:
-		f.Name = m.names.Key(int(number))
+		f.Name = w.meanings.names.Key(int(number))
 	default:
-		if table := tablesOf[m.game][n.Meaning]; table != nil {
+		if table := tablesOf[w.meanings.game][n.Meaning]; table != nil {
 			f.Name = table.Name(number)
 		}
 	}
@@ -72,8 +72,8 @@ const mapEdge = 16384
 // place returns the position of an entity. ok is false when the position is unknown. It is also false when the entity is
 // attached to another one, because its numbers are then not coordinates of the map.
 func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
-	width, b := m.game.cellWidth(), &ent.Class.Body
-	if width == 0 {
+	width, b := m.game.cellWidth(), ent.Class.Body
+	if width == 0 || b == nil {
 		return at, false
 	}
 	if parent, has := ent.Present(b.Parent); has && parent.Word != noHandle {
@@ -93,10 +93,13 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 
 // fillPlace fills f with the place of an entity, and leaves f without a value if the place is unknown.
 func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
-	f.Field, f.ValueCase = ent.Class.Body.Place, FieldValueValueNone
+	f.ValueCase = FieldValueValueNone
 	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
 	if f.Vector, known = m.place(ent); known {
 		f.ValueCase = FieldValueValueVector
+	}
+	if ent.Class.Body != nil {
+		f.Field = ent.Class.Body.Place
 	}
 	return known
 }
@@ -110,7 +113,7 @@ func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Upd
 	// It is attached to another entity now, or a part of its place could not be read.
 	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
 	return m.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
-		return slices.Contains(ent.Class.Body.Parent, ch.Node)
+		return slices.Contains(ent.Class.Body.Parent, ch.Node.Cell)
 	}))
 }
 
@@ -173,7 +176,7 @@ func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cel
 		}
 		n = n.Kids[i]
 	}
-	v, ok := ent.Present([]*entity.Node{n})
+	v, ok := ent.Present([]int32{n.Cell})
 	if !ok {
 		return nil, v
 	}

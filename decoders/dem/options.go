@@ -43,7 +43,7 @@ type Stats struct {
 	// Messages is how many messages the packets had, including skipped ones.
 	Messages int64
 	// EntityUpdates is how many creations and updates of entities were decoded. EntitySkips is how many were skipped because
-	// Options.Classes leaves out the class.
+	// Options.Classes leaves out the class, or Options.Fields all that they change.
 	EntityUpdates, EntitySkips int64
 	// EntityMismatches is how many updates ended at another bit than announced. It is 0 for a file whose types are all known,
 	// and is therefore a measure of how well a file is decoded.

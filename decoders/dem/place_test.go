@@ -2,9 +2,11 @@ package dem_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
@@ -101,4 +103,38 @@ func shotFrom(data []byte) (v dem.Vector) {
 		}
 	}
 	return v
+}
+
+// TestPlaceLeftOut: of updates and creations that lack only the place, with which others are asked for, it is said that something
+// was left out.
+func TestPlaceLeftOut(t *testing.T) {
+	const place = "CBodyComponent.place"
+	fieldsOf := func(ev *dem.Event) []dem.FieldValue {
+		switch ev.Kind {
+		case dem.KindEntityCreated:
+			return ev.EntityCreated.Fields
+		case dem.KindEntityUpdated:
+			return ev.EntityUpdated.Fields
+		}
+		return nil
+	}
+	entities := func(k dem.Kind) bool { return k == dem.KindEntityCreated || k == dem.KindEntityUpdated }
+	var want []bool // of all events with other fields: whether they have the place
+	decode(t, demtest.Match(), dem.Options{Kinds: entities}, func(d *dem.Decoder, ev *dem.Event) {
+		fields := fieldsOf(ev)
+		has := slices.ContainsFunc(fields, func(f dem.FieldValue) bool { return d.Name(f.Field) == place })
+		if len(fields) > 1 || !has {
+			want = append(want, has)
+		}
+	})
+	var got []bool
+	opts := dem.Options{Kinds: entities, Fields: func(_, field string) bool { return field != place }}
+	decode(t, demtest.Match(), opts, func(d *dem.Decoder, ev *dem.Event) {
+		if len(fieldsOf(ev)) > 0 || !d.Narrowed() {
+			got = append(got, d.Narrowed())
+		}
+	})
+	if !slices.Equal(got, want) || !slices.Contains(want, true) || !slices.Contains(want, false) {
+		t.Errorf("left out: %v, want %v", got, want)
+	}
 }

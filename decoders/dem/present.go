@@ -14,7 +14,7 @@ type Entity struct {
 	Class  string
 	// Active reports whether the entity is within the recorder's view.
 	Active bool
-	// Fields are all present fields, as in EntityCreated. Their bytes are valid until the next call of Next.
+	// Fields are all present fields that Options select, as in EntityCreated. Their bytes are valid until the next call of Next.
 	Fields []FieldValue
 }
 
@@ -27,16 +27,16 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 	e = Entity{Index: index, Serial: ent.Serial, Class: d.Name(ent.Class.Name), Active: ent.Active}
 	var floats []float32
 	if ent.Class.Root != nil {
-		fields, _ := ent.AppendFields(nil, ent.Class.Root)
+		fields, _ := ent.AppendFields(nil, ent.Class, ent.Class.Root)
 		for _, ch := range fields {
 			f := FieldValue{Field: ch.Node.Name}
 			fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
-			d.world.meanings.mark(&f, ch.Node)
+			d.world.mark(&f, ch.Node)
 			e.Fields = append(e.Fields, f)
 		}
 	}
 	var place FieldValue
-	if d.world.meanings.fillPlace(&place, ent) {
+	if ent.Class.PlaceWanted && d.world.meanings.fillPlace(&place, ent) {
 		e.Fields = append(e.Fields, place)
 	}
 	return e, true
@@ -75,7 +75,8 @@ func (d *Decoder) Narrowed() bool { return d.world.narrowed }
 func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue {
 	w.merged, w.floats, w.narrowed = w.merged[:0], w.floats[:0], false
 	if ent.Class.Root != nil {
-		w.merged, w.narrowed = ent.AppendFields(w.merged, ent.Class.Root)
+		w.merged, w.narrowed = ent.AppendFields(w.merged, ent.Class, ent.Class.Root)
+		w.narrowed = w.narrowed || ent.Narrowed
 	}
 	n := len(w.merged)
 	fields = sized(fields, n+1)
@@ -84,11 +85,11 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
 		if ch.Node.Marked || f.HasName || f.HasUnproven {
-			w.meanings.mark(f, ch.Node)
+			w.mark(f, ch.Node)
 		}
 	}
 	if w.meanings.fillPlace(&fields[n], ent) {
-		if ent.Class.Body.Wanted {
+		if ent.Class.PlaceWanted {
 			n++
 		} else {
 			w.narrowed = true

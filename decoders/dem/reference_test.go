@@ -352,7 +352,7 @@ func (f *fieldText) misquantized() string {
 // stateText returns the fields of an entity by name.
 func stateText(d *Decoder, e *entity.Entity) map[string]fieldText {
 	out := map[string]fieldText{}
-	fields, _ := e.AppendFields(nil, e.Class.Root)
+	fields, _ := e.AppendFields(nil, e.Class, e.Class.Root)
 	for _, ch := range fields {
 		out[d.Name(ch.Node.Name)] = fieldText{
 			cellText(&ch.Cell, e.Data(&ch.Cell)), ch.Cell.Kind, ch.Node.Field.Type, ch.Node.Codec.Quant,
@@ -489,7 +489,8 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree := entity.NewTree(nil)
-			c := &entity.Class{Name: tree.Intern([]byte(name)), Root: tree.NewRoot(schemas[match].ByName[name])}
+			c := &entity.Class{Name: tree.Intern([]byte(name))}
+			tree.Plant(c, schemas[match].ByName[name])
 			u := entity.Update{Tree: tree, Tick: 1.0 / 30}
 			r := bits.New(raw)
 			var s entity.State
@@ -515,7 +516,7 @@ func TestFixtures(t *testing.T) {
 					v.Word++
 				}
 				f := fieldText{text: cellText(&v, u.Data(&v)), quant: ch.Node.Codec.Quant}
-				line := strings.Join(path, "/") + " " + tree.Names[ch.Node.Name] + "="
+				line := strings.Join(path, "/") + " " + tree.Name(ch.Node.Name) + "="
 				if i+1 < len(lines) && lines[i+1] == line+f.misquantized() {
 					f.text = f.misquantized()
 				}

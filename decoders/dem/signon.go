@@ -40,7 +40,6 @@ func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 		d.forgetEntities()
 	}
 	d.world.schema = s
-	d.world.tree.Forget()
 	d.world.learnAnew()
 	d.snaps.learnt = nil
 	for _, c := range d.world.classes {
@@ -158,10 +157,8 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	for int(id) >= len(d.world.classes) {
 		d.world.classes = append(d.world.classes, nil)
 	}
-	d.world.tree.Replace(d.world.classes[id])
 	c := &entity.Class{Id: id, Name: d.world.tree.Intern(name)}
-	c.Wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
-	c.Decoded = c.Wanted || d.out.has(KindFault)
+	d.choose(c, string(name))
 	d.world.classes[id] = c
 	d.snaps.classes = nil
 	if d.world.schema != nil {
@@ -169,19 +166,30 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	}
 }
 
+// choose notes whether a new class is delivered.
+func (d *Decoder) choose(c *entity.Class, name string) {
+	c.Wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(name))
+	c.Decoded = c.Wanted || d.out.has(KindFault)
+	c.Narrow = c.Wanted && d.opts.Fields != nil && !d.out.has(KindFault)
+}
+
 // setRoot connects a class to the serializer with its name.
 func (d *Decoder) setRoot(c *entity.Class) {
-	c.Root, c.Cells, c.Baseline = nil, 0, entity.Baseline{}
-	name := d.world.tree.Names[c.Name]
-	if s := d.world.schema.Lookup(name, 0); s != nil {
-		c.Root = d.world.tree.NewRoot(s)
-	}
+	name := d.Name(c.Name)
+	d.world.tree.Plant(c, d.world.schema.Lookup(name, 0))
+	d.giveRoles(c, name)
+	d.snaps.classes = nil
+}
+
+// giveRoles notes what a class is needed for beside its events.
+func (d *Decoder) giveRoles(c *entity.Class, name string) {
 	if d.match.game == gameDota {
 		c.Rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
 		if c.Roster = name == "CDOTA_PlayerResource" && d.out.kinds&rosterKinds != 0; c.Roster {
 			d.match.roster.setClass(c)
 		}
 		c.Decoded = c.Decoded || c.Rules || c.Roster
+		c.Narrow = c.Narrow && !c.Rules && !c.Roster
 	}
 	d.world.watch(c)
 }

@@ -36,7 +36,7 @@ type Snapshot struct {
 	classes    *share.Value[[]frozenClass] // by id
 	classBits  int
 	maxClasses int
-	grown      entity.Grown
+	grown      *entity.Grown
 	entities   *entity.Frozen
 	learnt     *share.Value[learnt]
 	lost       bool
@@ -44,10 +44,11 @@ type Snapshot struct {
 	watched    int
 }
 
-// frozenClass is a class of entities. It exists if it has a place.
+// frozenClass is a class of entities, if there is one.
 type frozenClass struct {
-	name  string
-	there bool
+	serializer *schema.Serializer // nil where it has none
+	name       uint32
+	there      bool
 }
 
 // learnt is what a decoder found out about types that it does not know, and about default states.
@@ -109,7 +110,7 @@ type snapshots struct {
 	events  *share.Value[map[int32]*eventType]
 	classes *share.Value[[]frozenClass]
 	learnt  *share.Value[learnt]
-	grown   entity.Grown
+	grown   *entity.Grown
 }
 
 // Snapshot returns all that the decoder knows, or nil where it cannot: inside a record, before the first and behind the last
@@ -124,20 +125,16 @@ func (d *Decoder) Snapshot() *Snapshot {
 		return nil
 	}
 	w := &d.world
-	grown, ok := w.tree.Grown(d.snaps.grown)
-	if !ok {
-		return nil
-	}
 	entities, ok := w.store.Freeze(&d.snaps.imager, w.classes)
 	if !ok {
 		return nil
 	}
-	d.snaps.grown = grown
+	d.snaps.grown = w.tree.Share(w.classes, d.snaps.grown)
 	s := &Snapshot{
 		place: place, stats: d.Stats(),
 		game: d.match.game, build: d.match.build, interval: d.match.interval, clock: d.match.clock, roster: d.match.roster,
 		stored: d.tables.stored,
-		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: grown, entities: entities,
+		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: d.snaps.grown, entities: entities,
 		lost: w.lost, undecoded: w.undecoded, watched: w.watched,
 	}
 	s.clock.fields, s.clock.cells = [clockFields]*entity.Node{}, -1
@@ -175,24 +172,25 @@ func (d *Decoder) frozenEvents() *share.Value[map[int32]*eventType] {
 func (d *Decoder) frozenClasses() *share.Value[[]frozenClass] {
 	if d.snaps.classes == nil {
 		all := make([]frozenClass, len(d.world.classes))
-		size := 0
 		for i, c := range d.world.classes {
-			if c != nil {
-				all[i] = frozenClass{d.Name(c.Name), true}
-				size += len(all[i].name)
+			if c == nil {
+				continue
+			}
+			if all[i] = (frozenClass{name: c.Name, there: true}); c.Root != nil {
+				all[i].serializer = c.Root.Object
 			}
 		}
-		d.snaps.classes = share.NewValue(all, size+24*len(all))
+		d.snaps.classes = share.NewValue(all, 16*len(all))
 	}
 	return d.snaps.classes
 }
 
 func (d *Decoder) frozenLearnt() *share.Value[learnt] {
-	l := &d.world.learn
-	if d.snaps.learnt == nil {
+	l, types := &d.world.learn, &d.world.tree.Types
+	if d.snaps.learnt == nil || len(d.snaps.learnt.Of.guesses) < types.Len() {
 		of := learnt{
 			baseIndex: maps.Clone(d.world.baseIndex), known: maps.Clone(l.known), changed: slices.Clone(l.changed),
-			left: l.left, begun: l.begun, refuted: l.refuted, guesses: d.world.tree.Types.Copy(),
+			left: l.left, begun: l.begun, refuted: l.refuted, guesses: types.Copy(),
 		}
 		d.snaps.learnt = share.NewValue(of, 32*(len(of.baseIndex)+len(of.known))+4*len(of.changed)+64*len(of.guesses))
 	}
@@ -216,7 +214,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	for class, n := range s.faults {
 		d.out.ofClass[d.world.tree.Intern([]byte(class))] = n
 	}
-	d.snaps.events, d.snaps.classes, d.snaps.learnt = s.events, s.classes, s.learnt
+	d.snaps.events, d.snaps.classes, d.snaps.learnt, d.snaps.grown = s.events, s.classes, s.learnt, s.grown
 	return d
 }
 
@@ -243,13 +241,21 @@ func (d *Decoder) resumeWorld(s *Snapshot) {
 	w.learn.known, w.learn.changed = maps.Clone(l.known), slices.Clone(l.changed)
 	w.learn.left, w.learn.begun, w.learn.refuted = l.left, l.begun, l.refuted
 	w.tree.Types.Put(l.guesses)
-	w.tree.Reserve(s.grown)
-	for id, c := range s.classes.Of {
-		if c.there {
-			d.addClass(int32(id), []byte(c.name))
+	w.tree.GoOn(s.grown)
+	w.classes = make([]*entity.Class, len(s.classes.Of))
+	all := make([]entity.Class, len(s.classes.Of))
+	for id, from := range s.classes.Of {
+		if !from.there {
+			continue
 		}
+		c, name := &all[id], d.Name(from.name)
+		w.classes[id] = c
+		c.Id, c.Name = int32(id), from.name
+		d.choose(c, name)
+		w.tree.Plant(c, from.serializer)
+		d.giveRoles(c, name)
 	}
-	w.tree.Regrow(s.grown, w.classes)
+	w.tree.Adopt(s.grown, w.classes)
 	w.store.Thaw(s.entities, w.classes)
 }
 

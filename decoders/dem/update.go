@@ -80,6 +80,12 @@ func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
 		return false
 	}
 	u := &d.world.update
+	if c.Narrow && u.Unwanted(&d.ents.bits, c) {
+		d.ents.bits.Skip(size)
+		ent.Narrowed = true
+		d.stats.EntitySkips++
+		return false
+	}
 	out := &ev.EntityUpdated
 	start, read := d.ents.bits.Pos(), true
 	d.stats.EntityUpdates++
@@ -182,7 +188,7 @@ func (d *Decoder) finishUpdate(ent *entity.Entity, c *entity.Class, start, size 
 	d.stats.EntityMismatches++
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
-	blame(&f, u.Suspect())
+	d.blame(&f, u.Suspect())
 	d.out.fault(f)
 	return d.applyUpdate(ent) && len(u.Changes)+len(u.Lost) > 0
 }
@@ -209,13 +215,13 @@ func (d *Decoder) countFields(u *entity.Update) {
 
 // blame names, in the fault of an update, the field that is most likely why it could not be read right. n is nil when there
 // is none.
-func blame(f *Fault, n *entity.Node) {
+func (d *Decoder) blame(f *Fault, n *entity.Node) {
 	if n == nil {
 		return
 	}
 	f.Field, f.HasField = n.Name, true
 	f.Detail = append(f.Detail, ": unknown type "...)
-	f.Detail = append(f.Detail, n.Guess.Name...)
+	f.Detail = append(f.Detail, d.world.tree.Types.At(n.Guess).Name...)
 }
 
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
@@ -234,27 +240,28 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 			u.ApplyChange(ent.Class, &ent.State, ch)
 		}
 		moved = moved || ch.Node.Body
-		if !ch.Node.Wanted {
+		if !ent.Class.Wants(ch.Node) {
 			continue
 		}
 		f := &fields[n]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
 		if ch.Node.Marked || f.HasName || f.HasUnproven {
-			w.meanings.mark(f, ch.Node)
+			w.mark(f, ch.Node)
 		}
 		n++
 	}
 	for _, lost := range u.Lost {
 		moved = moved || lost.Body
-		if lost.Wanted {
+		if ent.Class.Wants(lost) {
 			fields[n] = FieldValue{Field: lost.Name}
 			n++
 		}
 	}
-	if moved && w.meanings.changesPlace(&fields[n], ent, u) {
+	// If nobody wants the place, it counts only as a field that is left out: not if others are.
+	if moved && (ent.Class.PlaceWanted || n == all) && w.meanings.changesPlace(&fields[n], ent, u) {
 		all++
-		if ent.Class.Body.Wanted {
+		if ent.Class.PlaceWanted {
 			n++
 		}
 	}

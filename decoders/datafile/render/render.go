@@ -23,8 +23,14 @@ type Options struct {
 	Region image.Rectangle
 	// Crop leaves out the edges of the map, or of Region, that have nothing but air in all layers that are drawn.
 	Crop bool
-	// MaxPixels is the largest number of pixels of the picture. A pixel takes one byte. 0 means 256 Mi.
+	// Over draws what Map draws over designed layers. Only [Design] uses it.
+	Over bool
+	// MaxPixels is the largest number of pixels of the picture. A pixel takes one byte, or 4 with designed layers. 0 means 256
+	// Mi, or 64 Mi with designed layers.
 	MaxPixels int64
+	// MaxPainted is how many pixels may be painted in all, because designed layers lie over each other. Only [Design] uses it. 0
+	// means 2 Gi, which takes about a minute.
+	MaxPainted int64
 }
 
 // ErrNoGameLayer reports that a map has no game layer.
@@ -42,44 +48,60 @@ const defaultMaxPixels = 256 << 20
 // too large, Map returns a *decoders.Error that wraps decoders.ErrLimit. For a map that cannot be decoded, it returns
 // the decoder's error.
 func Map(f *datafile.File, o Options) (*image.Paletted, error) {
+	layers, region, err := o.plan(f)
+	if err != nil {
+		return nil, err
+	}
+	return o.draw(f, layers, region)
+}
+
+// plan checks the options, sets those that are missing, and returns the layers of the map that affect play and the part of the
+// map that is drawn.
+func (o *Options) plan(f *datafile.File) (layers map[datafile.LayerKind]datafile.TileLayer, region image.Rectangle, err error) {
+	none := image.Rectangle{}
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
 	if o.Scale < 1 || o.Scale > MaxScale {
-		return nil, fmt.Errorf("a scale of %d is not between 1 and %d", o.Scale, MaxScale)
+		return nil, none, fmt.Errorf("a scale of %d is not between 1 and %d", o.Scale, MaxScale)
 	}
 	if o.MaxPixels == 0 {
 		o.MaxPixels = defaultMaxPixels
 	}
-	layers, err := physicsLayers(f)
-	if err != nil {
-		return nil, err
+	if layers, err = physicsLayers(f); err != nil {
+		return nil, none, err
 	}
 	game, ok := layers[datafile.LayerKindGame]
 	if !ok || game.Width == 0 || game.Height == 0 {
-		return nil, ErrNoGameLayer
+		return nil, none, ErrNoGameLayer
 	}
-	region := image.Rect(0, 0, int(game.Width), int(game.Height))
+	region = image.Rect(0, 0, int(game.Width), int(game.Height))
 	if !o.Region.Empty() {
 		region = region.Intersect(o.Region)
 	}
-	kinds := o.kinds()
 	if o.Crop {
-		if region, err = crop(f, region, layers, kinds); err != nil {
-			return nil, err
+		if region, err = crop(f, region, layers, o.kinds()); err != nil {
+			return nil, none, err
 		}
 	}
 	if region.Empty() {
-		return nil, ErrNothing
+		return nil, none, ErrNothing
 	}
 	// The file's limits bound a layer's tiles, so this does not overflow.
 	if n := int64(region.Dx()) * int64(region.Dy()); n > o.MaxPixels/int64(o.Scale*o.Scale) {
-		return nil, decoders.Errorf(decoders.Datafile, 0, decoders.NoTick, "picture", decoders.ErrLimit,
+		return nil, none, decoders.Errorf(decoders.Datafile, 0, decoders.NoTick, "picture", decoders.ErrLimit,
 			"%d x %d tiles of %d x %d pixels, of which %d are allowed", region.Dx(), region.Dy(), o.Scale, o.Scale, o.MaxPixels)
 	}
+	return layers, region, nil
+}
+
+// draw draws the layers that affect play.
+func (o *Options) draw(
+	f *datafile.File, layers map[datafile.LayerKind]datafile.TileLayer, region image.Rectangle,
+) (*image.Paletted, error) {
 	bounds := image.Rect(0, 0, region.Dx()*o.Scale, region.Dy()*o.Scale)
 	p := painter{picture: image.NewPaletted(bounds, Palette()), scale: o.Scale, region: region}
-	for _, kind := range kinds {
+	for _, kind := range o.kinds() {
 		if layer, ok := layers[kind]; ok {
 			if err := p.paint(f, layer); err != nil {
 				return nil, err

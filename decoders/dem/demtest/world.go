@@ -63,6 +63,9 @@ func worldSchema(odd bool) []Serializer {
 type world struct {
 	*rand.Rand
 	odd bool
+	own bool // entities are created from default states of their own
+	// slot is where the present ones of these are.
+	slot int64
 }
 
 func (g *world) uint(path []int, v uint64) Value {
@@ -171,8 +174,13 @@ func handle(index int) uint64 { return uint64(index) | 1<<14 }
 // World returns a demo of Counter-Strike 2 with a few hundred ticks of ten players: their controllers, bodies and weapons,
 // which come and go, leave the view and come back, with lists that grow and shrink and an object that vanishes. It has a key
 // frame every 50 ticks. With odd, a field has an unknown type of 13 bits.
-func World(odd bool) []byte {
-	g := &world{rand.New(rand.NewPCG(7, 7)), odd}
+func World(odd bool) []byte { return (&world{Rand: rand.New(rand.NewPCG(7, 7)), odd: odd}).demo() }
+
+// ClientWorld returns World as a client records it: what entities are created with becomes their default now and then, in two slots
+// by turns, and weapons that are created again have their default but for a field or two.
+func ClientWorld() []byte { return (&world{Rand: rand.New(rand.NewPCG(7, 7)), own: true}).demo() }
+
+func (g *world) demo() []byte {
 	d := New()
 	d.Record(CmdFileHeader, -1, Proto(nil).Text(1, "PBDEMS2\x00").Text(5, "de_dust2").Text(14, "csgo").Varint(13, 10000))
 	baseline := func(values []Value) []byte {
@@ -188,7 +196,7 @@ func World(odd bool) []byte {
 			Entry{Index: 2, Key: "2", HasValue: true, Value: baseline(g.weapon(0))},
 		),
 	))
-	d.Compressed(CmdSendTables, -1, SendTables(worldSchema(odd)...))
+	d.Compressed(CmdSendTables, -1, SendTables(worldSchema(g.odd)...))
 	d.Record(CmdClassInfo, -1, Classes("CCSPlayerController", "CCSPlayerPawn", "CWeapon"))
 	d.Record(CmdSyncTick, -1, nil)
 
@@ -204,6 +212,7 @@ func World(odd bool) []byte {
 		full.Create(worldWeapons+i, worldWeapon, 1, g.weapon(i)...)
 		live[i] = 1
 	}
+	g.defaults(full, true)
 	d.Packet(0, Message{4, Proto(nil).Varint(1, 1000)}, full.Message(false))
 	for tick := int32(1); tick <= 300; tick++ {
 		if tick%50 == 0 {
@@ -212,11 +221,24 @@ func World(odd bool) []byte {
 		}
 		e := &Entities{ClassBits: worldClassBits}
 		g.tick(e, int(tick), live)
+		g.defaults(e, tick%20 == 0)
 		d.Packet(tick, Message{4, Proto(nil).Varint(1, 1000+int64(tick))}, e.Message(true))
 	}
 	d.Record(CmdStop, 300, nil)
 	d.Record(CmdFileInfo, 300, Proto(nil).Float(1, 300.0/64).Varint(2, 300).Varint(3, 301))
 	return d.Bytes()
+}
+
+// defaults says where the entities' own default states are and, with store, that those of the created entities are stored.
+func (g *world) defaults(e *Entities, store bool) {
+	if !g.own {
+		return
+	}
+	e.Extra(Proto(nil).Varint(5, g.slot))
+	if store {
+		e.Extra(Proto(nil).Varint(4, 1))
+		g.slot = 1 - g.slot
+	}
 }
 
 // tick writes what changes in a tick.
@@ -249,7 +271,11 @@ func (g *world) tick(e *Entities, tick int, live map[int]int) {
 		switch serial := live[i]; {
 		case serial == 0 && g.IntN(20) == 0:
 			live[i] = tick
-			e.Create(worldWeapons+i, worldWeapon, tick, g.weapon(i)...)
+			values := g.weapon(i)
+			if g.own {
+				values = values[tick%3 : 1+tick%3]
+			}
+			e.Create(worldWeapons+i, worldWeapon, tick, values...)
 		case serial == 0:
 		case g.IntN(60) == 0:
 			delete(live, i)

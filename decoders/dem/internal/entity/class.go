@@ -2,9 +2,9 @@
 package entity
 
 import (
-	"unsafe"
-
+	"slices"
 	"strconv"
+	"unsafe"
 
 	"github.com/replayd/replayd/decoders/dem/internal/infer"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -14,17 +14,25 @@ import (
 // Class is a class of entities within one decoder.
 type Class struct {
 	Id   int32
-	Name uint32 // its number, see Tree.Intern
+	Name uint32 // its number, see Names.Intern
 	Root *Node  // nil when the schema has no serializer of that name
+	// replaced counts how often nodes of the class were replaced by others. The old ones may lack nodes below them.
+	replaced uint32
 	// Cells is how many cells an entity of the class has so far: one for each field that was ever met.
 	Cells int
+	// wanted says for each cell whether its field is delivered. It is nil when all fields are.
+	wanted []bool
 	// Wanted reports whether events of the class are delivered. Decoded reports whether its entities are decoded: for their
 	// events, for faults or for the clock.
 	Wanted, Decoded bool
+	// Narrow reports whether updates that change nothing that is delivered may be skipped: nobody asks for faults in them, or
+	// for the other fields.
+	Narrow bool
 	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
-	// Body holds the nodes of the place of its entities.
-	Body Body
+	// Body holds the cells of the place of its entities; nil when there are none. PlaceWanted reports whether the place is delivered.
+	Body        *Body
+	PlaceWanted bool
 
 	Baseline Baseline
 }
@@ -37,6 +45,9 @@ type Baseline struct {
 	Made bool
 }
 
+// Wants reports whether the field of a node of the class is delivered. The node must have a cell.
+func (c *Class) Wants(n *Node) bool { return int(n.Cell) >= len(c.wanted) || c.wanted[n.Cell] }
+
 // Remake empties the state, to be read again.
 func (b *Baseline) Remake() {
 	b.Made, b.image = true, nil
@@ -46,6 +57,9 @@ func (b *Baseline) Remake() {
 // Node is a place in the tree of fields of a class. Trees grow as fields are met, because most classes of a game never occur,
 // and lists have no fixed length. A Node takes 64 bytes, one cache line, and holds what each update needs. The rest of its
 // data is stored apart.
+//
+// Decoders of a demo share nodes, see Grown. All that a decoder writes to a node after it was made are the nodes below it, and
+// that only to nodes of its own, see Tree.own.
 type Node struct {
 	Codec  value.Codec // how its own value is read; its Op is value.OpNone when it has none
 	Name   uint32
@@ -53,7 +67,6 @@ type Node struct {
 	List   bool  // kids are elements
 	Elem   bool  // an element that is a value: its codec is that of the field's elements
 	many   bool  // an object that may be of several types
-	Wanted bool  // the field is delivered
 	Body   bool  // the value is part of the entity's place
 	Marked bool  // the value has a name, or may not be sure
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
@@ -69,57 +82,44 @@ type rest struct {
 	// others are the nodes below an object of the second and later of its types.
 	others  *[][]*Node
 	Meaning Meaning
-	// Guess is the guess about an unknown type; nil for a known type.
-	Guess *infer.Guess
-	place int32 // among the nodes of all classes, in the order in which they were made; -1 of a root
+	// Guess is the number of the guess about an unknown type; 0 for a known type.
+	Guess int32
+	index int32  // among the nodes below its parent
+	typ   int32  // of its parent's object
+	era   uint32 // of the tree when the node was made
 }
 
 // maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
 const maxNodes = 1 << 18
 
-// maxNames bounds the names of classes and fields. The largest games use a tenth of it.
-const maxNames = 1 << 18
-
 // Tree makes the nodes of all classes of a decoder, and numbers the names of classes and fields. It is not safe for
 // concurrent use.
 type Tree struct {
+	Names
 	nodes   int
 	chunk   []Node // nodes not yet handed out
 	rests   []rest // and what belongs to them
-	Names   []string
-	ByName  map[string]uint32
 	scratch []byte
 	// Types holds the guesses about unknown types.
 	Types infer.Book
 	// wants reports whether a field is wanted; nil means all are.
-	wants  func(class, field string) bool
-	growth Growth
+	wants func(class, field string) bool
+
+	// era counts how often the tree was shared. Nodes of earlier eras are not written to.
+	era     uint32
+	fresh   int  // bytes of the nodes that were made since
+	planted bool // classes were given new trees since
+	parts   []*grownPart
 }
 
 // Held returns about how much memory the nodes take, in bytes.
-func (t *Tree) Held() int { return int(unsafe.Sizeof(Node{})+unsafe.Sizeof(rest{})+16) * t.nodes } // with their places among those of their parents
+func (t *Tree) Held() int { return (nodeSize + 16) * t.nodes } // with their places among those of their parents
+
+const nodeSize = int(unsafe.Sizeof(Node{}) + unsafe.Sizeof(rest{}))
 
 // NewTree returns a tree without classes. wants reports whether a field is wanted; nil means all are.
 func NewTree(wants func(class, field string) bool) *Tree {
-	t := &Tree{ByName: map[string]uint32{}, Types: infer.NewBook(), wants: wants}
-	t.Intern(nil) // the empty name is 0
-	return t
-}
-
-// Intern returns the number of a name. It returns the same number for the same name each time. When there are too many names
-// it returns 0, the number of the empty name.
-func (t *Tree) Intern(name []byte) uint32 {
-	if id, ok := t.ByName[string(name)]; ok {
-		return id
-	}
-	if len(t.Names) >= maxNames {
-		return 0
-	}
-	s := string(name)
-	id := uint32(len(t.Names))
-	t.Names = append(t.Names, s)
-	t.ByName[s] = id
-	return id
+	return &Tree{Names: newNames(), Types: infer.NewBook(), wants: wants}
 }
 
 // nodeChunk is the nodes that are made at once. It is so large that the runtime places it, and so each node, at the start of
@@ -135,6 +135,13 @@ func (t *Tree) newNode() *Node {
 		return nil
 	}
 	t.nodes++
+	n := t.blank()
+	n.Cell = -1
+	return n
+}
+
+// blank returns a node that is not counted.
+func (t *Tree) blank() *Node {
 	if len(t.chunk) == 0 {
 		c := new(nodeChunk)
 		t.chunk, t.rests = c.nodes[:], c.rests[:]
@@ -142,23 +149,28 @@ func (t *Tree) newNode() *Node {
 	n := &t.chunk[0]
 	n.rest = &t.rests[0]
 	t.chunk, t.rests = t.chunk[1:], t.rests[1:]
-	n.Cell = -1
+	n.era = t.era
+	t.fresh += nodeSize
 	return n
 }
 
-// NewRoot returns the root of a class with the fields of s, or nil when there are too many nodes.
-func (t *Tree) NewRoot(s *schema.Serializer) *Node {
-	n := t.newNode()
-	if n == nil {
-		return nil
+// Plant gives a class a new tree, with the fields of s. The class gets none if s is nil, or when there are too many nodes.
+func (t *Tree) Plant(c *Class, s *schema.Serializer) {
+	t.planted = true
+	c.replaced++
+	c.Root, c.Cells, c.wanted, c.Body, c.Baseline = nil, 0, nil, nil, Baseline{}
+	if s == nil {
+		return
 	}
-	n.Object, n.place = s, -1
-	n.Name = t.Intern(nil)
-	return n
+	if c.Root = t.newNode(); c.Root != nil {
+		c.Root.Object = s
+	}
 }
 
-// kid returns the node at an index below n, whose object is of the given type, or nil where there is none.
-func (t *Tree) kid(c *Class, n *Node, index int32, typ int) *Node {
+// kid returns the node at an index below the last node of way, whose object is of the given type, or nil where there is none.
+// way are the nodes from the root of the class on. Those that had to be copied are replaced in it.
+func (t *Tree) kid(c *Class, way []*Node, index int32, typ int) *Node {
+	n := way[len(way)-1]
 	kids := n.Kids
 	if typ > 0 {
 		kids = n.of(typ)
@@ -168,7 +180,7 @@ func (t *Tree) kid(c *Class, n *Node, index int32, typ int) *Node {
 			return k
 		}
 	}
-	return t.grow(c, n, index, typ)
+	return t.grow(c, way, index, typ)
 }
 
 // of returns the nodes below an object of one of its later types.
@@ -190,9 +202,10 @@ func (n *Node) typeAt(typ int) *schema.Serializer {
 	return nil
 }
 
-// grow makes the node at an index below n.
-func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
+// grow makes the node at an index below the last one of way.
+func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 	var k *Node
+	n := way[len(way)-1]
 	s := n.typeAt(typ)
 	switch {
 	case n.List:
@@ -203,37 +216,87 @@ func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
 	if k == nil {
 		return nil
 	}
-	kids := &n.Kids
-	if typ > 0 {
-		if n.others == nil {
-			others := make([][]*Node, len(n.Field.Types)-1)
-			n.others = &others
-		}
-		kids = &(*n.others)[typ-1]
-	}
+	n = t.own(c, way)
+	kids := n.below(typ)
 	if *kids == nil && !n.List {
 		*kids = make([]*Node, len(s.Fields))
+		t.fresh += pointerSize * len(s.Fields)
 	}
 	for len(*kids) <= int(index) {
 		*kids = append(*kids, nil)
+		t.fresh += pointerSize
 	}
 	(*kids)[index] = k
-	k.place = t.growth.add(growthStep{class: c.Id, parent: n.place, index: index, typ: int32(typ)})
+	k.index, k.typ = index, int32(typ)
 	if k.Codec.Guess {
-		k.Guess = t.Types.OfField(k.Field, k.Elem)
-		if k.Guess.State == infer.Proven {
-			k.Codec = *t.Types.Codec(k.Field, k.Elem, k.Guess.Family)
+		g := t.Types.OfField(k.Field, k.Elem)
+		k.Guess = g.Number
+		if g.State == infer.Proven {
+			k.Codec = *t.Types.Codec(k.Field, k.Elem, g.Family)
 		}
 	}
 	if k.Codec.Op != value.OpNone {
 		k.Cell = int32(c.Cells)
 		c.Cells++
-		k.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[k.Name])
+		if t.wants != nil {
+			c.wanted = append(c.wanted, t.wantsField(c, k.Name))
+		}
 		k.Meaning = meaningOf(k.Field, &k.Codec)
-		k.Marked = k.Meaning != NoMeaning || k.Guess != nil
+		k.Marked = k.Meaning != NoMeaning || k.Guess != 0
 		t.addToBody(c, n, k)
 	}
 	return k
+}
+
+const pointerSize = int(unsafe.Sizeof((*Node)(nil)))
+
+// below returns the nodes below an object of one of its types, to be added to.
+func (n *Node) below(typ int) *[]*Node {
+	if typ == 0 {
+		return &n.Kids
+	}
+	if n.others == nil {
+		others := make([][]*Node, len(n.Field.Types)-1)
+		n.others = &others
+	}
+	return &(*n.others)[typ-1]
+}
+
+// own makes the nodes of way, which lead from the root of a class to one below which the tree grows, nodes that may be written to:
+// it copies those of earlier eras. It returns the last one.
+func (t *Tree) own(c *Class, way []*Node) *Node {
+	last := len(way) - 1
+	if way[last].era == t.era {
+		return way[last] // and so are those above it
+	}
+	c.replaced++
+	for i, old := range way {
+		if old.era == t.era {
+			continue
+		}
+		n := t.blank()
+		rest := n.rest
+		*rest = *old.rest
+		rest.era = t.era
+		*n = *old
+		n.rest = rest
+		n.Kids = slices.Clone(old.Kids)
+		t.fresh += pointerSize * len(n.Kids)
+		if old.others != nil {
+			others := slices.Clone(*old.others)
+			for k := range others {
+				others[k] = slices.Clone(others[k])
+				t.fresh += pointerSize * len(others[k])
+			}
+			n.others = &others
+		}
+		if way[i] = n; i == 0 {
+			c.Root = n
+		} else {
+			(*way[i-1].below(int(n.typ)))[n.index] = n
+		}
+	}
+	return way[last]
 }
 
 // newField makes the node of a field of an object.
@@ -281,7 +344,7 @@ func (t *Tree) newElement(list *Node, index int) *Node {
 // join returns the number of a name below another one.
 func (t *Tree) join(parent uint32, name string) uint32 {
 	t.scratch = t.scratch[:0]
-	if p := t.Names[parent]; p != "" {
+	if p := t.Name(parent); p != "" {
 		t.scratch = append(append(t.scratch, p...), '.')
 	}
 	t.scratch = append(t.scratch, name...)

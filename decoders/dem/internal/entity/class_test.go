@@ -21,12 +21,16 @@ func FuzzSendTables(f *testing.F) {
 		}
 		tree := NewTree(nil)
 		for _, ser := range s.Serializers[:min(len(s.Serializers), 8)] {
-			c := &Class{Name: tree.Intern([]byte(ser.Name)), Root: tree.NewRoot(ser)}
+			c := &Class{Name: tree.Intern([]byte(ser.Name))}
+			tree.Plant(c, ser)
 			for i := range int32(min(len(ser.Fields), 8)) {
-				if k := tree.kid(c, c.Root, i, 0); k != nil {
-					if k = tree.kid(c, k, i, 0); k != nil {
-						tree.kid(c, k, 1, 0)
+				way := []*Node{c.Root}
+				for _, index := range [...]int32{i, i, 1} {
+					k := tree.kid(c, way, index, 0)
+					if k == nil {
+						break
 					}
+					way = append(way, k)
 				}
 			}
 		}

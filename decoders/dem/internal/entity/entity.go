@@ -17,6 +17,8 @@ type Entity struct {
 	Active bool
 	// Decoded reports whether the entity has a state. An entity of a class that is not decoded has none.
 	Decoded bool
+	// Narrowed reports whether updates were skipped, so that its state lacks values, none of them of fields that are delivered.
+	Narrowed bool
 	// Seen reports whether the present full update mentions the entity.
 	Seen bool
 	// held is how many bytes the state is counted with.
@@ -170,11 +172,11 @@ func (s *State) typeOf(n *Node) int {
 	return 0
 }
 
-// AppendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
+// AppendFields appends the present fields below a node of a class, and its own, that are wanted, in the order of the paths. It
 // reports whether there are others.
-func (s *State) AppendFields(dst []Change, n *Node) (_ []Change, narrowed bool) {
+func (s *State) AppendFields(dst []Change, c *Class, n *Node) (_ []Change, narrowed bool) {
 	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
-		if n.Wanted {
+		if c.Wants(n) {
 			dst = append(dst, Change{n, s.Cells[n.Cell]})
 		} else {
 			narrowed = true
@@ -187,7 +189,7 @@ func (s *State) AppendFields(dst []Change, n *Node) (_ []Change, narrowed bool) 
 	for _, k := range kids {
 		if k != nil {
 			var some bool
-			dst, some = s.AppendFields(dst, k)
+			dst, some = s.AppendFields(dst, c, k)
 			narrowed = narrowed || some
 		}
 	}

@@ -14,15 +14,11 @@ import (
 
 // guessed returns how to read a field of an unknown type that is not proven, or nil when the type is refuted.
 func (u *Update) guessed(n *Node) *value.Codec {
-	g := n.Guess
-	switch g.State {
-	case infer.Refuted:
+	g := u.Tree.Types.At(n.Guess)
+	switch {
+	case g.State == infer.Refuted:
 		return nil
-	case infer.Proven: // since the node was made
-		n.Codec = *u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
-		return &n.Codec
-	}
-	if !slices.Contains(u.unseen, g) {
+	case g.State == infer.Unseen && !slices.Contains(u.unseen, g):
 		u.unseen = append(u.unseen, g)
 	}
 	return u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
@@ -47,6 +43,12 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 		}
 	}
 	if err != nil {
+		if len(u.Paths) == 0 { // they were known
+			end := r.Pos()
+			r.Seek(start)
+			_ = u.readPaths(r) // there are none after an error
+			r.Seek(end)
+		}
 		u.cut(c, s, err)
 	}
 	return err
@@ -121,7 +123,7 @@ func (u *Update) reading() (hash uint64, doubts int) {
 		ch := &u.Changes[i]
 		v := ch.Cell
 		data := u.Data(&v)
-		if value.Doubtful(&v, data, ch.Node.Guess != nil) {
+		if value.Doubtful(&v, data, ch.Node.Guess != 0) {
 			doubts++
 		}
 		if v.Kind.InBytes() {
@@ -143,7 +145,7 @@ func (u *Update) reading() (hash uint64, doubts int) {
 func (u *Update) cut(c *Class, s *State, err error) {
 	unknown := errors.Is(err, errUnknownType)
 	certain := slices.IndexFunc(u.Changes, func(ch Change) bool {
-		g := ch.Node.Guess
+		g := u.Tree.Types.At(ch.Node.Guess)
 		return g != nil && (!unknown || g.State != infer.Proven)
 	})
 	switch {
@@ -170,7 +172,7 @@ func (u *Update) noteLost(c *Class, s *State, from int) {
 		for d := int(p.Keep); d <= int(p.Last); d++ {
 			n := way[d]
 			// The type of an object that was lost is not known, nor are its fields.
-			if n == nil || n.many && slices.Contains(u.Lost, n) {
+			if n == nil || n.many && u.lost(n) {
 				way[d+1] = nil
 				continue
 			}
@@ -178,7 +180,7 @@ func (u *Update) noteLost(c *Class, s *State, from int) {
 			if n.many {
 				typ = s.typeOf(n)
 			}
-			way[d+1] = u.Tree.kid(c, n, p.Idx[d], typ)
+			way[d+1] = u.Tree.kid(c, way[:d+1], p.Idx[d], typ)
 		}
 		if n := way[p.Last+1]; i >= from && n != nil && n.Codec.Op != value.OpNone {
 			u.Lost = append(u.Lost, n)
@@ -186,10 +188,15 @@ func (u *Update) noteLost(c *Class, s *State, from int) {
 	}
 }
 
+// lost reports whether the field of a node, or of a copy of it, is lost.
+func (u *Update) lost(n *Node) bool {
+	return slices.ContainsFunc(u.Lost, func(l *Node) bool { return l.Cell == n.Cell })
+}
+
 // Suspect returns the first lost field whose type is unknown, or nil.
 func (u *Update) Suspect() *Node {
 	for _, n := range u.Lost {
-		if n.Guess != nil {
+		if n.Guess != 0 {
 			return n
 		}
 	}

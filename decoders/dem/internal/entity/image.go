@@ -3,16 +3,14 @@ package entity
 import (
 	"bytes"
 	"encoding/binary"
-	"maps"
 	"math/bits"
-	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // Image is a state as bytes, with what else is known of the entity that it is of. It is immutable, so that snapshots share it.
-// It is of use only with a tree that numbers cells as the one did that the state belongs to; see Growth.
+// It is of use only with a tree that numbers cells as the one did that the state belongs to; see Grown.
 type Image struct {
 	count share.Count
 	About
@@ -146,125 +144,4 @@ func (s *Slab) take(n int) []value.Cell {
 	c := s.cells[:n:n]
 	s.cells = s.cells[n:]
 	return c
-}
-
-// Growth tells how the trees of classes grew: one entry for each node that is not a root, in the order in which they were
-// made. Whoever lets trees of the same classes grow so again has cells with the same numbers.
-type Growth struct {
-	parts []*growthPart // full ones
-	rest  []growthStep
-	// forked reports whether a class was replaced after it had grown. Growth does not tell of that.
-	forked bool
-}
-
-// growthStep is the making of a node.
-type growthStep struct {
-	class  int32 // the class's id
-	parent int32 // the parent's place in the order; -1 for the root of the class
-	index  int32
-	typ    int32
-}
-
-type growthPart = share.Value[[]growthStep]
-
-// growthPartSteps is the number of steps in a part, growthStepSize the size of one in bytes.
-const (
-	growthPartSteps = 1 << 10
-	growthStepSize  = 16
-)
-
-// add notes that a node was made, and returns its place in the order.
-func (g *Growth) add(s growthStep) int32 {
-	if len(g.rest) == growthPartSteps {
-		g.parts = append(g.parts, share.NewValue(g.rest, growthPartSteps*growthStepSize))
-		g.rest = nil
-	}
-	g.rest = append(g.rest, s)
-	return int32(growthPartSteps*len(g.parts) + len(g.rest) - 1)
-}
-
-// Grown is a Growth up to a moment. It is immutable.
-type Grown struct {
-	parts []*growthPart
-	nodes int
-	names int
-}
-
-// Grown returns how the tree has grown so far. last is what it returned the time before, or the zero value. ok is false when
-// that cannot be told.
-func (t *Tree) Grown(last Grown) (_ Grown, ok bool) {
-	g := &t.growth
-	n := growthPartSteps*len(g.parts) + len(g.rest)
-	if g.forked {
-		return Grown{}, false
-	}
-	if n == last.steps() && t.nodes == last.nodes {
-		return last, true
-	}
-	parts := append(make([]*growthPart, 0, len(g.parts)+1), g.parts...)
-	if len(g.rest) > 0 {
-		// Steps that follow are appended behind those of the part.
-		parts = append(parts, share.NewValue(slices.Clip(g.rest), len(g.rest)*growthStepSize))
-	}
-	return Grown{parts, t.nodes, len(t.Names)}, true
-}
-
-func (g *Grown) steps() int {
-	n := len(g.parts)
-	if n == 0 {
-		return 0
-	}
-	return growthPartSteps*(n-1) + len(g.parts[n-1].Of)
-}
-
-// Parts calls f with each part.
-func (g *Grown) Parts(f func(share.Part)) {
-	for _, p := range g.parts {
-		f(p)
-	}
-}
-
-// Reserve makes room for the names of a tree that is to grow as g tells. The tree must be new.
-func (t *Tree) Reserve(g Grown) {
-	t.Names = append(make([]string, 0, g.names), t.Names...)
-	byName := make(map[string]uint32, g.names)
-	maps.Copy(byName, t.ByName)
-	t.ByName = byName
-}
-
-// Regrow makes the trees of classes grow as they had grown, but not those of classes that are not decoded. The classes must
-// have their roots, and nothing below them.
-func (t *Tree) Regrow(g Grown, classes []*Class) {
-	made := make([]*Node, 0, g.steps())
-	for _, part := range g.parts {
-		for _, s := range part.Of {
-			var n *Node
-			if c := classes[s.class]; c != nil && c.Decoded && c.Root != nil {
-				parent := c.Root
-				if s.parent >= 0 {
-					parent = made[s.parent]
-				}
-				if parent != nil {
-					n = t.kid(c, parent, s.index, int(s.typ))
-				}
-			}
-			made = append(made, n)
-		}
-	}
-	if t.growth.steps() == g.steps() {
-		// The order is the same. Otherwise the places of nodes differ, and so does how the tree grows from now on.
-		t.nodes = g.nodes
-	}
-}
-
-func (g *Growth) steps() int { return growthPartSteps*len(g.parts) + len(g.rest) }
-
-// Forget makes the tree forget how it grew, because all classes get new roots.
-func (t *Tree) Forget() { t.growth = Growth{} }
-
-// Replace notes that a class is replaced by another one.
-func (t *Tree) Replace(c *Class) {
-	if c != nil && c.Root != nil && c.Root.Kids != nil {
-		t.growth.forked = true
-	}
 }

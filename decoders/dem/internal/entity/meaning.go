@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -53,14 +54,13 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	return meanings[f.Name]
 }
 
-// Body holds the nodes of an entity's place: its cell, its offset within the cell, and its parent entity. There are several
-// nodes of each when the body may be of several types.
+// Body holds the numbers of the state's cells that an entity's place is made of: its cell of the map, its offset within that,
+// and its parent entity. There are several of each when the body may be of several types. It is immutable.
 type Body struct {
-	Cell, Vec [3][]*Node
-	Parent    []*Node
-	// Place is the name of the field that delivers the place. Wanted reports whether it is delivered.
-	Place  uint32
-	Wanted bool
+	Cell, Vec [3][]int32
+	Parent    []int32
+	// Place is the name of the field that delivers the place.
+	Place uint32
 }
 
 // bodies is the name of the object that has an entity's place, placeName that of the place in it.
@@ -69,13 +69,16 @@ const (
 	placeName = "place"
 )
 
-// addToBody notes a node that is part of a place.
+// addToBody notes a node that has a cell, if it is part of a place.
 func (t *Tree) addToBody(c *Class, parent, n *Node) {
 	if parent.Field == nil || parent.Field.Name != bodies || parent.List {
 		return
 	}
-	var parts *[]*Node
-	b := &c.Body
+	var parts *[]int32
+	b := new(Body)
+	if c.Body != nil {
+		*b = *c.Body
+	}
 	switch n.Field.Name {
 	case "m_cellX":
 		parts = &b.Cell[0]
@@ -96,17 +99,23 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 	}
 	if b.Place == 0 {
 		b.Place = t.join(parent.Name, placeName)
-		b.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[b.Place])
+		c.PlaceWanted = t.wantsField(c, b.Place)
 	}
-	*parts = append(*parts, n)
+	*parts = append(slices.Clip(*parts), n.Cell)
+	c.Body = b
 	n.Body = true
 }
 
-// Present returns the value of the first node that has one. ok is false when none has.
-func (s *State) Present(nodes []*Node) (v value.Cell, ok bool) {
-	for _, n := range nodes {
-		if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
-			return s.Cells[n.Cell], true
+// wantsField reports whether the field of a name is wanted.
+func (t *Tree) wantsField(c *Class, name uint32) bool {
+	return t.wants == nil || t.wants(t.Name(c.Name), t.Name(name))
+}
+
+// Present returns the value of the first of some cells that has one. ok is false when none has.
+func (s *State) Present(cells []int32) (v value.Cell, ok bool) {
+	for _, at := range cells {
+		if uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
+			return s.Cells[at], true
 		}
 	}
 	return value.Cell{}, false

@@ -42,19 +42,71 @@ type Update struct {
 	// the type of an object.
 	unseen  []*infer.Guess
 	retyped bool
+	// varies says that a list of the same paths may have to be read in another way.
+	varies bool
+	recent recent
 }
 
 // Read reads an update of an entity with state s into u.Changes. After an error, u.Changes has the changes before the error.
 // Read changes s only to set the type of an object that may be of several types.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
-	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
-	u.Lost, u.unseen, u.retyped = u.Lost[:0], u.unseen[:0], false
-	var err error
-	u.Paths, err = fieldpath.Read(r, u.Paths[:0])
-	if err != nil {
-		u.Paths = u.Paths[:0]
+	start, w, replaced := r.Pos(), r.Peek(), c.replaced
+	u.reset()
+	if l := u.recent.find(c, w); l != nil {
+		if u.readKnown(r, l) {
+			return nil
+		}
+		r.Seek(start)
+		u.reset()
+	}
+	if err := u.readPaths(r); err != nil {
 		return err
 	}
+	size := r.Pos() - start
+	if err := u.readValues(r, c, s); err != nil {
+		return err
+	}
+	if c.replaced == replaced && !u.varies {
+		u.recent.keep(c, w, size, u.Changes)
+	}
+	return nil
+}
+
+// Unwanted reports whether an update of an entity of the class c, which r is at, is known to change nothing that is delivered:
+// its paths were read before. It reads nothing.
+func (u *Update) Unwanted(r *bits.Reader, c *Class) bool {
+	l := u.recent.find(c, r.Peek())
+	return l != nil && !l.wanted
+}
+
+// readKnown reads the values behind a list of paths that was read before. It returns false if they end too late.
+func (u *Update) readKnown(r *bits.Reader, l *list) bool {
+	u.Paths = u.Paths[:0]
+	r.Skip(int(l.size))
+	u.Changes = slices.Grow(u.Changes, len(l.nodes))[:len(l.nodes)]
+	for i, n := range l.nodes {
+		ch := &u.Changes[i]
+		ch.Node = n
+		ch.Cell = n.Codec.Read(r, &u.arena, u.Tick)
+	}
+	return !r.Overrun()
+}
+
+// readPaths reads the paths of an update. There are none after an error.
+func (u *Update) readPaths(r *bits.Reader) (err error) {
+	if u.Paths, err = fieldpath.Read(r, u.Paths[:0]); err != nil {
+		u.Paths = u.Paths[:0]
+	}
+	return err
+}
+
+func (u *Update) reset() {
+	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
+	u.Lost, u.unseen, u.retyped, u.varies = u.Lost[:0], u.unseen[:0], false, false
+}
+
+// readValues reads the values behind the paths.
+func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	if c.Root == nil {
 		return errNoClass
 	}
@@ -69,8 +121,11 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 			index := p.Idx[d]
 			if k := n.Kids; !n.many && uint(index) < uint(len(k)) && k[index] != nil {
 				n = k[index]
-			} else if n = u.Tree.kid(c, n, index, s.typeOf(n)); n == nil {
-				return errNoField
+			} else {
+				u.varies = u.varies || n.many
+				if n = u.Tree.kid(c, way[:d+1], index, s.typeOf(n)); n == nil {
+					return errNoField
+				}
 			}
 			way[d+1] = n
 		}
@@ -80,6 +135,7 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 			return errNoField
 		}
 		if codec.Guess {
+			u.varies = true
 			if codec = u.guessed(n); codec == nil {
 				return errUnknownType
 			}
@@ -97,13 +153,14 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 		}
 		switch ch.Cell.Kind {
 		case value.Length:
+			u.varies = true
 			if ch.Cell.Word > schema.MaxElements {
 				u.Changes = u.Changes[:len(u.Changes)-1]
 				return fieldpath.ErrIndex
 			}
 		case value.Pointer:
 			if n.many {
-				u.retyped = true
+				u.retyped, u.varies = true, true
 				if err := u.retype(c, s, n, ch.Cell); err != nil {
 					return err
 				}

@@ -56,6 +56,8 @@ const (
 // Guess is the guess about an unknown type. It is made where packets with entities begin, from the data that every decoder of
 // the file reads there, and does not change. So events do not depend on the options of a decoder.
 type Guess struct {
+	// Number is its number in the Book, from 1 on. Copies of the guesses have the same numbers.
+	Number int32
 	Name   string
 	Family Family
 	State  State
@@ -80,12 +82,13 @@ type codecKey struct {
 // Book holds the guesses of a decoder. It is not safe for concurrent use.
 type Book struct {
 	guesses map[string]*Guess
+	list    []*Guess // by number
 	codecs  map[codecKey]*value.Codec
 }
 
 // NewBook returns an empty book.
 func NewBook() Book {
-	return Book{guesses: map[string]*Guess{}, codecs: map[codecKey]*value.Codec{}}
+	return Book{guesses: map[string]*Guess{}, list: []*Guess{nil}, codecs: map[codecKey]*value.Codec{}}
 }
 
 // maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
@@ -95,11 +98,22 @@ const maxGuessedCodecs = 1 << 14
 func (b *Book) of(name string) *Guess {
 	g := b.guesses[name]
 	if g == nil {
-		g = &Guess{Name: name}
-		b.guesses[name] = g
+		g = &Guess{Number: int32(len(b.list)), Name: name}
+		b.add(g)
 	}
 	return g
 }
+
+func (b *Book) add(g *Guess) {
+	b.guesses[g.Name] = g
+	b.list = append(b.list, g)
+}
+
+// At returns the guess with a number, or nil for 0.
+func (b *Book) At(number int32) *Guess { return b.list[number] }
+
+// Len returns how many guesses there are.
+func (b *Book) Len() int { return len(b.list) - 1 }
 
 // Refuted reports whether a type cannot be read.
 func (b *Book) Refuted(name string) bool {
@@ -135,19 +149,19 @@ func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
 	return &c
 }
 
-// Copy returns copies of all guesses, in no order.
+// Copy returns copies of all guesses, in the order of their numbers.
 func (b *Book) Copy() []Guess {
-	out := make([]Guess, 0, len(b.guesses))
-	for _, g := range b.guesses {
+	out := make([]Guess, 0, b.Len())
+	for _, g := range b.list[1:] {
 		out = append(out, *g)
 	}
 	return out
 }
 
-// Put adds copies of guesses to an empty book.
+// Put adds copies of guesses, as Copy returned them, to an empty book.
 func (b *Book) Put(guesses []Guess) {
 	for _, g := range guesses {
-		b.guesses[g.Name] = &g
+		b.add(&g)
 	}
 }
 
