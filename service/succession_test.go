@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,19 @@ func TestRestart(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, a.data(t), nil), offlineBytes(t, next.data(t), nil)}, streamtest.Options{})
 }
 
+// lateBytes returns how many late bytes a daemon has logged. A write may be seen in parts.
+func lateBytes(t *testing.T, d *daemon) (sum int) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`had left .* bytes=(\d+)`).FindAllStringSubmatch(d.log.String(), -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
 // TestNextInDirectory continues with the next file because the request vouches for it: after a crash, and under another name
 // and port. Late bytes of the file that was left are counted and logged, and a cursor leads to them.
 func TestNextInDirectory(t *testing.T) {
@@ -164,7 +179,7 @@ func TestNextInDirectory(t *testing.T) {
 		f.succeeds(t, b)
 		f.gets(t, offlineBytes(t, data[:len(data)-500], nil), offlineBytes(t, b.data(t), nil))
 		w.write(data[len(data)-500:])
-		for deadline := time.Now().Add(time.Minute); !strings.Contains(d.log.String(), "bytes=500"); time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); lateBytes(t, d) != 500; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("nothing is said of late bytes:\n%s", d.log)
 			}

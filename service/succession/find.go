@@ -58,7 +58,7 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 			heads = append(heads, e)
 		}
 	}
-	found.Restarted = restarted(ctx, x, of, all, heads, chain)
+	found.Restarted = restarted(ctx, x, of, all, heads)
 	found.Likely = likely(of, heads, finished)
 	return found, nil
 }
@@ -108,10 +108,13 @@ func until(e *index.Entry) time.Time {
 	return e.Modified
 }
 
+// recent is how long before a game others must have been over to say nothing of how many servers there are.
+const recent = time.Hour
+
 // restarted returns the first game of the server process that followed a finished game, or nil if it is ambiguous. The game
-// must be of a server of the same name and port, and must have begun after the finished game was over. No game of that name
-// and port may overlap with the finished game. Otherwise there are two servers, and either may have started again.
-func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads []*index.Entry, chain map[string]bool) *index.Entry {
+// must be of a server of the same name and port, and must have begun after the finished game was over. No games of that name
+// and port may have been played at the same time. Otherwise there are two servers, and either may have started again.
+func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads []*index.Entry) *index.Entry {
 	var next *index.Entry
 	for _, e := range heads {
 		if e.Server == of.Server && e.Previous == "" && !e.Started.Before(until(of).Add(-slack)) && (next == nil || before(e, next)) {
@@ -121,23 +124,40 @@ func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads 
 	if next == nil {
 		return nil
 	}
+	var games []*index.Entry
 	for _, e := range all {
-		if e.Server != of.Server || e.Identity == "" || chain[e.Identity] || e.Identity == next.Identity {
+		if e.Server != of.Server || e.Identity == "" || until(e).Before(of.Started.Add(-recent)) {
 			continue
 		}
-		if !e.Started.After(until(of)) && until(e).After(of.Started.Add(slack)) {
-			if e.Survey == nil { // the modification time of a copied file is meaningless
-				e = x.Refresh(ctx, e)
-			}
-			if until(e).After(of.Started.Add(slack)) {
-				return nil // another game was played at the same time
-			}
-		}
-		if e.Previous == "" && e.Started.Sub(next.Started).Abs() < slack {
+		if e.Previous == "" && e.Identity != next.Identity && e.Started.Sub(next.Started).Abs() < slack {
 			return nil // two servers began at once
 		}
+		if !e.Started.After(next.Started) {
+			games = append(games, e)
+		}
+	}
+	if atOnce(ctx, x, games) {
+		return nil
 	}
 	return next
+}
+
+// atOnce reports whether two of some games were played at the same time: one went on after another had begun.
+func atOnce(ctx context.Context, x *index.Index, games []*index.Entry) bool {
+	slices.SortStableFunc(games, func(a, b *index.Entry) int { return a.Started.Compare(b.Started) })
+	var last *index.Entry // of the games so far, the one that was over last
+	for i, e := range games {
+		if last != nil && last.Identity != e.Identity && until(last).After(e.Started.Add(slack)) {
+			return true
+		}
+		if e.Survey == nil && i+1 < len(games) && until(e).After(games[i+1].Started.Add(slack)) {
+			e = x.Refresh(ctx, e) // the modification time of a copied file is meaningless
+		}
+		if last == nil || until(e).After(until(last)) {
+			last = e
+		}
+	}
+	return false
 }
 
 // likely returns the names of the replays that may be the successor.

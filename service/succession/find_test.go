@@ -99,6 +99,19 @@ func TestFind(t *testing.T) {
 		"two servers that began at once":     {[]game{{file: "a", number: 2, started: at(70)}, {file: "b", number: 3, started: at(71)}}, "", "", "a"},
 		"two servers, one after the other":   {[]game{{file: "a", number: 2, started: at(70)}, {file: "b", number: 3, started: at(72)}}, "", "a", "a"},
 		"an earlier game of the same server": {[]game{{file: "a", number: 2, started: at(-90)}, {file: "b", number: 3, started: at(70)}}, "", "b", "b"},
+		"the other of two servers of one name, during a short game": {
+			[]game{
+				{file: "of", number: 1, started: began, modified: at(3)},
+				{file: "a", number: 2, started: at(-60), modified: at(0)}, {file: "b", number: 3, started: at(-60), modified: at(1)},
+				{file: "c", number: 4, started: at(2)},
+			}, "", "", "c",
+		},
+		"two servers of one name, long ago": {
+			[]game{
+				{file: "a", number: 2, started: at(-7300), modified: at(-7200)}, {file: "b", number: 3, started: at(-7290), modified: at(-7210)},
+				{file: "c", number: 4, started: at(61)},
+			}, "", "c", "c",
+		},
 		"one of the same second, written before": {
 			[]game{{file: "a", number: 2, started: at(0), modified: at(30)}}, "", "", "",
 		},
