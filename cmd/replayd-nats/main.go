@@ -1,0 +1,19 @@
+// Command replayd-nats runs a NATS server with JetStream for the queue of one machine. It is a program of its own because the server's
+// packages start work when a program begins that has them, also in a daemon that needs no queue.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/replayd/replayd/service/queue/natsserver"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := natsserver.Run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/replayd/replayd/service/shipment"
+	"github.com/replayd/replayd/service/shipment/shipmenttest"
+)
+
+// start starts the program.
+func start(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "REPLAYD_SHIP_TEST_RUN=1")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func kill(cmd *exec.Cmd, with os.Signal) error {
+	_ = cmd.Process.Signal(with)
+	return cmd.Wait()
+}
+
+// arrived waits until the stream has the whole file.
+func arrived(t *testing.T, conn *nats.Conn, path string, size int64) {
+	t.Helper()
+	s := shipmenttest.Open(t, conn)
+	subject, err := shipment.Subject(s.Name(), "s1", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(shipmenttest.Patience); ; time.Sleep(5 * time.Millisecond) {
+		m, err := s.Last(t.Context(), subject)
+		if err == nil && m != nil && m.End() == size {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not arrive: %+v %v", path, m, err)
+		}
+	}
+}
+
+func grow(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilled: the program is killed, and NATS is, while files grow. It begins while NATS is away.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	server := shipmenttest.Serve(t)
+	conn := shipmenttest.Connect(t, server.URL)
+	shipmenttest.Open(t, conn)
+	args := []string{dir, "--to", server.URL, "--source", "s1"}
+	want := map[string][]byte{}
+	more := func() {
+		for i := range 5 {
+			name := "g" + strconv.Itoa(i)
+			b := make([]byte, rand.IntN(60_000))
+			for i := range b {
+				b[i] = byte(rand.Uint32())
+			}
+			want[name] = append(want[name], b...)
+			grow(t, filepath.Join(dir, name), b)
+		}
+	}
+	more()
+	server.Stop()
+	for i := range 6 {
+		cmd := start(t, os.Args[0], args...)
+		if i == 0 {
+			time.Sleep(50 * time.Millisecond)
+			server.Start(t)
+		}
+		for range 1 + rand.IntN(8) {
+			more()
+			time.Sleep(time.Millisecond * time.Duration(rand.IntN(20)))
+		}
+		_ = kill(cmd, syscall.SIGKILL)
+	}
+	cmd := start(t, os.Args[0], args...)
+	more() // so that it has begun when everything is there
+	for name, b := range want {
+		arrived(t, conn, name, int64(len(b)))
+	}
+	if err := kill(cmd, syscall.SIGTERM); err != nil {
+		t.Error("it was asked to end:", err)
+	}
+	got := shipmenttest.Contents(t, conn)
+	for name, b := range want {
+		if c := got["s1/"+name]; !bytes.Equal(c.Bytes, b) || c.Begun != 1 {
+			t.Errorf("%s: %d bytes of %d, begun %d times", name, len(c.Bytes), len(b), c.Begun)
+		}
+	}
+}
+
+// TestRefused: what cannot be done is refused, and no secret is repeated.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"--to", nil},
+		{"--to", []string{dir}},
+		{"want nats://", []string{dir, "--to", "nats://user:secret@host"}},
+		{"want nats://", []string{dir, "--to", "https://secret"}},
+		{"no parameters", []string{dir, "--to", "nats://host/s?secret=1"}},
+		{"stream's name", []string{dir, "--to", "nats://host/a.b"}},
+		{"source's name", []string{dir, "--to", "nats://host", "--source", "a.b"}},
+		{"--bucket", []string{dir, "--to", "nats://host", "--bucket", "s3://key:secret@bucket"}},
+		{"--replicas", []string{dir, "--to", "nats://host", "--replicas", "6"}},
+		{"--quiet", []string{dir, "--to", "nats://host", "--quiet", "0s"}},
+		{"--max-age", []string{dir, "--to", "nats://host", "--max-age", "-1s"}},
+		{"together", []string{dir, "--to", "nats://host", "--nats-cert", os.Args[0]}},
+		{"no such file", []string{filepath.Join(dir, "none"), "--to", "nats://host"}},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), c.args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), c.says) || strings.Contains(errs.String(), "secret") {
+			t.Errorf("%v: %d: %s", c.args, code, &errs)
+		}
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"--version"}, &out, &out); code != exitOK || !strings.HasPrefix(out.String(), "replayd-ship ") {
+		t.Error(code, out.String())
+	}
+}
+
+// TestManual: the man page has each flag, and no others.
+func TestManual(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "packaging", "replayd-ship.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var help bytes.Buffer
+	run(t.Context(), []string{"--help"}, &help, &help)
+	flags := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z-]+)`).FindAllStringSubmatch(help.String(), -1) {
+		flags[m[1]] = true
+	}
+	if len(flags) < 10 {
+		t.Fatal(help.String())
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\\fB\\-\\-([a-z\\-]+)\\fR`).FindAllStringSubmatch(string(text), -1) {
+		name := strings.ReplaceAll(m[1], `\`, "")
+		if !flags[name] {
+			t.Errorf("there is no flag --%s", name)
+		}
+		delete(flags, name)
+	}
+	for name := range flags {
+		t.Errorf("the man page does not have --%s", name)
+	}
+}
+
+// TestMemory measures the program's memory with SHIP_FILES growing files, for SHIP_SECONDS, first behind by 5 MB each.
+func TestMemory(t *testing.T) {
+	files, _ := strconv.Atoi(os.Getenv("SHIP_FILES"))
+	seconds, _ := strconv.Atoi(os.Getenv("SHIP_SECONDS"))
+	if files == 0 || seconds == 0 {
+		t.Skip("SHIP_FILES and SHIP_SECONDS are not set")
+	}
+	program := filepath.Join(t.TempDir(), "replayd-ship")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatal(err, string(text))
+	}
+	dir := t.TempDir()
+	server := shipmenttest.Serve(t)
+	conn := shipmenttest.Connect(t, server.URL)
+	shipmenttest.Open(t, conn)
+	sizes := make([]int64, files)
+	block := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
+	for i := range sizes {
+		grow(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block)
+		sizes[i] = int64(len(block))
+	}
+	cmd := start(t, program, dir, "--to", server.URL, "--source", "s1")
+	began := time.Now()
+	for time.Since(began) < time.Duration(seconds)*time.Second {
+		for i := range sizes {
+			grow(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block[:200])
+			sizes[i] += 200
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for i, size := range sizes {
+		arrived(t, conn, fmt.Sprintf("g%03d", i), size)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = kill(cmd, syscall.SIGTERM)
+	for line := range strings.SplitSeq(string(status), "\n") {
+		if strings.HasPrefix(line, "VmHWM") || strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "Threads") {
+			t.Log(line)
+		}
+		if kib, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(line, "VmHWM:")), " kB")); err == nil && kib > 32<<10 {
+			t.Errorf("%d KiB, more than 32 MiB", kib)
+		}
+	}
+	usage := cmd.ProcessState
+	t.Logf("%v of processor time in %v", usage.UserTime()+usage.SystemTime(), time.Since(began))
+}

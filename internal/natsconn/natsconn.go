@@ -1,0 +1,129 @@
+// Package natsconn connects the programs of this repository to NATS: URLs, credentials from the usual places, and errors that have
+// none of them.
+package natsconn
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Credentials are flags that say who connects. User and password are taken from the environment variables of the nats command, and
+// from nowhere else.
+type Credentials struct {
+	NatsCreds string `help:"A file with the credentials for NATS, as nsc makes it. A user and a password are taken from NATS_USER and NATS_PASSWORD." type:"existingfile" env:"NATS_CREDS" placeholder:"FILE"`
+	NatsCA    string `help:"Trust these certificate authorities for NATS." type:"existingfile" name:"nats-ca" env:"NATS_CA" placeholder:"FILE"`
+	NatsCert  string `help:"The client certificate for NATS." type:"existingfile" env:"NATS_CERT" placeholder:"FILE"`
+	NatsKey   string `help:"The key of the client certificate." type:"existingfile" env:"NATS_KEY" placeholder:"FILE"`
+}
+
+// Check rejects a certificate without its key, and a key without its certificate.
+func (c *Credentials) Check() error {
+	if (c.NatsCert == "") != (c.NatsKey == "") {
+		return errors.New("--nats-cert and --nats-key must be used together")
+	}
+	return nil
+}
+
+// ErrURL means that URLs of servers are invalid. It repeats nothing of them.
+var ErrURL = errors.New("want nats://HOST:PORT or tls://HOST:PORT, without a user or a password: these are taken from NATS_CREDS, or NATS_USER and NATS_PASSWORD")
+
+// CheckServers returns ErrURL unless a text is a list of URLs of servers, comma-separated, without credentials.
+func CheckServers(list string) error {
+	for server := range strings.SplitSeq(list, ",") {
+		u, err := url.Parse(server)
+		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" ||
+			u.Fragment != "" || strings.ContainsAny(server, "@?#") {
+			return ErrURL
+		}
+	}
+	return nil
+}
+
+// Is reports whether a text is meant as a Place.
+func Is(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && (strings.EqualFold(scheme, "nats") || strings.EqualFold(scheme, "tls"))
+}
+
+// Place is a stream on NATS servers.
+type Place struct {
+	// Servers are the URLs of the servers, comma-separated.
+	Servers string
+	// Stream is the name of the stream. Empty if the URL has none.
+	Stream string
+	// Values are the parameters.
+	Values url.Values
+}
+
+// Parse parses a URL of a stream: nats://HOST:PORT,HOST:PORT,.../STREAM?PARAMETER=VALUE&... Its errors do not repeat the URL, which can
+// have secrets in it.
+func Parse(text string) (Place, error) {
+	if !Is(text) {
+		return Place{}, ErrURL
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, stream, _ := strings.Cut(rest, "/")
+	p := Place{Stream: stream}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if p.Servers != "" {
+			p.Servers += ","
+		}
+		p.Servers += strings.ToLower(scheme) + "://" + host
+	}
+	if err := CheckServers(p.Servers); err != nil {
+		return Place{}, err
+	}
+	var err error
+	if p.Values, err = url.ParseQuery(query); err != nil || strings.Contains(stream, "/") {
+		return Place{}, errors.New("want nats://HOST:PORT/STREAM?PARAMETER=VALUE")
+	}
+	return p, nil
+}
+
+// String returns the URL without its parameters.
+func (p Place) String() string { return p.Servers + "/" + p.Stream }
+
+// Connect connects to servers, comma-separated. A connection that breaks is made again, for as long as it takes. name is what the servers
+// call the connection. The caller closes it.
+func Connect(servers, name string, c Credentials, options ...nats.Option) (*nats.Conn, error) {
+	options = append([]nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(250*time.Millisecond, time.Second), nats.Timeout(5 * time.Second), nats.PingInterval(20 * time.Second),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}, options...)
+	if user := os.Getenv("NATS_USER"); user != "" {
+		options = append(options, nats.UserInfo(user, os.Getenv("NATS_PASSWORD")))
+	}
+	if c.NatsCreds != "" {
+		options = append(options, nats.UserCredentials(c.NatsCreds))
+	}
+	if c.NatsCA != "" {
+		options = append(options, nats.RootCAs(c.NatsCA))
+	}
+	if c.NatsCert != "" {
+		options = append(options, nats.ClientCert(c.NatsCert, c.NatsKey))
+	}
+	return nats.Connect(servers, options...)
+}
+
+// Explain says in few words why NATS cannot be used. The library's texts may have file names and users in them.
+func Explain(err error) error {
+	_, network := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return errors.New("NATS refuses the credentials")
+	case errors.Is(err, nats.ErrNoServers), network:
+		return errors.New("NATS cannot be reached; replayd-nats is a server for one machine")
+	case errors.Is(err, nats.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
+		return errors.New("the NATS server has no JetStream")
+	}
+	return fmt.Errorf("NATS: %w", err)
+}

@@ -1,0 +1,38 @@
+package natsconn_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/internal/natsconn"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"nats://a:4222":                         "nats://a:4222/",
+		"NATS://a":                              "nats://a/",
+		"nats://a:4222,b:4223/live-2":           "nats://a:4222,nats://b:4223/live-2",
+		"tls://[::1]:4222/x?source=y&source=z":  "tls://[::1]:4222/x",
+		"nats://a?archive=s3%3A%2F%2Fbucket%2F": "nats://a/",
+	} {
+		p, err := natsconn.Parse(text)
+		if err != nil || p.String() != want {
+			t.Errorf("%s: %s, %v", text, p, err)
+		}
+		if !natsconn.Is(text) {
+			t.Error(text)
+		}
+	}
+	p, err := natsconn.Parse("nats://a/live?source=x&archive=s3://bucket/path?region=eu")
+	if err != nil || p.Stream != "live" || p.Values.Get("source") != "x" || p.Values.Get("archive") != "s3://bucket/path?region=eu" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{
+		"", "nats://", "http://a", "nats://secret@a", "nats://user:secret@a:4222/x", "nats://a,secret@b", "nats://a/x/secret", "nats://a/x?%zzsecret", "nats:a",
+		"nats://a:secret", "nats://a,,b", "nats://a#secret@",
+	} {
+		if p, err := natsconn.Parse(text); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %+v, %v", text, p, err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package publish
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+)
+
+// DefaultSubject is the first part of subjects.
+const DefaultSubject = "replayd.events"
+
+// maxTokens is the largest number of bytes of a name in a subject. NATS refuses commands of more than 4 KiB.
+const maxTokens = 1000
+
+// ErrSubject reports a first part of subjects that NATS does not accept.
+var ErrSubject = errors.New("a subject has tokens of letters, digits, - and _, with dots between them")
+
+// Subject returns the subject of a replay: the prefix, the identity as one token, and a token for each element of the name. In a
+// token, bytes other than ASCII letters, digits, "-", "_" and ":" are written as "%" and two hexadecimal digits. A name
+// of more than 1,000 bytes in that form is replaced by "~" and its SHA-256 sum.
+func Subject(prefix, identity, name string) string {
+	tokens := Tokens(name)
+	if len(tokens) > maxTokens {
+		sum := sha256.Sum256([]byte(name))
+		tokens = "~" + hex.EncodeToString(sum[:])
+	}
+	return prefix + "." + token(identity) + "." + tokens
+}
+
+// Tokens returns the tokens of a name, with dots between them.
+func Tokens(name string) string {
+	elements := strings.Split(name, "/")
+	for i, e := range elements {
+		elements[i] = token(e)
+	}
+	return strings.Join(elements, ".")
+}
+
+// Name returns the name whose tokens are given, as Tokens returns them. It reports false for others.
+func Name(tokens string) (string, bool) {
+	elements := strings.Split(tokens, ".")
+	for i, e := range elements {
+		var ok bool
+		if elements[i], ok = untoken(e); !ok {
+			return "", false
+		}
+	}
+	return strings.Join(elements, "/"), true
+}
+
+// plain reports whether a byte stands for itself in a token.
+func plain(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == ':'
+}
+
+const digits = "0123456789ABCDEF"
+
+// token escapes an element of a name. An element without bytes, which no name has, becomes "%", because NATS has no such tokens.
+func token(element string) string {
+	if element == "" {
+		return "%"
+	}
+	var b strings.Builder
+	for i := range len(element) {
+		if c := element[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+		}
+	}
+	return b.String()
+}
+
+func untoken(token string) (string, bool) {
+	if token == "%" {
+		return "", true
+	}
+	var b strings.Builder
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if c == '%' {
+			if i+2 >= len(token) {
+				return "", false
+			}
+			high, low := strings.IndexByte(digits, token[i+1]), strings.IndexByte(digits, token[i+2])
+			if c = byte(high<<4 | low); high < 0 || low < 0 || plain(c) {
+				return "", false
+			}
+			i += 2
+		} else if !plain(c) {
+			return "", false
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), b.Len() > 0
+}
+
+// checkSubject returns an error if the first part of subjects is none.
+func checkSubject(prefix string) error {
+	for t := range strings.SplitSeq(prefix, ".") {
+		if t == "" || strings.Trim(t, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			return ErrSubject
+		}
+	}
+	if len(prefix) > 200 {
+		return ErrSubject
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MaxAdd is how many jobs Add takes at once.
+const MaxAdd = 500
+
+// Added is what Add did with a job.
+type Added struct {
+	ID string
+	// New is false if a job with this ID was there.
+	New bool
+}
+
+// Add adds up to MaxAdd jobs, in order. After an error some may have been added: adding them again adds the others.
+func (q *Queue) Add(ctx context.Context, jobs []Job) ([]Added, error) {
+	if len(jobs) > MaxAdd {
+		return nil, fmt.Errorf("%d jobs at once, more than %d", len(jobs), MaxAdd)
+	}
+	results := make([]Added, len(jobs))
+	records := make([]*Record, len(jobs))
+	pending := make([]jetstream.PubAckFuture, len(jobs))
+	for i := range jobs {
+		if err := jobs[i].Check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", jobs[i].Source, err)
+		}
+		r := &Record{ID: jobs[i].ID(), Job: jobs[i], State: Queued, Changed: time.Now().UTC()}
+		records[i], results[i].ID = r, r.ID
+		b, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		msg := &nats.Msg{Subject: "$KV." + RecordsName + "." + r.ID, Data: b}
+		if pending[i], err = q.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
+			return nil, err
+		}
+	}
+	var again []int // of jobs with a record
+	for i, p := range pending {
+		switch err := lost(await(ctx, p)); {
+		case errors.Is(err, ErrLost):
+			again = append(again, i)
+			pending[i] = nil
+		case err != nil:
+			return nil, err
+		default:
+			results[i].New = true
+			if pending[i], err = q.js.PublishMsgAsync(message(records[i])); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, i := range again {
+		if err := q.addAgain(ctx, records[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range pending {
+		if p == nil {
+			continue
+		}
+		if err := await(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	q.wake()
+	return results, nil
+}
+
+// await waits for what became of a message.
+func await(ctx context.Context, p jetstream.PubAckFuture) error {
+	timer := time.NewTimer(3 * answer)
+	defer timer.Stop()
+	select {
+	case <-p.Ok():
+		return nil
+	case err := <-p.Err():
+		return err
+	case <-timer.C:
+		return errors.New("NATS does not answer")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// addAgain adds a job that has a record. Its message is sent again if nobody has taken it: whoever made the record may have died
+// before sending it. NATS drops the second of two messages for some minutes; later, the worker that takes it does: see Record.Message.
+func (q *Queue) addAgain(ctx context.Context, r *Record) error {
+	old, err := q.Get(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	if old.State != Queued || old.Attempts > 0 {
+		return nil
+	}
+	_, err = q.js.PublishMsg(ctx, message(old))
+	return err
+}
+
+// message returns the message of a job that is put into its line.
+func message(r *Record) *nats.Msg {
+	b, err := json.Marshal(r.Job)
+	if err != nil {
+		b = nil // Check has marshalled it
+	}
+	msg := nats.NewMsg(line(r.Job.Priority, r.Job.Tenant))
+	msg.Data = b
+	msg.Header.Set(jetstream.MsgIDHeader, r.ID+"."+strconv.Itoa(r.Retries))
+	return msg
+}
+
+// splitSubject returns the priority and the tenant of a line.
+func splitSubject(subject string) (Priority, string, bool) {
+	rest, ok := strings.CutPrefix(subject, subjects+".")
+	p, tenant, two := strings.Cut(rest, ".")
+	return Priority(p), tenant, ok && two && tenantPattern.MatchString(tenant) &&
+		(Priority(p) == High || Priority(p) == Normal || Priority(p) == Low)
+}

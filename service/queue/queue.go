@@ -1,0 +1,285 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names in JetStream.
+const (
+	StreamName  = "replayd-jobs"
+	RecordsName = "replayd-records"
+	ClaimsName  = "replayd-claims"
+
+	subjects = "replayd.jobs"
+	wakes    = "replayd.wake"
+)
+
+// Times of leases and records, and how often a job is taken.
+const (
+	Lease         = 30 * time.Second
+	MaxDeliveries = 10
+	// Keep is how long the record of a job that nobody touches is kept.
+	Keep = 30 * 24 * time.Hour
+	// window is how long NATS remembers the ids of messages.
+	window = 10 * time.Minute
+	answer = 10 * time.Second // how long NATS may take to answer
+)
+
+// Options are those of Open. The zero value of a field is its default.
+type Options struct {
+	// Replicas is on how many servers of a cluster a queue is that Open makes. Default 1.
+	Replicas int
+	// Lease is how long a job is a worker's after its last sign of life, in lines that have had no worker for a day. Default [Lease]. The
+	// others keep theirs, so that workers with other Options agree.
+	Lease time.Duration
+}
+
+// Queue is a connection to the queue.
+type Queue struct {
+	o       Options
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	records jetstream.KeyValue
+	claims  jetstream.KeyValue
+
+	mu    sync.Mutex
+	lines map[string]jetstream.Consumer // by subject
+}
+
+// Errors of a Queue.
+var (
+	// ErrLost means that another worker has the job now, or that it was cancelled.
+	ErrLost = errors.New("the job is no longer this worker's")
+	// ErrBusy means that another job writes to the same place.
+	ErrBusy = errors.New("another job writes to the same place")
+	// ErrUnknown means that no job has the ID.
+	ErrUnknown = errors.New("there is no such job")
+	// ErrState means that a job is not in the state for what was asked.
+	ErrState = errors.New("the job is in another state")
+)
+
+// Open returns the queue on the servers of a connection, and makes it if it is not there. The caller closes the connection.
+func Open(ctx context.Context, conn *nats.Conn, o Options) (*Queue, error) {
+	if o.Replicas <= 0 {
+		o.Replicas = 1
+	}
+	if o.Lease <= 0 {
+		o.Lease = Lease
+	}
+	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(answer))
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{o: o, conn: conn, js: js, lines: map[string]jetstream.Consumer{}}
+	if q.stream, err = q.openStream(ctx); err != nil {
+		return nil, fmt.Errorf("the queue's stream: %w", err)
+	}
+	if q.records, err = q.openBucket(ctx, RecordsName, Keep); err != nil {
+		return nil, fmt.Errorf("the queue's records: %w", err)
+	}
+	if q.claims, err = q.openBucket(ctx, ClaimsName, Keep); err != nil {
+		return nil, fmt.Errorf("the queue's claims: %w", err)
+	}
+	return q, nil
+}
+
+// openStream and openBucket leave what is there as the operator has set it.
+func (q *Queue) openStream(ctx context.Context) (jetstream.Stream, error) {
+	s, err := q.js.Stream(ctx, StreamName)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return s, err
+	}
+	return q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: StreamName, Description: "jobs of replayd", Subjects: []string{subjects + ".*.*"}, Retention: jetstream.WorkQueuePolicy,
+		Storage: jetstream.FileStorage, Replicas: q.o.Replicas, Duplicates: window, MaxMsgSize: MaxJob + 1024,
+	})
+}
+
+func (q *Queue) openBucket(ctx context.Context, name string, keep time.Duration) (jetstream.KeyValue, error) {
+	kv, err := q.js.KeyValue(ctx, name)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return kv, err
+	}
+	return q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: name, History: 1, TTL: keep, Storage: jetstream.FileStorage, Replicas: q.o.Replicas,
+	})
+}
+
+// line returns the subject of a job.
+func line(p Priority, tenant string) string { return subjects + "." + string(p) + "." + tenant }
+
+// get returns a record and its revision. It returns ErrUnknown if there is none.
+func (q *Queue) get(ctx context.Context, id string) (*Record, uint64, error) {
+	entry, err := q.records.Get(ctx, id)
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+		return nil, 0, ErrUnknown
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r := new(Record)
+	if err := json.Unmarshal(entry.Value(), r); err != nil {
+		return nil, 0, fmt.Errorf("the record of job %s: %w", id, err)
+	}
+	return r, entry.Revision(), nil
+}
+
+// set changes a record from a revision, 0 if there is none. It returns ErrLost if it has another revision.
+func (q *Queue) set(ctx context.Context, r *Record, revision uint64) (uint64, error) {
+	r.Changed = time.Now().UTC()
+	b, err := json.Marshal(r)
+	if err != nil {
+		return 0, err
+	}
+	next, err := q.records.Update(ctx, r.ID, b, revision)
+	return next, lost(err)
+}
+
+// lost converts the error of a change of another revision.
+func lost(err error) error {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return ErrLost
+	}
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		return ErrLost
+	}
+	return err
+}
+
+// Get returns the record of a job, or ErrUnknown.
+func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
+	r, _, err := q.get(ctx, id)
+	return r, err
+}
+
+// Each calls each for the record of every job, the one that changed first before the others, until each returns false. With follow it
+// then waits, and goes on with each change of a record, until ctx ends. caughtUp is called once there are no more for now; it may be
+// nil.
+func (q *Queue) Each(ctx context.Context, follow bool, caughtUp func() bool, each func(*Record) bool) error {
+	watch, err := q.records.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watch.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry, ok := <-watch.Updates():
+			if !ok {
+				return errors.New("the connection to NATS ended")
+			}
+			if entry == nil {
+				if caughtUp != nil && !caughtUp() || !follow {
+					return nil
+				}
+				continue
+			}
+			r := new(Record)
+			if json.Unmarshal(entry.Value(), r) != nil {
+				continue // of another version of the program
+			}
+			if !each(r) {
+				return nil
+			}
+		}
+	}
+}
+
+// Cancel cancels a job that is not over, or that failed. A worker that has it stops, unless it has already begun to write results.
+func (q *Queue) Cancel(ctx context.Context, id string) error {
+	return q.change(ctx, id, func(r *Record) error {
+		if r.State == Done || r.State == Cancelled {
+			return ErrState
+		}
+		if r.State == Failed {
+			r.Claim = "" // it has no message with which a worker would clean up
+		}
+		r.State = Cancelled
+		return nil
+	})
+}
+
+// Retry puts a job that failed or was cancelled back into its line.
+func (q *Queue) Retry(ctx context.Context, id string) error {
+	var again *Record
+	err := q.change(ctx, id, func(r *Record) error {
+		if again = r; r.State == Queued && r.Retries > 0 && r.Attempts == 0 { // the last Retry may not have come to its end
+			return nil
+		}
+		if r.State != Failed && r.State != Cancelled {
+			return ErrState
+		}
+		r.State, r.Failure, r.Attempts, r.Message = Queued, Failure{}, 0, 0
+		r.Retries++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = q.js.PublishMsg(ctx, message(again))
+	q.wake()
+	return err
+}
+
+// change changes a record, also if others do so at the same time.
+func (q *Queue) change(ctx context.Context, id string, f func(*Record) error) error {
+	for {
+		r, revision, err := q.get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := f(r); err != nil {
+			return err
+		}
+		if _, err := q.set(ctx, r, revision); !errors.Is(err, ErrLost) {
+			return err
+		}
+	}
+}
+
+// wake tells idle workers that there are jobs.
+func (q *Queue) wake() { _ = q.conn.Publish(wakes, nil) }
+
+// Line is the number of jobs of a tenant and a priority that are not over, with those that workers have.
+type Line struct {
+	Priority Priority
+	Tenant   string
+	Jobs     uint64
+}
+
+// Lines returns the lines that have jobs, in no order.
+func (q *Queue) Lines(ctx context.Context) ([]Line, error) {
+	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+".*.*"))
+	if err != nil {
+		return nil, err
+	}
+	var lines []Line
+	for subject, n := range info.State.Subjects {
+		if p, tenant, ok := splitSubject(subject); ok && n > 0 {
+			lines = append(lines, Line{p, tenant, n})
+		}
+	}
+	return lines, nil
+}
+
+// Oldest returns since when the oldest job of a priority has been waiting or worked on. It is zero if there is none.
+func (q *Queue) Oldest(ctx context.Context, p Priority) (time.Time, error) {
+	msg, err := q.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(line(p, "*")))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return msg.Time, nil
+}

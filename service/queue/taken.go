@@ -1,0 +1,207 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Taken is a job that a worker has. It ends with one of Done, Fail, Later and Release. Extend may be called at the same time as others.
+type Taken struct {
+	// Record is the job's. Callers do not change it.
+	Record *Record
+	// Abandoned is set if nothing is to be done but to remove what earlier attempts left in the place of Record.Claim, and then to
+	// call Abandon: the job was cancelled, or was taken too often.
+	Abandoned bool
+
+	q        *Queue
+	msg      jetstream.Msg
+	revision uint64
+	lease    time.Duration
+	claim    *claim
+}
+
+// Every returns how often Extend is to be called.
+func (t *Taken) Every() time.Duration { return t.lease / 4 }
+
+// Extend makes the lease begin anew. It returns ErrLost if the job is no longer this worker's, and another error if NATS fails, after
+// which the worker goes on.
+func (t *Taken) Extend(ctx context.Context) error {
+	if err := t.msg.InProgress(); err != nil {
+		return err
+	}
+	r, _, err := t.q.get(ctx, t.Record.ID)
+	if errors.Is(err, ErrUnknown) || err == nil && (r.State != t.Record.State && !t.Abandoned || r.Worker != t.Record.Worker || r.Attempts != t.Record.Attempts) {
+		return ErrLost
+	}
+	return err
+}
+
+// Done ends a job that was done. there means that it had been done before.
+func (t *Taken) Done(ctx context.Context, there bool) error {
+	t.Record.There = there
+	return t.end(ctx, Done, Failure{})
+}
+
+// Fail ends a job that trying again does not help: it becomes a dead letter. If it is abandoned, Fail is Abandon.
+func (t *Taken) Fail(ctx context.Context, f Failure) error {
+	if t.Abandoned {
+		return t.Abandon(ctx)
+	}
+	return t.end(ctx, Failed, f)
+}
+
+func (t *Taken) end(ctx context.Context, s State, f Failure) error {
+	t.Record.State, t.Record.Failure = s, f
+	if _, err := t.q.set(ctx, t.Record, t.revision); err != nil {
+		return err
+	}
+	// If this is lost, the next worker finds that the job is over.
+	return t.msg.DoubleAck(ctx)
+}
+
+// Abandon ends a job that was cancelled or taken too often.
+func (t *Taken) Abandon(ctx context.Context) error {
+	if t.Record.State == Cancelled {
+		t.Record.Claim = "" // from now on others may write there
+		return t.end(ctx, Cancelled, t.Record.Failure)
+	}
+	return t.end(ctx, Failed, t.Record.Failure)
+}
+
+// MaxAttempts is how often a job is tried whose failures may pass, such as those of a store.
+const MaxAttempts = 8
+
+// Later puts a job back for some time, which grows with each attempt from a second to 10 minutes. After MaxAttempts it fails. A job that
+// is abandoned stays so; after some more attempts it ends as with Abandon.
+func (t *Taken) Later(ctx context.Context, f Failure) (failed bool, err error) {
+	most := MaxAttempts
+	if t.Abandoned {
+		most += MaxDeliveries
+	}
+	if t.Record.Attempts >= most {
+		return true, t.Fail(ctx, f)
+	}
+	pause := min(time.Second<<(2*min(max(t.Record.Attempts-1, 0), 5)), 10*time.Minute)
+	pause -= rand.N(pause / 4) //nolint:gosec // guessing it gains nothing
+	return false, t.back(ctx, f, pause)
+}
+
+// Release puts a job back at once, for a worker that ends.
+func (t *Taken) Release(ctx context.Context) error { return t.back(ctx, Failure{}, 0) }
+
+func (t *Taken) back(ctx context.Context, f Failure, pause time.Duration) error {
+	if !t.Abandoned {
+		t.Record.State, t.Record.Failure = Queued, f
+	}
+	if _, err := t.q.set(ctx, t.Record, t.revision); err != nil {
+		return err
+	}
+	if pause > 0 {
+		return t.msg.NakWithDelay(pause)
+	}
+	err := t.msg.Nak()
+	t.q.wake()
+	return err
+}
+
+// claim is who writes to a place.
+type claim struct {
+	Job   string   `json:"job"`
+	Names []string `json:"names,omitempty"` // of files that may be there
+
+	key      string
+	revision uint64
+}
+
+// maxNames is how many names a claim holds. They are those of one export, and of those before it that were not finished.
+const maxNames = 10_000
+
+// Claim makes a job the only one that writes to a place, until it is over. It returns ErrBusy if another one does.
+func (t *Taken) Claim(ctx context.Context, place string) error {
+	key := keyOf(place)
+	c := &claim{key: key}
+	entry, err := t.q.claims.Get(ctx, key)
+	switch {
+	case err == nil:
+		if json.Unmarshal(entry.Value(), c) != nil {
+			c.Job, c.Names = "", nil
+		}
+		c.revision = entry.Revision()
+		if c.Job != t.Record.ID {
+			// The worker of a job that was cancelled may still be writing, until the job is abandoned.
+			other, _, err := t.q.get(ctx, c.Job)
+			if err == nil && other.Claim == place && (!other.State.Over() || other.State == Cancelled) {
+				return ErrBusy
+			}
+			if err != nil && !errors.Is(err, ErrUnknown) {
+				return err
+			}
+		}
+	case !errors.Is(err, jetstream.ErrKeyNotFound):
+		return err
+	}
+	c.Job = t.Record.ID
+	if err := t.q.keep(ctx, c); err != nil {
+		if errors.Is(err, ErrLost) {
+			return ErrBusy
+		}
+		return err
+	}
+	t.claim, t.Record.Claim = c, place
+	t.revision, err = t.q.set(ctx, t.Record, t.revision)
+	return err
+}
+
+func (q *Queue) keep(ctx context.Context, c *claim) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if c.revision == 0 {
+		c.revision, err = q.claims.Create(ctx, c.key, b)
+	} else {
+		c.revision, err = q.claims.Update(ctx, c.key, b, c.revision)
+	}
+	return lost(err)
+}
+
+// Intend notes the names of files that are about to be put into the claimed place. It is called again before the last one. It returns
+// ErrLost if the place was claimed by another job since.
+func (t *Taken) Intend(ctx context.Context, names []string) error {
+	if t.claim == nil {
+		return nil
+	}
+	for _, name := range names {
+		if !slices.Contains(t.claim.Names, name) && len(t.claim.Names) < maxNames {
+			t.claim.Names = append(t.claim.Names, name)
+		}
+	}
+	return t.q.keep(ctx, t.claim)
+}
+
+// Leftovers returns the names that were noted by Intend, by this job and those before it: nothing else can be in the claimed place.
+func (t *Taken) Leftovers() []string {
+	if t.claim == nil {
+		return nil
+	}
+	return slices.Clone(t.claim.Names)
+}
+
+// Settle forgets the names, once the place has what it is to have.
+func (t *Taken) Settle(ctx context.Context) error {
+	if t.claim == nil || len(t.claim.Names) == 0 {
+		return nil
+	}
+	t.claim.Names = nil
+	return t.q.keep(ctx, t.claim)
+}
+
+// keyOf returns the key of a place. Keys have few characters; names of manifests have those, and "=".
+func keyOf(place string) string { return strings.ReplaceAll(place, "/", ".") }

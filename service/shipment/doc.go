@@ -1,0 +1,29 @@
+// Package shipment carries growing files over NATS JetStream: the form in which their bytes lie in a stream, and what both ends do with
+// it. Package ship puts the files of a directory into a stream, and package mirror makes files of them again.
+//
+// # What is stored
+//
+// A stream has one subject for each file: PREFIX.SOURCE.PATH. The prefix is the name of the stream with dots instead of hyphens. The
+// source is the name of the machine or the directory whose files these are. The path is one token: see [Subject]. A [Message] has
+// bytes of the file and the offset at which they are, and never more than [MaxChunk] of them.
+//
+// Each message names the message of its subject that it follows (Nats-Expected-Last-Subject-Sequence). So nothing is ever there twice
+// or out of order, whoever sends, and however often: after an answer that did not come, a sender looks at the last message of
+// the subject and goes on behind it. One message of a file is on its way at a time, because the next one has to name its
+// sequence number.
+//
+// # Generations
+//
+// A [Generation] identifies the file that has the path. It has a hash of the first bytes, by which a sender that was started again
+// recognises the file, and a number that no other generation has, so that a file that was cut and written anew is told
+// apart. A message at offset 0 with another generation begins another file at the path. What is in the subject before that is of no use
+// any more, and is purged.
+//
+// # The end of a file
+//
+// A message of the kind [Finished] has the length and the SHA-256 of the whole file. [Archived] says that the same bytes are in a bucket,
+// under SOURCE/PATH; the messages before it are purged. [Removed] says that the file is gone. The last two are small, and are
+// purged when nobody needs them any more.
+//
+// Everything in a stream may come from anybody who may publish there: [Decode] and [ParseSubject] refuse what a sender would not write.
+package shipment

@@ -1,0 +1,435 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/shipment"
+)
+
+// Options are those of New. The zero value of a field is its default, except where there is none.
+type Options struct {
+	// Dir is an empty directory, for nobody else. Required.
+	Dir string
+	// Name describes the stream to the operator, without credentials.
+	Name string
+	// Open returns the stream. It is called again until it succeeds. Required.
+	Open func(ctx context.Context) (*shipment.Stream, error)
+	// Source is the only source to mirror. Empty means all.
+	Source string
+	// MaxBytes is how many bytes the files may have together. Default 8 GiB.
+	MaxBytes int64
+	// MaxFiles is how many files there may be. Default 100,000.
+	MaxFiles int
+	// Archive has files that were archived, under the same names. Nil for none.
+	Archive catalog.Store
+	// Linger is how long a file that was archived stays if there is no Archive. Default 5 minutes.
+	Linger time.Duration
+	// Log is required.
+	Log *slog.Logger
+}
+
+// Mirror makes files of a stream. It is a catalog.Store, and safe for concurrent use.
+type Mirror struct {
+	o     Options
+	root  *os.Root
+	files catalog.Store // the directory
+	ready atomic.Bool
+
+	wake chan struct{} // a file was archived, or is not read any more
+
+	mu      sync.Mutex
+	known   map[string]*file // by name: SOURCE/PATH
+	bytes   int64            // of all files
+	drafts  int
+	objects map[string]map[string]fs.FileInfo // of the archive, by directory and name
+	fresh   map[string]fs.FileInfo            // those that were noted since the present listing of the archive began, by path
+
+	ignored, messages atomic.Uint64
+}
+
+// file is a file of the mirror. Mirror.mu guards it.
+type file struct {
+	generation shipment.Generation
+	length     int64
+	archived   time.Time // when it was, zero if not
+	open       int       // how many have it open
+	torn       bool      // bytes are missing, which was logged
+	unlisted   int       // how often the stream had nothing of it
+}
+
+// New returns a Mirror that has not started.
+func New(o Options) (*Mirror, error) {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 8 << 30
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = 100_000
+	}
+	if o.Linger <= 0 {
+		o.Linger = 5 * time.Minute
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Mirror{
+		o: o, root: root, files: catalog.Directory(dir), wake: make(chan struct{}, 1), known: map[string]*file{},
+		objects: map[string]map[string]fs.FileInfo{}, fresh: map[string]fs.FileInfo{},
+	}, nil
+}
+
+// Close closes the directory. Run must have returned.
+func (m *Mirror) Close() error { return m.root.Close() }
+
+// Figures are counts of a Mirror.
+type Figures struct {
+	Ready    bool   // everything was read once
+	Files    int    // in the mirror
+	Bytes    int64  // in the mirror
+	Messages uint64 // that were written
+	Ignored  uint64 // that no sender would have written
+}
+
+// Figures returns the present figures.
+func (m *Mirror) Figures() Figures {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Figures{m.ready.Load(), len(m.known), m.bytes, m.messages.Load(), m.ignored.Load()}
+}
+
+// Run mirrors until ctx ends, and returns when everything that it started has ended.
+func (m *Mirror) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { m.retire(ctx) })
+	if m.o.Archive != nil {
+		wg.Go(func() { m.listArchive(ctx) })
+	}
+	var after uint64
+	var since time.Time
+	for failures := 0; ctx.Err() == nil; {
+		stream, err := m.o.Open(ctx)
+		if err == nil {
+			reading, stop := context.WithCancel(ctx)
+			wg.Go(func() { m.reconcile(reading, stream) })
+			if since.IsZero() {
+				var state shipment.State
+				if state, err = stream.State(ctx); err == nil {
+					since = state.Created
+				}
+			}
+			if err == nil {
+				err = stream.Read(reading, m.o.Source, after, since, func(d *shipment.Delivered) error {
+					failures = 0
+					if err := m.take(ctx, stream.Name(), d); err != nil {
+						return err
+					}
+					after = d.Sequence
+					return nil
+				}, m.caughtUp)
+			}
+			stop()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, shipment.ErrRestarted):
+			m.o.Log.WarnContext(ctx, "a live root's stream was made anew or has lost messages; it is read from its beginning", "stream", m.o.Name)
+			after, since = 0, time.Time{}
+		case errors.Is(err, shipment.ErrReconnected):
+			failures = 0
+			continue
+		case failures%30 == 3:
+			m.o.Log.WarnContext(ctx, "a live root's stream cannot be read; trying again", "stream", m.o.Name, "error", err)
+		}
+		failures++
+		if !pause(ctx, min(time.Second, 50*time.Millisecond<<min(failures, 5))) {
+			return
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// caughtUp makes the Store answer.
+func (m *Mirror) caughtUp() {
+	if m.ready.Swap(true) {
+		return
+	}
+	n := m.Figures()
+	m.o.Log.Info("a live root is served", "stream", m.o.Name, "files", n.Files, "bytes", n.Bytes)
+	m.touch(".")
+}
+
+// touch makes whoever watches a directory read it again.
+func (m *Mirror) touch(dir string) {
+	now := time.Now()
+	_ = m.root.Chtimes(dir, now, now)
+}
+
+// take applies a message. It returns an error only if ctx has ended.
+func (m *Mirror) take(ctx context.Context, stream string, d *shipment.Delivered) error {
+	src, p, err := shipment.ParseSubject(stream, d.Subject)
+	if err == nil {
+		err = d.Err
+	}
+	if err != nil {
+		m.ignored.Add(1)
+		m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "sequence", d.Sequence, "error", err)
+		return nil
+	}
+	name := src + "/" + p
+	for n := 0; ; n++ {
+		err := m.apply(name, &d.Message)
+		_, ours := errors.AsType[*ignoredError](err)
+		switch {
+		case err == nil:
+			m.messages.Add(1)
+			return nil
+		case ours, permanent(err):
+			m.ignored.Add(1)
+			m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "file", name, "sequence", d.Sequence, "error", err)
+			return nil
+		case n%60 == 0:
+			m.o.Log.ErrorContext(ctx, "a live root cannot be written; its files wait", "stream", m.o.Name, "error", err)
+		}
+		if !pause(ctx, time.Second) {
+			return ctx.Err()
+		}
+	}
+}
+
+// permanent reports whether an error of the file system is due to the name alone.
+func permanent(err error) bool {
+	for _, e := range []error{
+		syscall.ENOTDIR, syscall.EISDIR, syscall.EEXIST, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.ELOOP, syscall.EILSEQ, syscall.ENOTEMPTY,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// ignoredError says why a message is ignored.
+type ignoredError struct{ why string }
+
+func (e *ignoredError) Error() string { return e.why }
+
+// errFull means that the mirror has as many bytes as it may.
+var errFull = errors.New("it has as many bytes as it may have")
+
+// apply applies a message to a file.
+func (m *Mirror) apply(name string, msg *shipment.Message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.known[name]
+	ours := f != nil && f.generation == msg.Generation
+	switch {
+	case msg.Kind == shipment.Bytes && (f == nil || !ours):
+		if msg.Offset != 0 {
+			return &ignoredError{"it is not the first of its file"}
+		}
+		return m.create(name, msg)
+	case !ours:
+		return nil // the end of a file that is not here
+	case msg.Kind == shipment.Bytes:
+		return m.extend(name, f, msg)
+	case msg.Kind == shipment.Removed:
+		return m.remove(name, f)
+	case msg.Offset != f.length:
+		return &ignoredError{"the file has another length"}
+	case msg.Kind == shipment.Finished:
+		return m.finish(name, f, msg)
+	}
+	if f.archived.IsZero() {
+		f.archived = time.Now()
+	}
+	m.poke()
+	return nil
+}
+
+// reserve returns errFull unless there is space for more bytes.
+func (m *Mirror) reserve(n int64) error {
+	if m.bytes+n > m.o.MaxBytes {
+		m.poke()
+		return errFull
+	}
+	return nil
+}
+
+// create makes a file, or replaces one.
+func (m *Mirror) create(name string, msg *shipment.Message) error {
+	old := m.known[name]
+	if old == nil && len(m.known) >= m.o.MaxFiles {
+		return &ignoredError{"there are too many files"}
+	}
+	if err := m.reserve(int64(len(msg.Data))); err != nil {
+		return err
+	}
+	if err := m.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	// Under a hidden name first, so that nobody sees a part of the message, or a new file without its time.
+	m.drafts++
+	draft := fmt.Sprintf("%s/.draft-%d", path.Dir(name), m.drafts)
+	err := m.root.WriteFile(draft, msg.Data, 0o600)
+	if err == nil {
+		err = m.root.Chtimes(draft, time.Time{}, modified(msg))
+	}
+	if err == nil {
+		err = m.root.Rename(draft, name)
+	}
+	if err != nil {
+		_ = m.root.Remove(draft)
+		return err
+	}
+	f := &file{generation: msg.Generation, length: int64(len(msg.Data))}
+	if old != nil {
+		m.bytes -= old.length
+	}
+	m.bytes += f.length
+	m.known[name] = f
+	return nil
+}
+
+// modified returns the time of a file's last write.
+func modified(msg *shipment.Message) time.Time {
+	if now := time.Now(); msg.Modified.After(now) {
+		return now
+	}
+	return msg.Modified
+}
+
+// extend appends to a file what it does not have of a message.
+func (m *Mirror) extend(name string, f *file, msg *shipment.Message) error {
+	if msg.Offset > f.length {
+		if !f.torn {
+			f.torn = true
+			m.o.Log.Error("bytes of a file are missing in the stream; it does not grow any more", "stream", m.o.Name, "file", name, "offset", f.length)
+		}
+		return &ignoredError{"bytes before it are missing"}
+	}
+	n := msg.End() - f.length
+	if err := m.reserve(max(n, 0)); err != nil {
+		return err
+	}
+	h, err := m.root.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer h.Close()                                            //nolint:errcheck // the length is checked by those who read
+	if had := min(f.length, msg.End()) - msg.Offset; had > 0 { // a message that was here before
+		b := make([]byte, had)
+		if _, err := h.ReadAt(b, msg.Offset); err != nil {
+			return err
+		}
+		if !bytes.Equal(b, msg.Data[:had]) {
+			return &ignoredError{"the file has other bytes there"}
+		}
+	}
+	if n <= 0 {
+		return nil
+	}
+	if _, err := h.WriteAt(msg.Data[f.length-msg.Offset:], f.length); err != nil {
+		return err
+	}
+	f.length += n
+	m.bytes += n
+	f.archived, f.unlisted = time.Time{}, 0
+	return m.root.Chtimes(name, time.Time{}, modified(msg))
+}
+
+// finish compares a file with its sum, and tells the operator if it differs.
+func (m *Mirror) finish(name string, f *file, msg *shipment.Message) error {
+	h, err := m.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer h.Close() //nolint:errcheck // nothing was written
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.LimitReader(h, f.length)); err != nil {
+		return err
+	}
+	if [sha256.Size]byte(hash.Sum(nil)) != msg.Sum {
+		m.o.Log.Warn("a finished file is not the one beside the game server, which was changed in the middle", "stream", m.o.Name, "file", name)
+	}
+	return nil
+}
+
+// remove removes a file.
+func (m *Mirror) remove(name string, f *file) error {
+	if err := m.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	m.bytes -= f.length
+	delete(m.known, name)
+	// A directory that the archive has stays, to be watched.
+	for dir := path.Dir(name); dir != "." && m.objects[dir] == nil && m.root.Remove(dir) == nil; {
+		dir = path.Dir(dir)
+	}
+	return nil
+}
+
+// poke makes retire look.
+func (m *Mirror) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reconcileEvery is how often the files are compared with those of the stream.
+const reconcileEvery = 5 * time.Minute
+
+// reconcile removes files of which the stream has had nothing for a while. Their end came while this daemon was not connected.
+func (m *Mirror) reconcile(ctx context.Context, stream *shipment.Stream) {
+	for pause(ctx, reconcileEvery) {
+		there, err := stream.Files(ctx, m.o.Source)
+		if err != nil {
+			continue
+		}
+		m.mu.Lock()
+		for name, f := range m.known {
+			if f.unlisted++; there[name] {
+				f.unlisted = 0
+			}
+			if f.unlisted > 2 {
+				if f.archived.IsZero() {
+					f.archived = time.Now()
+				}
+				m.poke()
+			}
+		}
+		m.mu.Unlock()
+	}
+}

@@ -1,0 +1,18 @@
+// Package ship follows the files of a directory and puts their bytes into a stream of package shipment, as they grow.
+//
+// The file is the buffer: while NATS is away, nothing is read and nothing is kept, and shipping goes on where it was. What was shipped is
+// known from the stream alone, so that a [Shipper] that was killed goes on, and two of them for the same directory do no harm.
+//
+// # When a file is over
+//
+// A teehistorian file is over at its own end. Any other file, and one whose server was killed, is over when it was not written to for
+// Options.Quiet. If it is written to nevertheless, it is shipped on. A file that is over is written to the Archive, if there is
+// one, read back and compared, and leaves the stream.
+//
+// # What is shipped
+//
+// Files below the directory that a root of replays would list: no hidden ones, no links to directories, no names that are not UTF-8.
+// Files that were last written to long ago are not, unless the stream has a part of them: see Options.MaxAge.
+//
+// A file that is renamed is shipped anew under its new name; under the old one it is removed.
+package ship

@@ -1,0 +1,127 @@
+package shipment
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of names, in bytes.
+const (
+	// MaxPath bounds a path. NATS limits a line of its protocol to 4,096 bytes, and each byte can become three.
+	MaxPath   = 1000
+	maxSource = 64
+	maxStream = 64
+)
+
+var (
+	streamPattern = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
+	sourcePattern = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// Errors of names.
+var (
+	ErrStream  = errors.New("a stream's name has letters and digits, and single hyphens between them; at most 64")
+	ErrSource  = errors.New("a source's name has letters, digits, '_' and '-'; at most 64")
+	ErrPath    = errors.New("the path cannot be that of a replay")
+	errSubject = errors.New("the subject is not that of a file")
+)
+
+// CheckStream returns ErrStream unless a stream can have that name.
+func CheckStream(name string) error {
+	if len(name) > maxStream || !streamPattern.MatchString(name) {
+		return ErrStream
+	}
+	return nil
+}
+
+// CheckSource returns ErrSource unless a source can have that name.
+func CheckSource(name string) error {
+	if len(name) > maxSource || !sourcePattern.MatchString(name) {
+		return ErrSource
+	}
+	return nil
+}
+
+// CheckPath returns ErrPath unless a file with that path, relative and with forward slashes, is one that a root of replays would list:
+// valid UTF-8, no backslash, no NUL, and no element that is empty or begins with a dot.
+func CheckPath(path string) error {
+	if len(path) > MaxPath || !utf8.ValidString(path) || !fs.ValidPath(path) || path == "." || strings.ContainsAny(path, "\\\x00") ||
+		strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
+		return ErrPath
+	}
+	return nil
+}
+
+// Prefix returns what the subjects of a stream begin with, without the dot behind it.
+func Prefix(stream string) string { return strings.ReplaceAll(stream, "-", ".") }
+
+// Subject returns the subject of a file. The path becomes one token: letters, digits, '-' and '_' are themselves, and each other byte
+// is '%' and two upper-case hexadecimal digits.
+func Subject(stream, source, path string) (string, error) {
+	if err := errors.Join(CheckStream(stream), CheckSource(source), CheckPath(path)); err != nil {
+		return "", err
+	}
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	b.WriteString(Prefix(stream) + "." + source + ".")
+	for i := range len(path) {
+		if c := path[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+		}
+	}
+	return b.String(), nil
+}
+
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}
+
+// ParseSubject is the reverse of Subject. It accepts only what Subject returns, so that two subjects are never of one path.
+func ParseSubject(stream, subject string) (source, path string, err error) {
+	rest, ok := strings.CutPrefix(subject, Prefix(stream)+".")
+	source, token, two := strings.Cut(rest, ".")
+	if !ok || !two || len(token) > 3*MaxPath {
+		return "", "", errSubject
+	}
+	b := make([]byte, 0, len(token))
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if c == '%' {
+			if len(token) < i+3 {
+				return "", "", errSubject
+			}
+			high, low := digit(token[i+1]), digit(token[i+2])
+			if high < 0 || low < 0 {
+				return "", "", errSubject
+			}
+			c = byte(high<<4 | low)
+			if plain(c) {
+				return "", "", errSubject
+			}
+			i += 2
+		} else if !plain(c) {
+			return "", "", errSubject
+		}
+		b = append(b, c)
+	}
+	path = string(b)
+	if CheckSource(source) != nil || CheckPath(path) != nil {
+		return "", "", errSubject
+	}
+	return source, path, nil
+}
+
+func digit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
