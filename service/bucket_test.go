@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -290,6 +291,22 @@ func TestObjectReplaced(t *testing.T) {
 	})
 	if got.Err != nil || end.GetReason() != replaydv1.EndReason_END_REASON_REMOVED {
 		t.Error(end, got.Err)
+	}
+	// A flight has no reason for its end, so it fails.
+	s.Put("p/a.teehistorian", old)
+	flown, err := flight.NewFlightServiceClient(d.conn).DoGet(timeout(t), flightOf(t, &replaydv1.StreamEventsRequest{Replay: object, MaxBatchEvents: 100}, "player_diff"))
+	if err == nil {
+		_, err = flown.Recv() // the schema
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Put("p/a.teehistorian", other)
+	for err == nil {
+		_, err = flown.Recv()
+	}
+	if status.Code(err) != codes.Unavailable {
+		t.Error("a flight of an object that was replaced:", err)
 	}
 }
 

@@ -70,6 +70,8 @@ const (
 	listing = "listing"
 	reading = "reading"
 	looking = "looking up"
+	writing = "writing"
+	removal = "removing"
 )
 
 // pageSize is how many entries a page of a list has at most.
@@ -101,7 +103,12 @@ func (b *Bucket) Path(string) string { return "" }
 // attempt tries a request until it succeeds, cannot succeed, or the budget is used up. f makes one attempt, and returns how many
 // bytes came.
 func (b *Bucket) attempt(ctx context.Context, doing string, f func(ctx context.Context) (int64, error)) error {
-	budget, cancel := context.WithTimeout(ctx, b.o.Budget)
+	return b.attemptFor(ctx, doing, b.o.Budget, f)
+}
+
+// attemptFor is attempt with a budget of its own.
+func (b *Bucket) attemptFor(ctx context.Context, doing string, d time.Duration, f func(ctx context.Context) (int64, error)) error {
+	budget, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	for n := 1; ; n++ {
 		bytes, err := f(budget)
@@ -143,7 +150,7 @@ func (b *Bucket) Stat(ctx context.Context, rel string) (fs.FileInfo, error) {
 		return o.Object, err
 	}
 	there := false
-	if _, _, listErr := b.page(ctx, b.key(rel)+"/", "", 1, func(source.Object) { there = true }); listErr != nil {
+	if _, _, listErr := b.page(ctx, b.key(rel)+"/", "", 1, false, func(attributes) { there = true }); listErr != nil {
 		return nil, listErr
 	}
 	if !there {
@@ -156,7 +163,8 @@ func (b *Bucket) Stat(ctx context.Context, rel string) (fs.FileInfo, error) {
 type attributes struct {
 	source.Object
 
-	tag string // the ETag, with its quotes
+	tag  string // the ETag, with its quotes
+	path string // below the Location
 }
 
 // head asks for the attributes of an object.
@@ -185,7 +193,7 @@ func (b *Bucket) describe(doing, rel string, size int64, tag *string, written *t
 	case tag == nil, len(*tag) < 3, len(*tag) > 256, (*tag)[0] != '"', (*tag)[len(*tag)-1] != '"':
 		return attributes{}, broken(doing, "the store gives no ETag that identifies the object's contents")
 	}
-	a := attributes{source.Object{Base: path.Base(rel), Bytes: size}, *tag}
+	a := attributes{source.Object{Base: path.Base(rel), Bytes: size}, *tag, rel}
 	if written != nil {
 		a.Written = written.UTC().Truncate(time.Second) // lists have fractions of a second, and headers have none
 	}
@@ -204,7 +212,7 @@ func (b *Bucket) ReadDir(ctx context.Context, rel string, each func(fs.FileInfo)
 	}
 	entries, token := 0, ""
 	for pages := 0; ; pages++ {
-		next, n, err := b.page(ctx, prefix, token, pageSize, func(o source.Object) { each(o) })
+		next, n, err := b.page(ctx, prefix, token, pageSize, false, func(a attributes) { each(a.Object) })
 		if err != nil {
 			return nil, err
 		}
@@ -223,12 +231,15 @@ func (b *Bucket) ReadDir(ctx context.Context, rel string, each func(fs.FileInfo)
 }
 
 // page lists one page of a directory. It returns the token of the next page, empty on the last, and the number of entries on the
-// page, with those that are not passed to each because they have no valid name.
+// page, with those that are not passed to each because they have no valid name. A flat page has all objects below the prefix.
 func (b *Bucket) page(
-	ctx context.Context, prefix, token string, size int32, each func(source.Object),
+	ctx context.Context, prefix, token string, size int32, flat bool, each func(attributes),
 ) (next string, entries int, err error) {
 	in := &s3.ListObjectsV2Input{
-		Bucket: &b.at.Bucket, Delimiter: aws.String("/"), MaxKeys: &size, EncodingType: types.EncodingTypeUrl,
+		Bucket: &b.at.Bucket, MaxKeys: &size, EncodingType: types.EncodingTypeUrl,
+	}
+	if !flat {
+		in.Delimiter = aws.String("/")
 	}
 	if prefix != "" {
 		in.Prefix = &prefix
@@ -263,7 +274,7 @@ func (b *Bucket) page(
 	for _, o := range out.Contents {
 		entries++
 		rel, ok := decode(o.Key)
-		if !ok || strings.Contains(rel, "/") || o.Size == nil {
+		if !ok || !flat && strings.Contains(rel, "/") || o.Size == nil {
 			continue
 		}
 		// The identity is of the whole path, as in head.
@@ -271,13 +282,13 @@ func (b *Bucket) page(
 		if err != nil {
 			continue
 		}
-		each(a.Object)
+		each(a)
 	}
 	for _, p := range out.CommonPrefixes {
 		entries++
 		if rel, ok := decode(p.Prefix); ok {
 			if dir, ok := strings.CutSuffix(rel, "/"); ok && !strings.Contains(dir, "/") {
-				each(source.Object{Base: dir, Dir: true})
+				each(attributes{Object: source.Object{Base: dir, Dir: true}})
 			}
 		}
 	}

@@ -85,6 +85,24 @@ func TestReadDir(t *testing.T) {
 	}
 }
 
+// TestSlow: a store that is slow and steady may take longer than a request without bytes.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	data := noise(64 << 10)
+	s.Put("p/x", data)
+	h, err := open(t, s.URL("p"), bucket.Options{Budget: 2 * time.Second}).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	s.Throttle(24 << 10) // 2.7 s
+	got := make([]byte, len(data))
+	if _, err := h.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) {
+		t.Error(err)
+	}
+}
+
 // TestNames checks that keys that are no names are not listed: the catalogue has the rules. A key may have any bytes, and a store
 // escapes them.
 func TestNames(t *testing.T) {
@@ -211,6 +229,11 @@ func TestReadAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
+	for range 2 { // the beginning, for the format and the header
+		if _, err := io.CopyN(io.Discard, io.NewSectionReader(h, 0, 1<<40), 900_000); err != nil {
+			t.Fatal(err)
+		}
+	}
 	got, err := io.ReadAll(io.NewSectionReader(h, 0, 1<<40))
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatal(len(got), err)

@@ -59,6 +59,7 @@ func newClient(ctx context.Context, at Location, o Options) (*s3.Client, error) 
 		s.HTTPClient = bounded{client}
 		s.Retryer, s.RetryMaxAttempts = aws.NopRetryer{}, 0
 		s.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		s.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired // not all stores know trailers
 		s.ClientLogMode, s.Logger = 0, logging.Nop{}
 		s.Credentials = quiet{s.Credentials}
 		if at.Anonymous {

@@ -123,6 +123,9 @@ func explain(ctx context.Context, doing string, err error) error {
 	return e
 }
 
+// silent is the problem of a store that says nothing for too long.
+const silent = "the store did not answer in time"
+
 // problemOf says what is wrong with a request that had no usable answer. It repeats nothing of the error.
 func problemOf(err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
@@ -133,7 +136,7 @@ func problemOf(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case isNet && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return "the store did not answer in time"
+		return silent
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return "the connection broke"
 	case isNet:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,13 +19,13 @@ import (
 const (
 	smallPart = 64 << 10 // where a reader jumps to
 	largePart = 1 << 20  // where it reads on and on
-	maxParts  = 4
 	// aheadParts is how many parts are fetched before they are asked for.
 	aheadParts = 2
 )
 
-// MaxHeld is how many bytes an open object holds at most.
-const MaxHeld = maxParts * largePart
+// MaxHeld is how many bytes an open object holds at most: a large part, those ahead of it, and the beginning. That is read three times, for
+// the format, the header and the events, before the first of them reads on.
+const MaxHeld = 4 * largePart
 
 // Open implements catalog.Store. Reads fail once ctx has ended.
 func (b *Bucket) Open(ctx context.Context, rel string) (source.Handle, error) {
@@ -196,10 +197,14 @@ func (o *object) next(offset int64) *part {
 		}
 	}
 	p.length = min(p.length, o.Bytes-offset)
-	if len(o.parts) >= maxParts {
-		o.parts = append([]*part{}, o.parts[len(o.parts)-maxParts+1:]...)
-	}
 	o.parts = append(o.parts, p)
+	held := int64(0)
+	for i, kept := range slices.Backward(o.parts) {
+		if held += kept.length; held > MaxHeld {
+			o.parts = slices.Clone(o.parts[i+1:])
+			break
+		}
+	}
 	o.wg.Go(func() {
 		defer close(p.ready)
 		p.data, p.err = o.fetch(p.offset, p.length)
@@ -207,10 +212,15 @@ func (o *object) next(offset int64) *part {
 	return p
 }
 
+// slowestRead is how many bytes of a range come in a second at least, on average, in addition to Options.Budget. Up to three are read at the
+// same time.
+const slowestRead = 16 << 10
+
 // fetch reads a range.
 func (o *object) fetch(offset, length int64) ([]byte, error) {
 	data := make([]byte, length)
-	err := o.bucket.attempt(o.ctx, reading, func(ctx context.Context) (int64, error) {
+	budget := o.bucket.o.Budget + time.Duration(length/slowestRead)*time.Second
+	err := o.bucket.attemptFor(o.ctx, reading, budget, func(ctx context.Context) (int64, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		silence := time.AfterFunc(o.bucket.o.Silence, cancel)

@@ -1,4 +1,5 @@
-// Package buckettest is an S3 server in the process of a test, which counts requests, and fails and delays them as told.
+// Package buckettest is an S3 server in the process of a test, which counts requests, and fails and delays them as told. With MOTO set to
+// the path of a moto_server, that stores the objects, in a process of its own, and gofakes3 otherwise.
 package buckettest
 
 import (
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,11 +25,10 @@ const Name = "replays"
 
 // Store is a server with one bucket.
 type Store struct {
-	tb      testing.TB
-	backend *s3mem.Backend
-	fake    http.Handler
-	clock   gofakes3.TimeSourceAdvancer
-	server  *httptest.Server
+	tb     testing.TB
+	fake   http.Handler
+	later  func(time.Duration)
+	server *httptest.Server
 
 	mu       sync.Mutex
 	requests []*Request
@@ -47,18 +48,39 @@ type Request struct {
 // New starts a server, which ends with the test.
 func New(tb testing.TB) *Store {
 	tb.Helper()
-	clock := gofakes3.FixedTimeSource(time.Now())
-	s := &Store{tb: tb, backend: s3mem.New(s3mem.WithTimeSource(clock)), clock: clock}
-	if err := s.backend.CreateBucket(Name); err != nil {
-		tb.Fatal(err)
+	s := &Store{tb: tb}
+	if program := os.Getenv(motoVariable); program != "" {
+		s.fake, s.later = moto(tb, program), func(time.Duration) { time.Sleep(time.Second) } // it has times in seconds
+	} else {
+		clock := gofakes3.FixedTimeSource(time.Now())
+		backend := s3mem.New(s3mem.WithTimeSource(clock))
+		if err := backend.CreateBucket(Name); err != nil {
+			tb.Fatal(err)
+		}
+		s.fake = matching(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog()), gofakes3.WithTimeSource(clock), gofakes3.WithTimeSkewLimit(0)).Server())
+		s.later = clock.Advance
 	}
-	s.fake = gofakes3.New(s.backend, gofakes3.WithLogger(gofakes3.DiscardLog()), gofakes3.WithTimeSource(clock), gofakes3.WithTimeSkewLimit(0)).Server()
 	s.server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.server.Close)
 	return s
 }
 
-// serve serves a request as S3 does: the fake does not know If-Match for reading.
+// matching makes a fake know If-Match for reading, as S3 does.
+func matching(fake http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if match := r.Header.Get("If-Match"); match != "" && r.Method == http.MethodGet {
+			head := httptest.NewRecorder()
+			fake.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.String(), http.NoBody))
+			if head.Code == http.StatusOK && head.Header().Get("ETag") != match {
+				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
+				return
+			}
+		}
+		fake.ServeHTTP(w, r)
+	})
+}
+
+// serve counts a request, and has the hook or the fake answer it.
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	req := &Request{
 		Method: r.Method, Key: strings.TrimPrefix(r.URL.Path, "/"+Name+"/"), Range: r.Header.Get("Range"),
@@ -74,22 +96,11 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 		defer s.mu.Unlock()
 		req.Sent = counted.n
 	}()
-	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if match := r.Header.Get("If-Match"); match != "" && r.Method == http.MethodGet { // a Hook may have removed it
-			head := httptest.NewRecorder()
-			s.fake.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.String(), http.NoBody))
-			if head.Code == http.StatusOK && head.Header().Get("ETag") != match {
-				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
-				return
-			}
-		}
-		s.fake.ServeHTTP(w, r)
-	})
 	if hook != nil {
-		hook(counted, r, next)
+		hook(counted, r, s.fake)
 		return
 	}
-	next.ServeHTTP(counted, r)
+	s.fake.ServeHTTP(counted, r)
 }
 
 type counting struct {
@@ -183,26 +194,30 @@ func (s *Store) Requests() []Request {
 // Put stores an object.
 func (s *Store) Put(key string, data []byte) {
 	s.tb.Helper()
+	s.do(http.MethodPut, key, data, http.StatusOK)
+}
+
+// Remove deletes an object.
+func (s *Store) Remove(key string) {
+	s.tb.Helper()
+	s.do(http.MethodDelete, key, nil, http.StatusNoContent)
+}
+
+// do makes a request that is not counted.
+func (s *Store) do(method, key string, data []byte, want int) {
+	s.tb.Helper()
 	at := url.URL{Path: "/" + Name + "/" + key}
 	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodPut, at.String(), bytes.NewReader(data))
+	r := httptest.NewRequestWithContext(context.Background(), method, at.String(), bytes.NewReader(data))
 	r.Header.Set("Content-Length", strconv.Itoa(len(data)))
 	s.fake.ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
+	if w.Code != want {
 		s.tb.Fatal(key, w.Code, w.Body)
 	}
 }
 
 // Later makes it later: objects that are stored from now on have another time.
-func (s *Store) Later(d time.Duration) { s.clock.Advance(d) }
-
-// Remove deletes an object.
-func (s *Store) Remove(key string) {
-	s.tb.Helper()
-	if _, err := s.backend.DeleteObject(Name, key); err != nil {
-		s.tb.Fatal(err)
-	}
-}
+func (s *Store) Later(d time.Duration) { s.later(d) }
 
 // Endpoint returns the URL of the server.
 func (s *Store) Endpoint() string { return s.server.URL }
