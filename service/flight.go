@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	flatbuffers "github.com/google/flatbuffers/go"
@@ -17,7 +18,9 @@ import (
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/table"
 	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
@@ -76,29 +79,27 @@ func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 	return nil, badRequest("descriptor", "must be a command, or a path of a replay's name and a kind")
 }
 
-// schemaOf returns the IPC message of the schema of a kind's table, and whether the format has the kind.
-func schemaOf(c *codec.Codec, kind string, resolved bool) ([]byte, bool, error) {
-	for k := range c.Tables.Kinds {
-		if k > 0 && c.Tables.Kinds[k].Name == kind {
-			b, err := arrowipc.SchemaMessage(arrowipc.Schema(c.Tables, uint8(k), resolved))
-			return b, true, err
-		}
+// schemaOf returns the IPC message of the schema of the table that a ticket selects.
+func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) ([]byte, error) {
+	k := slices.IndexFunc(c.Tables.Kinds, func(k table.Kind) bool { return k.Name == kind })
+	if k <= 0 {
+		return nil, badRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
 	}
-	return nil, false, nil
-}
-
-// codecOfReplay returns the codec of a replay's format. The caller must be allowed to see it.
-func (f *flights) codecOfReplay(ctx context.Context, name string) (*codec.Codec, error) {
-	r, err := f.server.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: name})
+	l, err := layoutOf(c, func(of uint8) bool { return int(of) == k }, req)
 	if err != nil {
 		return nil, err
 	}
+	return arrowipc.SchemaMessage(arrowipc.Schema(l, uint8(k)))
+}
+
+// codecOfFormat returns the codec of a format.
+func codecOfFormat(f replaydv1.Format) (*codec.Codec, error) {
 	for _, c := range codecs {
-		if formats.to[c.Format] == r.GetReplay().GetFormat() {
+		if formats.to[c.Format] == f {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("no codec for %v", r.GetReplay().GetFormat())
+	return nil, fmt.Errorf("no codec for %v", f)
 }
 
 // DoGet implements Flight: it sends the schema, and then the record batches with their cursors.
@@ -116,17 +117,17 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 		return err
 	}
 	name = req.GetReplay()
-	g := &flying{server: s, kind: kind, resolved: req.GetResolvePlayers(), use: access.UseOf(out.Context()), send: timed(ctx, out.Send)}
+	g := &flying{server: s, kind: kind, req: req, use: access.UseOf(out.Context()), send: timed(ctx, out.Send)}
 	return s.Stream(ctx, req, g.frame)
 }
 
 // flying is a running DoGet.
 type flying struct {
-	server   *Server
-	kind     string
-	resolved bool
-	use      *access.Use
-	send     func(*flight.FlightData) error
+	server *Server
+	kind   string
+	req    *replaydv1.StreamEventsRequest
+	use    *access.Use
+	send   func(*flight.FlightData) error
 }
 
 // frame sends what a response of the stream has. It consumes the frame.
@@ -139,27 +140,37 @@ func (g *flying) frame(f *frame.Frame) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.GetStart() != nil:
-		for _, c := range codecs {
-			if formats.to[c.Format] != r.GetStart().GetReplay().GetFormat() {
-				continue
-			}
-			schema, _, err := schemaOf(c, g.kind, g.resolved)
-			if err != nil {
-				return err
-			}
-			return g.messages(schema, nil)
+	if r.GetStart() != nil {
+		c, err := codecOfFormat(r.GetStart().GetReplay().GetFormat())
+		if err != nil {
+			return err
 		}
-	case r.GetEnd().GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING:
-		return stream.ErrDraining // Flight has no other way to say that there is more
+		schema, err := schemaOf(c, g.kind, g.req)
+		if err != nil {
+			return err
+		}
+		return g.messages(schema, nil)
+	}
+	if err := incomplete[r.GetEnd().GetReason()]; err != nil {
+		return err
 	}
 	for _, t := range r.GetBatch().GetTables() {
+		if t.GetRows() == 0 { // the schema was sent already
+			continue
+		}
 		if err := g.messages(t.GetData(), r.GetCursor()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// incomplete has the errors of flights whose stream ended before its replay did. Flight has no other way to tell it.
+var incomplete = map[replaydv1.EndReason]error{
+	replaydv1.EndReason_END_REASON_SERVER_DRAINING: stream.ErrDraining,
+	replaydv1.EndReason_END_REASON_SHRUNK:          source.ErrShrunk,
+	replaydv1.EndReason_END_REASON_REPLACED:        source.ErrReplaced,
+	replaydv1.EndReason_END_REASON_REMOVED:         source.ErrRemoved,
 }
 
 // messages sends IPC messages. The last one has the cursor.
@@ -208,31 +219,46 @@ func nextMessage(b []byte) (header, body, rest []byte, err error) {
 	return header, b[:size], b[size:], nil
 }
 
-// info returns what is known of a flight without reading it.
+// infoOf returns what is known of a flight of a replay's format without reading it.
+func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.FlightInfo, error) {
+	t, err := ticketOf(d)
+	if err != nil {
+		return nil, err
+	}
+	req, kind, err := parseTicket(t)
+	if err != nil {
+		return nil, err
+	}
+	c, err := codecOfFormat(format)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemaOf(c, kind, req)
+	if err != nil {
+		return nil, err
+	}
+	return &flight.FlightInfo{
+		Schema: schema, FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1, Ordered: true,
+		Endpoint: []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: t}}},
+	}, nil
+}
+
+// info returns infoOf a descriptor, and the name of its replay.
 func (f *flights) info(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, string, error) {
 	t, err := ticketOf(d)
 	if err != nil {
 		return nil, "", err
 	}
-	req, kind, err := parseTicket(t)
+	req, _, err := parseTicket(t)
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := f.codecOfReplay(ctx, req.GetReplay())
+	r, err := f.server.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: req.GetReplay()})
 	if err != nil {
 		return nil, req.GetReplay(), err
 	}
-	schema, known, err := schemaOf(c, kind, req.GetResolvePlayers())
-	if err == nil && !known {
-		err = badRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
-	}
-	if err != nil {
-		return nil, req.GetReplay(), err
-	}
-	return &flight.FlightInfo{
-		Schema: schema, FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1, Ordered: true,
-		Endpoint: []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: t}}},
-	}, req.GetReplay(), nil
+	info, err := infoOf(d, r.GetReplay().GetFormat())
+	return info, req.GetReplay(), err
 }
 
 // GetFlightInfo implements Flight.
@@ -258,7 +284,8 @@ func (f *flights) failed(ctx context.Context, err error, name string) error {
 	return f.server.fail(ctx, err, name)
 }
 
-// ListFlights implements Flight: a flight for each kind of each replay. The criteria are a ListReplaysRequest as JSON.
+// ListFlights implements Flight: a flight for each kind of each replay. The criteria are a ListReplaysRequest as JSON. If they have a
+// page size, it lists one page of replays, and the metadata of each flight is the token of the next page.
 func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListFlightsServer) (err error) {
 	ctx := out.Context()
 	ctx, entered, err := f.server.enter(ctx, streamCost)
@@ -272,44 +299,42 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 			return f.server.fail(ctx, badRequest("criteria", "is no ListReplaysRequest as JSON: "+err.Error()), "")
 		}
 	}
-	send := timed(ctx, out.Send)
+	send, paged := timed(ctx, out.Send), req.GetPageSize() > 0
 	for {
 		page, err := f.server.ListReplays(ctx, req)
 		if err != nil {
 			return err
 		}
+		sent := false
 		for _, r := range page.GetReplays() {
-			if err := f.list(r, send); err != nil {
+			if err := list(r, func(info *flight.FlightInfo) error {
+				if sent = true; paged {
+					info.AppMetadata = []byte(page.GetNextPageToken())
+				}
+				return send(info)
+			}); err != nil {
 				return err
 			}
 		}
-		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" || paged && sent {
 			return nil
 		}
 	}
 }
 
-func (f *flights) list(r *replaydv1.Replay, send func(*flight.FlightInfo) error) error {
-	for _, c := range codecs {
-		if formats.to[c.Format] != r.GetFormat() {
-			continue
+// list sends the flights of a replay.
+func list(r *replaydv1.Replay, send func(*flight.FlightInfo) error) error {
+	c, err := codecOfFormat(r.GetFormat())
+	if err != nil {
+		return nil //nolint:nilerr // a file of no known format has none
+	}
+	for _, k := range c.Tables.Kinds[1:] {
+		info, err := infoOf(&flight.FlightDescriptor{Type: flight.FlightDescriptor_PATH, Path: []string{r.GetName(), k.Name}}, r.GetFormat())
+		if err != nil {
+			return err
 		}
-		for _, k := range c.Tables.Kinds[1:] {
-			schema, _, err := schemaOf(c, k.Name, false)
-			if err != nil {
-				return err
-			}
-			d := &flight.FlightDescriptor{Type: flight.FlightDescriptor_PATH, Path: []string{r.GetName(), k.Name}}
-			t, err := ticketOf(d)
-			if err != nil {
-				return err
-			}
-			if err := send(&flight.FlightInfo{
-				Schema: schema, FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1, Ordered: true,
-				Endpoint: []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: t}}},
-			}); err != nil {
-				return err
-			}
+		if err := send(info); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,6 +159,32 @@ func TestFlight(t *testing.T) {
 			t.Errorf("%s, %s: resumed, %d rows of %d, or others", replay, kind, len(all), len(expected))
 		}
 	}
+	paged := map[string]int{}
+	for token := ""; len(paged) <= len(names); {
+		list, err := c.ListFlights(timeout(t), &flight.Criteria{Expression: []byte(`{"directory": "` + alias + `", "page_size": 1, "page_token": "` + token + `"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replays := map[string]bool{}
+		for {
+			info, err := list.Recv()
+			if err != nil {
+				break
+			}
+			replay := info.GetFlightDescriptor().GetPath()[0]
+			replays[replay], token = true, string(info.GetAppMetadata())
+			paged[replay]++
+		}
+		if len(replays) != 1 {
+			t.Fatalf("a page of one replay has %d", len(replays))
+		}
+		if token == "" {
+			break
+		}
+	}
+	if !maps.Equal(paged, flights) {
+		t.Errorf("by pages: %v; at once: %v", paged, flights)
+	}
 	if len(flights) != len(names) || withRows < 20 || flights[names[0]] != 34 {
 		t.Errorf("flights %v, %d of them with rows", flights, withRows)
 	}
@@ -231,6 +258,47 @@ func TestFlightOutsideOfScope(t *testing.T) {
 		if _, err := list.Recv(); (err == nil) != (token == "all") {
 			t.Errorf("ListFlights with the token %s: %v", token, err)
 		}
+	}
+}
+
+// TestFlightLosesFile checks that a flight whose file is lost does not seem complete. (TestFollowLoss has all ways to lose one.)
+func TestFlightLosesFile(t *testing.T) {
+	for what, test := range map[string]struct {
+		remove func(path string) error
+		want   codes.Code
+	}{
+		"shrunk":   {func(path string) error { return os.Truncate(path, 3000) }, codes.Unavailable},
+		"replaced": {func(path string) error { return os.Rename(path+".new", path) }, codes.Unavailable},
+		"removed":  {os.Remove, codes.NotFound},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "live.teehistorian")
+			write(t, path, read(t, killedSample))
+			write(t, path+".new", read(t, finishedSample))
+			d := start(t, dir)
+			ticket := flightOf(t, &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}, "player_diff")
+			in, err := flight.NewFlightServiceClient(d.conn).DoGet(timeout(t), ticket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := flight.NewRecordReader(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Release()
+			if !r.Next() {
+				t.Fatal(r.Err())
+			}
+			if err := test.remove(path); err != nil {
+				t.Fatal(err)
+			}
+			for r.Next() {
+			}
+			if code := status.Code(r.Err()); code != test.want {
+				t.Errorf("%v, want %v", r.Err(), test.want)
+			}
+		})
 	}
 }
 

@@ -102,7 +102,8 @@ type Format struct {
 	Event []Field
 
 	once    sync.Once
-	columns [][]Field
+	columns [][]Field  // by kind
+	layouts [2]*Layout // without and with resolved players
 }
 
 // The indices of the columns that every table begins with.
@@ -123,45 +124,37 @@ var positions = [Positions]Field{
 		"Missing where the format has no clock, and before the first tick of a demo."},
 }
 
-// Fields returns the columns of the table of a kind, in order.
-func (f *Format) Fields(kind uint8) []Field {
+// all returns the columns of the tables by kind, those that only resolved players fill included.
+func (f *Format) all() [][]Field {
 	f.once.Do(func() {
 		f.columns = make([][]Field, len(f.Kinds))
 		for k := range f.Kinds {
 			all := append(append([]Field(nil), positions[:]...), f.Event...)
 			f.columns[k] = append(all, f.Kinds[k].Fields...)
 		}
+		f.layouts = [2]*Layout{f.newLayout(false), f.newLayout(true)}
 	})
-	return f.columns[kind]
+	return f.columns
 }
 
 // width returns the number of columns that fields take, those below them included.
 func width(fields []Field) int {
-	n := len(fields)
+	n := 0
 	for i := range fields {
-		n += width(fields[i].Fields)
+		n += fields[i].width()
 	}
 	return n
 }
 
-// rowBytes returns the size of a row of these fields, without the contents of texts and lists.
-func rowBytes(fields []Field) int {
-	n := 0
-	for i := range fields {
-		n += fields[i].Type.bytes()
-		if fields[i].Type == Struct {
-			n += rowBytes(fields[i].Fields)
-		}
-	}
-	return n
-}
+// width returns the number of columns that a field takes.
+func (f *Field) width() int { return 1 + width(f.Fields) }
 
 // Version returns a short text that changes when the columns of a table change.
 func (f *Format) Version() string {
 	h := sha256.New()
 	for k := range f.Kinds {
 		_, _ = io.WriteString(h, f.Kinds[k].Name)
-		describe(h, f.Fields(uint8(k)))
+		describe(h, f.all()[k])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

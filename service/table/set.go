@@ -1,17 +1,20 @@
 package table
 
-import "github.com/replayd/replayd/decoders"
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders"
+)
 
 // MaxRowBytes is how large a row may be. Events of games are much smaller.
 const MaxRowBytes = 512 << 10
 
 // Set collects the events of one batch in the tables of their kinds. It must not be used concurrently.
 type Set struct {
-	format *Format
+	// Layout says which columns the tables have.
+	Layout *Layout
 	// Refs returns the text of a number that stands for one in the decoder's events. It must not change once there are rows.
 	Refs func(uint32) string
-	// Resolved reports whether the tables have the columns of resolved players.
-	Resolved bool
 	// TicksPerSecond is the speed of the replay's clock, 0 if there is none.
 	TicksPerSecond float64
 
@@ -23,27 +26,29 @@ type Set struct {
 
 // Table holds the events of one kind.
 type Table struct {
-	Format *Format
+	Layout *Layout
 	Kind   uint8
-	// Columns are all columns in preorder, with those that only resolved players fill.
+	// Columns are all columns of the format in preorder. Those that the layout does not have are Off.
 	Columns []Column
 	// Rows is the number of rows.
 	Rows int
 
-	rowBytes int
+	used   bool // since the last Reset; rows that were undone leave texts in dictionaries
+	placed bool // it has columns of Positions
+	bytes  int  // rowBytes of all columns
 }
 
-// NewSet returns an empty set.
-func NewSet(f *Format) *Set { return &Set{format: f, tables: make([]*Table, len(f.Kinds))} }
+// NewSet returns an empty set of tables with the columns of a layout.
+func NewSet(l *Layout) *Set { return &Set{Layout: l, tables: make([]*Table, len(l.Format.Kinds))} }
 
 // Reset empties the tables and keeps their memory.
 func (s *Set) Reset() {
 	s.size, s.before, s.last = 0, 0, nil
 	for _, t := range s.tables {
-		if t == nil || t.Rows == 0 {
+		if t == nil || !t.used {
 			continue
 		}
-		t.Rows = 0
+		t.Rows, t.used = 0, false
 		for i := range t.Columns {
 			t.Columns[i].reset()
 		}
@@ -61,12 +66,20 @@ func (s *Set) LastSize() int { return s.size - s.before }
 func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 	t := s.tables[kind]
 	if t == nil {
-		t = s.newTable(kind)
+		t = s.Table(kind)
 	}
 	s.last, s.before = t, s.size
 	t.Rows++
-	s.size += t.rowBytes
-	c := t.Columns
+	t.used = true
+	s.size += t.bytes
+	if t.placed {
+		position(t.Columns, at, tick, s.TicksPerSecond)
+	}
+	return t.Columns[Positions:]
+}
+
+// position appends an event's position to the columns of Positions.
+func position(c []Column, at decoders.Position, tick int32, ticksPerSecond float64) {
 	if at.Offset < 0 {
 		Null(c[OffsetColumn:])
 		Null(c[IndexColumn:])
@@ -75,21 +88,24 @@ func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 		c[IndexColumn].Int64(at.Index)
 	}
 	c[TickColumn].Int32(tick)
-	if s.TicksPerSecond > 0 && tick >= 0 {
-		c[TimeColumn].Float64(float64(tick) / s.TicksPerSecond)
+	if ticksPerSecond > 0 && tick >= 0 {
+		c[TimeColumn].Float64(float64(tick) / ticksPerSecond)
 	} else {
 		Null(c[TimeColumn:])
 	}
-	return c[Positions:]
 }
 
 // NoPosition is the position of an event of a state.
 var NoPosition = decoders.Position{Offset: -1}
 
-func (s *Set) newTable(kind uint8) *Table {
-	fields := s.format.Fields(kind)
-	t := &Table{Format: s.format, Kind: kind, rowBytes: rowBytes(fields)}
-	t.Columns = newColumns(fields, make([]Column, 0, width(fields)), s)
+// Table returns the table of a kind, which may have no rows.
+func (s *Set) Table(kind uint8) *Table {
+	if t := s.tables[kind]; t != nil {
+		return t
+	}
+	all, there := s.Layout.Format.columns[kind], s.Layout.there[kind]
+	t := &Table{Layout: s.Layout, Kind: kind, placed: slices.Contains(there[:Positions], true), bytes: rowBytes(all, there)}
+	t.Columns = newColumns(all, there, make([]Column, 0, len(there)), s)
 	s.tables[kind] = t
 	return t
 }

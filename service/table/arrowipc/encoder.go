@@ -14,14 +14,19 @@ import (
 // Encoder encodes the tables of one replay of a stream as messages replayd.v1.Table. It must not be used concurrently.
 type Encoder struct {
 	options []ipc.Option
-	sent    map[uint8]bool // the kinds whose schema was sent
+	kinds   map[uint8]*kind
 	message bytes.Buffer
-	schema  bytes.Buffer
+}
+
+// kind is what an Encoder knows of the tables of a kind.
+type kind struct {
+	schema *arrow.Schema
+	sent   bool // the schema was sent
 }
 
 // NewEncoder returns an encoder that compresses by LZ4, or not at all.
 func NewEncoder(plain bool) *Encoder {
-	e := &Encoder{sent: map[uint8]bool{}}
+	e := &Encoder{kinds: map[uint8]*kind{}}
 	if !plain {
 		e.options = []ipc.Option{ipc.WithLZ4(), ipc.WithCompressConcurrency(1), ipc.WithMinSpaceSavings(0.1)}
 	}
@@ -30,70 +35,89 @@ func NewEncoder(plain bool) *Encoder {
 
 // Append appends the tables of a set that have rows to b, as entries of a field `repeated Table` with that number.
 func (e *Encoder) Append(b []byte, field protowire.Number, set *table.Set) ([]byte, error) {
-	err := set.All(func(t *table.Table) error {
-		e.message.Reset()
-		e.schema.Reset()
-		if err := e.write(t, set.Resolved); err != nil {
-			return err
-		}
-		if e.sent[t.Kind] {
-			e.schema.Reset()
-		}
-		e.sent[t.Kind] = true
-		kind := t.Format.Kinds[t.Kind].Name
-		n := protowire.SizeTag(protoscan.TableKind) + protowire.SizeBytes(len(kind)) +
-			protowire.SizeTag(protoscan.TableRows) + protowire.SizeVarint(uint64(t.Rows)) +
-			protowire.SizeTag(protoscan.TableData) + protowire.SizeBytes(e.message.Len())
-		if e.schema.Len() > 0 {
-			n += protowire.SizeTag(protoscan.TableSchema) + protowire.SizeBytes(e.schema.Len())
-		}
-		b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(n))
-		b = protowire.AppendString(protowire.AppendTag(b, protoscan.TableKind, protowire.BytesType), kind)
-		b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
-		if e.schema.Len() > 0 {
-			b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableSchema, protowire.BytesType), e.schema.Bytes())
-		}
-		b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), e.message.Bytes())
-		return nil
+	err := set.All(func(t *table.Table) (err error) {
+		b, err = e.append(b, field, t)
+		return err
 	})
 	return b, err
 }
 
-// write writes the messages of a table. A writer of its own for each table makes it write all dictionaries each time, so that
-// readers need only the schema.
-func (e *Encoder) write(t *table.Table, resolved bool) error {
-	record := Record(t, resolved)
+// AppendEmpty appends the table of a kind, which has no rows, unless the encoder has appended one of the kind before.
+func (e *Encoder) AppendEmpty(b []byte, field protowire.Number, set *table.Set, kind uint8) ([]byte, error) {
+	if e.kinds[kind] != nil {
+		return b, nil
+	}
+	return e.append(b, field, set.Table(kind))
+}
+
+func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]byte, error) {
+	k := e.kinds[t.Kind]
+	if k == nil {
+		k = &kind{schema: Schema(t.Layout, t.Kind)}
+		e.kinds[t.Kind] = k
+	}
+	var schema []byte
+	if !k.sent {
+		var err error
+		if schema, err = SchemaMessage(k.schema); err != nil {
+			return b, err
+		}
+		k.sent = true
+	}
+	if err := e.write(Record(t, k.schema)); err != nil {
+		return b, err
+	}
+	name := t.Layout.Format.Kinds[t.Kind].Name
+	n := protowire.SizeTag(protoscan.TableKind) + protowire.SizeBytes(len(name)) +
+		protowire.SizeTag(protoscan.TableRows) + protowire.SizeVarint(uint64(t.Rows)) +
+		protowire.SizeTag(protoscan.TableData) + protowire.SizeBytes(e.message.Len())
+	if len(schema) > 0 {
+		n += protowire.SizeTag(protoscan.TableSchema) + protowire.SizeBytes(len(schema))
+	}
+	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(n))
+	b = protowire.AppendString(protowire.AppendTag(b, protoscan.TableKind, protowire.BytesType), name)
+	b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
+	if len(schema) > 0 {
+		b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableSchema, protowire.BytesType), schema)
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), e.message.Bytes()), nil
+}
+
+// write writes the messages of a record batch, and releases it. A writer of its own for each makes it write all dictionaries each
+// time, so that readers need only the schema.
+func (e *Encoder) write(record arrow.RecordBatch) error {
 	defer record.Release()
-	w := ipc.NewWriterWithPayloadWriter(&split{e: e}, append(e.options, ipc.WithSchema(record.Schema()))...)
+	e.message.Reset()
+	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: &e.message}, append(e.options, ipc.WithSchema(record.Schema()))...)
 	if err := w.Write(record); err != nil {
 		return err
 	}
 	return w.Close()
 }
 
-// split writes the schema to one place and all other messages to another.
-type split struct {
-	e     *Encoder
+// afterSchema writes all messages but the first, which is the schema.
+type afterSchema struct {
+	to    *bytes.Buffer
 	begun bool
 }
 
-var _ ipc.PayloadWriter = (*split)(nil)
+var _ ipc.PayloadWriter = (*afterSchema)(nil)
 
 // Start implements ipc.PayloadWriter.
-func (s *split) Start() error { return nil }
+func (s *afterSchema) Start() error { return nil }
 
-// WritePayload implements ipc.PayloadWriter. The first message is the schema.
-func (s *split) WritePayload(p ipc.Payload) error {
-	to := &s.e.message
+// WritePayload implements ipc.PayloadWriter.
+func (s *afterSchema) WritePayload(p ipc.Payload) error {
 	if !s.begun {
-		s.begun, to = true, &s.e.schema
+		s.begun = true
+		return nil
 	}
-	_, err := p.WritePayload(to)
+	_, err := p.WritePayload(s.to)
 	return err
 }
 
 // Close implements ipc.PayloadWriter.
-func (s *split) Close() error { return nil }
+func (s *afterSchema) Close() error { return nil }
 
 // SchemaMessage returns the IPC message of a schema.
 func SchemaMessage(s *arrow.Schema) ([]byte, error) {

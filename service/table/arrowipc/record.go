@@ -8,26 +8,31 @@ import (
 	"github.com/replayd/replayd/service/table"
 )
 
-// Record returns the rows of a table as a record batch. The batch refers to the memory of the columns, and is valid until their
-// set is reset.
-func Record(t *table.Table, resolved bool) arrow.RecordBatch {
-	schema := Schema(t.Format, t.Kind, resolved)
-	columns := make([]arrow.Array, 0, schema.NumFields())
-	for rest := t.Columns; len(rest) > 0; {
-		if c := &rest[0]; c.Field.Resolved && !resolved {
-			rest = rest[c.Width():]
-			continue
-		}
+// Record returns the rows of a table as a record batch of a schema: that of the table's layout and kind. The batch refers to the
+// memory of the columns, and is valid until their set is reset.
+func Record(t *table.Table, schema *arrow.Schema) arrow.RecordBatch {
+	columns := make([]arrow.Array, schema.NumFields())
+	rest := t.Columns
+	for i := range columns {
+		rest = skip(rest)
 		var data arrow.ArrayData
-		data, rest = dataOf(schema.Field(len(columns)).Type, rest)
-		columns = append(columns, array.MakeFromData(data))
+		data, rest = dataOf(schema.Field(i).Type, rest)
+		columns[i] = array.MakeFromData(data)
 	}
 	return array.NewRecordBatch(schema, columns, int64(t.Rows))
 }
 
+// skip returns the columns from the first one on that the table has.
+func skip(columns []table.Column) []table.Column {
+	for len(columns) > 0 && columns[0].Off {
+		columns = columns[columns[0].Width():]
+	}
+	return columns
+}
+
 // dataOf returns the first of the columns with those below it, and the columns after them.
 func dataOf(typ arrow.DataType, columns []table.Column) (data arrow.ArrayData, rest []table.Column) {
-	c, rest := &columns[0], columns[1:]
+	c, inner, rest := &columns[0], columns[1:], columns[columns[0].Width():]
 	var valid *memory.Buffer
 	if c.Nulls > 0 {
 		valid = memory.NewBufferBytes(c.Valid)
@@ -39,13 +44,12 @@ func dataOf(typ arrow.DataType, columns []table.Column) (data arrow.ArrayData, r
 		buffers = append(buffers, offsetsOf(c.Offsets), memory.NewBufferBytes(c.Data))
 	case table.List:
 		buffers = append(buffers, offsetsOf(c.Offsets))
-		var items arrow.ArrayData
-		items, rest = dataOf(typ.(*arrow.ListType).Elem(), rest)
+		items, _ := dataOf(typ.(*arrow.ListType).Elem(), inner)
 		below = append(below, items)
 	case table.Struct:
 		for _, f := range typ.(*arrow.StructType).Fields() {
 			var field arrow.ArrayData
-			field, rest = dataOf(f.Type, rest)
+			field, inner = dataOf(f.Type, skip(inner))
 			below = append(below, field)
 		}
 	case table.Name:

@@ -21,30 +21,30 @@ var names = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueTy
 
 // schemaKey identifies a schema.
 type schemaKey struct {
-	format   *table.Format
-	kind     uint8
-	resolved bool
+	layout *table.Layout
+	kind   uint8
 }
 
-var schemas sync.Map // of schemaKey to *arrow.Schema
+var schemas sync.Map // of schemaKey to *arrow.Schema, of shared layouts
 
-// Schema returns the schema of the table of a kind. resolved adds the columns of resolved players.
-func Schema(f *table.Format, kind uint8, resolved bool) *arrow.Schema {
-	key := schemaKey{f, kind, resolved}
+// Schema returns the schema of the table of a kind. That of a shared layout is made once.
+func Schema(l *table.Layout, kind uint8) *arrow.Schema {
+	key := schemaKey{l, kind}
 	if s, ok := schemas.Load(key); ok {
 		return s.(*arrow.Schema)
 	}
-	var fields []arrow.Field
-	all := f.Fields(kind)
+	all := l.Fields(kind)
+	fields := make([]arrow.Field, len(all))
 	for i := range all {
-		if !all[i].Resolved || resolved {
-			fields = append(fields, fieldOf(&all[i]))
-		}
+		fields[i] = fieldOf(&all[i])
 	}
-	k := &f.Kinds[kind]
-	about := arrow.MetadataFrom(map[string]string{FormatKey: f.Name, KindKey: k.Name, CommentKey: k.Comment})
-	s, _ := schemas.LoadOrStore(key, arrow.NewSchema(fields, &about))
-	return s.(*arrow.Schema)
+	k := &l.Format.Kinds[kind]
+	about := arrow.MetadataFrom(map[string]string{FormatKey: l.Format.Name, KindKey: k.Name, CommentKey: k.Comment})
+	s := arrow.NewSchema(fields, &about)
+	if l.Shared() {
+		schemas.Store(key, s)
+	}
+	return s
 }
 
 func fieldOf(f *table.Field) arrow.Field {

@@ -8,17 +8,26 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// parquetFile writes Parquet.
+// parquetFile writes Parquet. Rows wait compressed until they are a row group. That is written column by column, so that only one
+// column at a time has an encoder with its dictionary and pages.
 type parquetFile struct {
 	out    *file.Writer
+	budget *Budget
 	leaves []leaf
+	parts  [][]packed // by column of the table, then by record batch: the rows of the next row group
+	rows   int
+	held   int // bytes that these rows take
 }
+
+// maxGroupRows is how many rows a row group has at most, but for those of one Write.
+const maxGroupRows = 1 << 20
 
 // leaf is a column of a Parquet file: the way from a column of the table to one without others below it.
 type leaf struct {
@@ -35,8 +44,8 @@ type step struct {
 	rep      int16 // of a list, its repetition level
 }
 
-func newParquet(w io.Writer, s *arrow.Schema, about map[string]string) (*parquetFile, error) {
-	f := &parquetFile{}
+func newParquet(w io.Writer, s *arrow.Schema, about map[string]string, budget *Budget) (*parquetFile, error) {
+	f := &parquetFile{budget: budget, parts: make([][]packed, s.NumFields())}
 	var nodes schema.FieldList
 	for i, field := range s.Fields() {
 		node, err := nodeOf(field)
@@ -52,7 +61,7 @@ func newParquet(w io.Writer, s *arrow.Schema, about map[string]string) (*parquet
 	}
 	props := parquet.NewWriterProperties(
 		parquet.WithVersion(parquet.V2_LATEST), parquet.WithCompression(compress.Codecs.Zstd), parquet.WithStats(true),
-		parquet.WithDictionaryDefault(true), parquet.WithDictionaryPageSizeLimit(256<<10), parquet.WithDataPageSize(256<<10),
+		parquet.WithDictionaryDefault(true), parquet.WithDictionaryPageSizeLimit(256<<10), parquet.WithDataPageSize(64<<10),
 		parquet.WithCreatedBy("replayd"),
 	)
 	if f.out, err = file.NewParquetWriterWithError(w, root, file.WithWriterProps(props)); err != nil {
@@ -156,37 +165,102 @@ func (f *parquetFile) addLeaves(column int, field arrow.Field, way []step, rep i
 	}
 }
 
-// Write implements Writer. It writes a row group, column by column.
+// Write implements Writer.
 func (f *parquetFile) Write(records []arrow.RecordBatch) error {
+	records, err := merged(records)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, r := range records {
+		for i, c := range r.Columns() {
+			p := f.budget.packer.pack(c.Data())
+			f.parts[i] = append(f.parts[i], p)
+			n += p.held
+		}
+		f.rows += int(r.NumRows())
+	}
+	f.held += n
+	if f.rows >= maxGroupRows {
+		f.budget.take(f, n)
+		return f.finishGroup()
+	}
+	return f.budget.add(f, n)
+}
+
+// fewRows is how many rows are too few to be packed on their own: what describes their columns would take more memory than they do.
+const fewRows = 2048
+
+// merged returns record batches with the same rows, one if each has few. That one has texts in place of dictionaries, which differ.
+func merged(records []arrow.RecordBatch) ([]arrow.RecordBatch, error) {
+	rows := int64(0)
+	for _, r := range records {
+		rows += r.NumRows()
+	}
+	if len(records) < 2 || rows > int64(len(records))*fewRows {
+		return records, nil
+	}
+	columns := make([]arrow.Array, records[0].NumCols())
+	parts := make([]arrow.Array, len(records))
+	var fields []arrow.Field
+	for i := range columns {
+		for j, r := range records {
+			parts[j] = array.MakeFromData(plainData(r.Column(i).Data()))
+		}
+		var err error
+		if columns[i], err = array.Concatenate(parts, memory.DefaultAllocator); err != nil {
+			return nil, err
+		}
+		fields = append(fields, arrow.Field{Name: records[0].ColumnName(i), Type: columns[i].DataType(), Nullable: true})
+	}
+	return []arrow.RecordBatch{array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)}, nil
+}
+
+// finishGroup writes the rows that wait as a row group.
+func (f *parquetFile) finishGroup() error {
+	if f.rows == 0 {
+		return nil
+	}
 	group, err := f.out.AppendRowGroupChecked()
 	if err != nil {
 		return err
 	}
 	var l levels
 	for i := range f.leaves {
+		leaf := &f.leaves[i]
 		w, err := group.NextColumn()
 		if err != nil {
 			return err
 		}
-		for _, r := range records {
-			l.reset()
-			a := r.Column(f.leaves[i].column)
-			for row := range int(r.NumRows()) {
-				l.add(f.leaves[i].way, a, row, 0, 0)
+		for j := range f.parts[leaf.column] {
+			a, err := f.budget.packer.unpack(&f.parts[leaf.column][j], leaf.way)
+			if err != nil {
+				return err
 			}
-			if err := l.write(w, &f.leaves[i]); err != nil {
+			l.reset()
+			for row := range a.Len() {
+				l.add(leaf.way, a, row, 0, 0)
+			}
+			if err := l.write(w, leaf); err != nil {
 				return err
 			}
 		}
-		if err := w.Close(); err != nil {
-			return err
+		if i+1 == len(f.leaves) || f.leaves[i+1].column != leaf.column {
+			clear(f.parts[leaf.column])
+			f.parts[leaf.column] = f.parts[leaf.column][:0]
 		}
 	}
+	f.budget.take(f, -f.held)
+	f.rows, f.held = 0, 0
 	return group.Close()
 }
 
 // Close implements Writer.
 func (f *parquetFile) Close(about map[string]string) error {
+	if err := f.finishGroup(); err != nil {
+		return err
+	}
+	f.budget.remove(f)
 	if err := f.about(about); err != nil {
 		return err
 	}
@@ -226,7 +300,7 @@ func (l *levels) add(way []step, a arrow.Array, i int, rep, def int16) {
 			l.level(rep, def)
 			return
 		}
-		l.add(way[1:], a.(*array.Struct).Field(at.field), i, rep, def)
+		l.add(way[1:], a.(*array.Struct).Field(0), i, rep, def) // see packer.unpack
 		return
 	case arrow.LIST:
 		list := a.(*array.List)

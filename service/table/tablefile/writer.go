@@ -24,18 +24,18 @@ const (
 
 // Writer writes the file of one table.
 type Writer interface {
-	// Write writes record batches of the table's schema. In Parquet they are one row group.
+	// Write writes record batches of the table's schema.
 	Write(records []arrow.RecordBatch) error
 	// Close writes the end of the file. It does not close what is below. about is metadata for files that have it at their end,
 	// as Parquet has.
 	Close(about map[string]string) error
 }
 
-// New returns a writer of a table to w. about is metadata for files that have it.
-func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string) (Writer, error) {
+// New returns a writer of a table to w. about is metadata for files that have it. Parquet files hold rows in the budget.
+func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string, budget *Budget) (Writer, error) {
 	switch f {
 	case Parquet:
-		return newParquet(w, schema, about)
+		return newParquet(w, schema, about, budget)
 	case Arrow:
 		plain := plainSchema(schema, about)
 		out, err := ipc.NewFileWriter(&counter{w: w}, ipc.WithSchema(plain), ipc.WithZstd(), ipc.WithCompressConcurrency(1))

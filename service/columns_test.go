@@ -1,0 +1,292 @@
+package service_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// columnTree is a set of columns: what is chosen of each. Nil is all of a column.
+type columnTree map[string]columnTree
+
+func (c columnTree) add(name string) {
+	first, rest, deeper := strings.Cut(name, ".")
+	below, there := c[first]
+	switch {
+	case there && below == nil:
+	case !deeper:
+		c[first] = nil
+	default:
+		if !there {
+			below = columnTree{}
+			c[first] = below
+		}
+		below.add(rest)
+	}
+}
+
+// of returns what the columns have of a value as JSON.
+func (c columnTree) of(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if c == nil {
+			return v
+		}
+		some := map[string]any{}
+		for name, below := range c {
+			if value, there := v[name]; there {
+				some[name] = below.of(value)
+			}
+		}
+		return some
+	case []any:
+		some := make([]any, len(v))
+		for i := range v {
+			some[i] = c.of(v[i])
+		}
+		return some
+	}
+	return v
+}
+
+// columnNames returns the names of all columns, and of what is in them.
+func columnNames(fields []arrow.Field, prefix string) (names []string) {
+	for _, f := range fields {
+		names = append(names, prefix+f.Name)
+		typ := f.Type
+		if list, ok := typ.(*arrow.ListType); ok {
+			typ = list.Elem()
+		}
+		if s, ok := typ.(*arrow.StructType); ok {
+			names = append(names, columnNames(s.Fields(), prefix+f.Name+".")...)
+		}
+	}
+	return names
+}
+
+// TestColumns streams some columns of every kind of the samples of all formats, and compares them with those of all columns.
+func TestColumns(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{
+		copyIn(t, dir, finishedSample), copyIn(t, dir, find(t, samples("datafile"), ".map")[0]),
+		copyIn(t, dir, filepath.Join(samples("dem"), "dota.dem")), copyIn(t, dir, filepath.Join(samples("sc2replay"), "5.0.SC2Replay")),
+	}
+	d := start(t, dir)
+	c := flight.NewFlightServiceClient(d.conn)
+	random := rand.New(rand.NewPCG(1, 2))
+	nested := 0
+	for _, replay := range names {
+		resolve := strings.HasSuffix(replay, ".teehistorian")
+		whole := tablesOf(t, d, &replaydv1.StreamEventsRequest{Replay: replay, ResolvePlayers: resolve})
+		for _, kind := range slices.Sorted(maps.Keys(whole)) {
+			req := func() *replaydv1.StreamEventsRequest {
+				return &replaydv1.StreamEventsRequest{Replay: replay, ResolvePlayers: resolve, Include: []*replaydv1.EventFilter{kinds(kind)}}
+			}
+			schemaOf := func(columns ...string) []arrow.Field {
+				r := req()
+				r.Include, r.Columns = nil, columns
+				info, err := c.GetSchema(timeout(t), &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: flightOf(t, r, kind).GetTicket()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := flight.DeserializeSchema(info.GetSchema(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s.Fields()
+			}
+			all := columnNames(schemaOf(), "")
+			for range 3 {
+				var columns []string
+				chosen := columnTree{}
+				for range 1 + random.IntN(4) {
+					columns = append(columns, all[random.IntN(len(all))])
+				}
+				for _, name := range columns {
+					chosen.add(name)
+					if strings.Contains(name, ".") {
+						nested++
+					}
+				}
+				r := req()
+				r.Columns = columns
+				got := tablesOf(t, d, r)
+				if len(got[kind]) != len(whole[kind]) {
+					t.Fatalf("%s, %s, %v: %d rows of %d", replay, kind, columns, len(got[kind]), len(whole[kind]))
+				}
+				for i := range got[kind] {
+					var some, row any
+					if err := json.Unmarshal([]byte(got[kind][i]), &some); err != nil {
+						t.Fatal(err)
+					}
+					if err := json.Unmarshal([]byte(whole[kind][i]), &row); err != nil {
+						t.Fatal(err)
+					}
+					if want := chosen.of(row); !reflect.DeepEqual(some, want) {
+						t.Fatalf("%s, %s, %v: row %d is %v, want %v", replay, kind, columns, i, some, want)
+					}
+				}
+				if len(schemaOf(columns...)) != len(chosen) {
+					t.Errorf("%s, %s, %v: the schema of the flight is %v", replay, kind, columns, schemaOf(columns...))
+				}
+			}
+		}
+	}
+	if nested < 30 {
+		t.Errorf("only %d columns in others", nested)
+	}
+}
+
+// TestColumnsOfState streams columns with a state, whose kind the filters do not let through: it has all of its columns.
+func TestColumnsOfState(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+		Replay: replay, Encoding: replaydv1.Encoding_ENCODING_ARROW, Include: []*replaydv1.EventFilter{kinds("player_diff")},
+		Columns: []string{"dx"}, Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 150}, WithState: true},
+	}, nil)
+	columns := map[string]int{}
+	for _, b := range s.Responses {
+		r := new(replaydv1.StreamEventsResponse)
+		if err := proto.Unmarshal(b, r); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range append(r.GetState().GetTables(), r.GetBatch().GetTables()...) {
+			if len(table.GetSchema()) > 0 {
+				schema, err := flight.DeserializeSchema(table.GetSchema(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				columns[table.GetKind()] = schema.NumFields()
+			}
+		}
+	}
+	if columns["player_diff"] != 1 || columns["player_state"] < 6 || len(columns) != 2 {
+		t.Errorf("numbers of columns: %v", columns)
+	}
+}
+
+// TestColumnRefusals checks that columns which a table does not have are refused by name.
+func TestColumnRefusals(t *testing.T) {
+	dir := t.TempDir()
+	replay, drawn := copyIn(t, dir, finishedSample), copyIn(t, dir, "../testdata/datafile/sample.map")
+	d := start(t, dir)
+	arrowEncoding, moves := replaydv1.Encoding_ENCODING_ARROW, []*replaydv1.EventFilter{kinds("player_diff")}
+	for what, test := range map[string]struct {
+		req  *replaydv1.StreamEventsRequest
+		says string
+	}{
+		"no such column":  {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx", "dz"}}, `player_diff has no column "dz"; its columns are offset, index, at_tick, time, warnings, client_id, dx, dy, x, y`},
+		"of another kind": {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_diff", "drop")}, Columns: []string{"dx"}}, `drop has no column "dx"`},
+		"of all kinds":    {&replaydv1.StreamEventsRequest{Columns: []string{"dx"}}, `has no column "dx"`},
+		"in a number":     {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx.y"}}, `no column "dx.y"; its columns are offset, index,`},
+		"in a list":       {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"warnings.item"}}, `no column "warnings.item"; its columns are offset,`},
+		"in a list of messages": {
+			&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_state")}, Columns: []string{"skin_parts.dz"}},
+			`no column "skin_parts.dz"; its columns are skin_parts.name`,
+		},
+		"two levels down": {
+			&replaydv1.StreamEventsRequest{Replay: drawn, Include: []*replaydv1.EventFilter{kinds("quads")}, Columns: []string{"quads.points.z"}},
+			`no column "quads.points.z"; its columns are quads.points.x, quads.points.y`,
+		},
+		"no such member":     {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("input_new")}, Columns: []string{"input.x"}}, `no column "input.x"; its columns are input.direction, input.target_x,`},
+		"an empty name":      {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{""}}, `no column ""`},
+		"a dot at the end":   {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("input_new")}, Columns: []string{"input."}}, `no column "input."; its columns are input.direction,`},
+		"of players":         {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"player.name"}}, `no column "player.name"`},
+		"too many":           {&replaydv1.StreamEventsRequest{Include: moves, Columns: slices.Repeat([]string{"dx"}, 257)}, "more than 256"},
+		"rows":               {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx"}, Encoding: replaydv1.Encoding_ENCODING_ROWS}, "needs ENCODING_ARROW"},
+		"the default":        {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx"}, Encoding: -1}, "needs ENCODING_ARROW"},
+		"all of these there": {&replaydv1.StreamEventsRequest{Include: moves, Columns: slices.Repeat([]string{"dx"}, 256)}, ""},
+	} {
+		test.req.Replay = cmp.Or(test.req.GetReplay(), replay)
+		switch test.req.GetEncoding() {
+		case replaydv1.Encoding_ENCODING_UNSPECIFIED:
+			test.req.Encoding = arrowEncoding
+		case -1:
+			test.req.Encoding = replaydv1.Encoding_ENCODING_UNSPECIFIED
+		}
+		in, err := d.client.StreamEvents(timeout(t), test.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = in.Recv()
+		if test.says == "" {
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		field := ""
+		for _, detail := range status.Convert(err).Details() {
+			if bad, ok := detail.(*errdetails.BadRequest); ok {
+				field = bad.GetFieldViolations()[0].GetField()
+			}
+		}
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), test.says) || field != "columns" {
+			t.Errorf("%s: %v, field %q", what, err, field)
+		}
+	}
+}
+
+// TestEmptyTables checks that a kind without events has a table without rows, if the filters name it, and no other kind has one.
+func TestEmptyTables(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	drop := []string{"at_tick", "reason"}
+	for what, test := range map[string]struct {
+		req  *replaydv1.StreamEventsRequest
+		want map[string]int // the numbers of columns of the empty tables
+	}{
+		"named":         {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_diff", "unknown_ex")}}, map[string]int{"unknown_ex": 10}},
+		"some columns":  {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{{Kinds: []string{"drop"}, Ticks: &replaydv1.TickRange{Min: proto.Int32(1 << 30)}}}, Columns: drop}, map[string]int{"drop": 2}},
+		"not named":     {&replaydv1.StreamEventsRequest{}, map[string]int{}},
+		"excluded":      {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("tick", "unknown_ex")}, Exclude: []*replaydv1.EventFilter{kinds("unknown_ex")}}, map[string]int{}},
+		"beyond cursor": {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("tick")}, Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}}, map[string]int{"tick": 7}},
+	} {
+		test.req.Replay, test.req.Encoding = replay, replaydv1.Encoding_ENCODING_ARROW
+		s := d.Session(timeout(t), test.req, nil)
+		if s.Err != nil {
+			t.Errorf("%s: %v", what, s.Err)
+		}
+		got := map[string]int{}
+		for _, b := range s.Responses {
+			r := new(replaydv1.StreamEventsResponse)
+			if err := proto.Unmarshal(b, r); err != nil {
+				t.Fatal(err)
+			}
+			for _, table := range r.GetBatch().GetTables() {
+				if table.GetRows() > 0 {
+					continue
+				}
+				in, err := ipc.NewReader(bytes.NewReader(append(table.GetSchema(), table.GetData()...)))
+				if err != nil || !in.Next() || in.RecordBatch().NumRows() != 0 {
+					t.Fatalf("%s: %s: %v", what, table.GetKind(), err)
+				}
+				got[table.GetKind()] = int(in.RecordBatch().NumCols())
+				in.Release()
+			}
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%s: empty tables with columns %v, want %v", what, got, test.want)
+		}
+	}
+}

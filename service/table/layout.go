@@ -1,0 +1,157 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Layout says which columns the tables of a format have. It is immutable.
+type Layout struct {
+	Format *Format
+
+	fields [][]Field // by kind: the columns that there are
+	there  [][]bool  // by kind: whether a column is there, for all columns of the format in preorder
+	shared bool
+}
+
+// Layout returns the layout of tables with all columns. Only with resolved are those of resolved players among them. There are two
+// for each format, which are never freed.
+func (f *Format) Layout(resolved bool) *Layout {
+	f.all()
+	if resolved {
+		return f.layouts[1]
+	}
+	return f.layouts[0]
+}
+
+func (f *Format) newLayout(resolved bool) *Layout {
+	l := &Layout{Format: f, shared: true}
+	for k := range f.Kinds {
+		all := f.columns[k]
+		there := make([]bool, width(all))
+		at := 0
+		for i := range all {
+			for j := range all[i].width() {
+				there[at+j] = resolved || !all[i].Resolved
+			}
+			at += all[i].width()
+		}
+		l.add(all, there)
+	}
+	return l
+}
+
+func (l *Layout) add(all []Field, there []bool) {
+	l.fields = append(l.fields, remaining(all, there))
+	l.there = append(l.there, there)
+}
+
+// Select returns a layout in which the tables of some kinds have only the columns of these names. A dot leads into a struct, and into
+// the structs of a list. Each of these kinds must have each of the columns. Other kinds have the columns that they have in l.
+func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, error) {
+	s := &Layout{Format: l.Format}
+	for k := range l.Format.Kinds {
+		all, there := l.Format.columns[k], l.there[k]
+		if k > 0 && of(uint8(k)) {
+			chosen := make([]bool, len(there))
+			for _, name := range columns {
+				if !choose(chosen, there, all, name) {
+					return nil, fmt.Errorf("%s has no column %q; its columns are %s", l.Format.Kinds[k].Name, name,
+						strings.Join(alternatives(l.fields[k], name), ", "))
+				}
+			}
+			there = chosen
+		}
+		s.add(all, there)
+	}
+	return s, nil
+}
+
+// choose sets what a name means, and reports whether it means a column of those that are there.
+func choose(chosen, there []bool, fields []Field, name string) bool {
+	first, rest, deeper := strings.Cut(name, ".")
+	at := 0
+	for i := range fields {
+		f := &fields[i]
+		end := at + f.width()
+		switch {
+		case f.Name != first:
+			at = end
+			continue
+		case !there[at]:
+			return false
+		case !deeper:
+			copy(chosen[at:end], there[at:end])
+			return true
+		}
+		chosen[at] = true
+		at, fields = at+1, f.Fields
+		if f.Type == List {
+			chosen[at] = true
+			at, fields = at+1, fields[0].Fields
+		}
+		return choose(chosen[at:end], there[at:end], fields, rest)
+	}
+	return false
+}
+
+// alternatives returns names of columns that could be meant by a name that means none: those of the innermost struct that it leads to.
+func alternatives(fields []Field, name string) []string {
+	prefix := ""
+	for {
+		first, rest, deeper := strings.Cut(name, ".")
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == first })
+		if !deeper || i < 0 || len(fields[i].Fields) == 0 {
+			break
+		}
+		inner := fields[i].Fields
+		if fields[i].Type == List {
+			if inner = inner[0].Fields; len(inner) == 0 {
+				break
+			}
+		}
+		prefix, fields, name = prefix+first+".", inner, rest
+	}
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = prefix + fields[i].Name
+	}
+	return names
+}
+
+// remaining returns the fields that are there.
+func remaining(fields []Field, there []bool) []Field {
+	var some []Field
+	for i := range fields {
+		if there[0] {
+			f := fields[i]
+			f.Fields = remaining(f.Fields, there[1:])
+			some = append(some, f)
+		}
+		there = there[fields[i].width():]
+	}
+	return some
+}
+
+// Fields returns the columns of the table of a kind, in order.
+func (l *Layout) Fields(kind uint8) []Field { return l.fields[kind] }
+
+// Shared reports whether the layout is one of those of Format.Layout.
+func (l *Layout) Shared() bool { return l.shared }
+
+// rowBytes returns the size of a row of those of the fields that are there, without the contents of texts and lists.
+func rowBytes(fields []Field, there []bool) int {
+	n := 0
+	for i := range fields {
+		f := &fields[i]
+		if there[0] {
+			n += f.Type.bytes()
+			if f.Type == Struct {
+				n += rowBytes(f.Fields, there[1:])
+			}
+		}
+		there = there[f.width():]
+	}
+	return n
+}
