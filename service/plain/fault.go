@@ -14,22 +14,15 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// fault is an error as clients see it.
+// fault is an error as clients see it. The tags named doc describe its fields in the OpenAPI document.
 type fault struct {
-	// Code is the name of the gRPC code in lower case, such as not_found.
-	Code string `json:"code"`
-	// Message is a text for people.
-	Message string `json:"message"`
-	// Reason is the name of an ErrorReason, without its prefix.
-	Reason string `json:"reason,omitempty"`
-	// Field is the name of the invalid parameter.
-	Field string `json:"field,omitempty"`
-	// Metadata holds details that depend on the reason, such as the offset of damage.
-	Metadata map[string]string `json:"metadata,omitempty"`
-	// Cursor points behind the last event that was sent.
-	Cursor string `json:"cursor,omitempty"`
-	// RetryAfter is how many seconds to wait before trying again.
-	RetryAfter float64 `json:"retry_after_s,omitempty"`
+	Code       string            `json:"code"                    doc:"The name of the gRPC code."`
+	Message    string            `json:"message"                 doc:"A text for people."`
+	Reason     string            `json:"reason,omitempty"        doc:"The name of an ErrorReason, without its prefix."`
+	Field      string            `json:"field,omitempty"         doc:"The name of the invalid parameter."`
+	Metadata   map[string]string `json:"metadata,omitempty"      doc:"Details that depend on the reason, such as the offset of damage."`
+	Cursor     string            `json:"cursor,omitempty"        doc:"The cursor behind the last event that was sent."`
+	RetryAfter float64           `json:"retry_after_s,omitempty" doc:"How many seconds to wait before trying again."`
 
 	code codes.Code
 }

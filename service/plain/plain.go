@@ -4,16 +4,15 @@
 // The handler turns a request into a gRPC call in this process. So tokens, scopes, limits, metrics, the log, heartbeats and
 // draining work as for all other calls. It prints the response as JSON: an object, lines, or server-sent events.
 //
-//	plain.go   maps requests to calls
-//	query.go   the parameters of requests
-//	call.go    gRPC calls through http.Handler
-//	print.go   streams as lines and as server-sent events
-//	fault.go   errors
+//	plain.go       maps requests to calls
+//	operations.go  what is served, as a table, for the handler and for the OpenAPI document
+//	query.go       the parameters of requests
+//	call.go        gRPC calls through http.Handler
+//	print.go       streams as lines and as server-sent events
+//	fault.go       errors
 package plain
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,9 +26,9 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -39,7 +38,12 @@ const Prefix = "/v1/"
 const (
 	replaysPath  = Prefix + "replays"
 	decodePath   = Prefix + "decode"
+	documentPath = Prefix + "openapi.json"
 	eventsSuffix = "/events"
+
+	// As OpenAPI writes them.
+	replayPath = replaysPath + "/{name}"
+	eventsPath = replayPath + eventsSuffix
 )
 
 // Handler serves the paths below Prefix.
@@ -57,17 +61,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	path := r.URL.EscapedPath()
-	allowed, name := h.methods(path)
-	serve := allowed[r.Method]
-	if serve == nil && len(allowed) > 0 {
+	allowed, name := methods(path)
+	op, found := allowed[r.Method]
+	if !found && len(allowed) > 0 {
 		names := slices.Sorted(maps.Keys(allowed))
 		w.Header().Set("Allow", strings.Join(names, ", "))
 		newFault(codes.Unimplemented, fmt.Sprintf("%s is for %s alone", path, strings.Join(names, " and "))).
 			answerAs(w, http.StatusMethodNotAllowed)
 		return
 	}
-	if serve == nil {
-		serve = h.none
+	if !found {
+		newFault(codes.NotFound, fmt.Sprintf("nothing is served at %q", r.URL.Path)).answer(w)
+		return
 	}
 	name, err := url.PathUnescape(name)
 	if err == nil && !utf8.ValidString(name) {
@@ -77,54 +82,49 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		badRequest("replay", err.Error()).answer(w)
 		return
 	}
-	serve(w, r, name)
+	req, accepted := op.request()
+	if f := accepted.read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	op.serve(h, w, r, name, req)
 }
-
-// serving serves requests. name is the name of the replay in the path.
-type serving = func(w http.ResponseWriter, r *http.Request, name string)
 
 // methods returns what is served at a path, by method, and the escaped name in the path. The slashes of a name may be escaped.
 // They must be if the name ends like another path, such as in "/events".
-func (h *Handler) methods(path string) (allowed map[string]serving, name string) {
+func methods(path string) (allowed map[string]operation, name string) {
 	rest, below := strings.CutPrefix(path, replaysPath+"/")
 	switch {
+	case path == documentPath:
 	case path == decodePath:
-		return map[string]serving{http.MethodPost: h.decode}, ""
 	case path == replaysPath:
-		return map[string]serving{http.MethodGet: h.list, http.MethodPost: h.create}, ""
 	case below && strings.HasSuffix(rest, eventsSuffix):
-		return map[string]serving{http.MethodGet: h.events}, strings.TrimSuffix(rest, eventsSuffix)
+		path, name = eventsPath, strings.TrimSuffix(rest, eventsSuffix)
 	case below:
-		return map[string]serving{http.MethodGet: h.get, http.MethodDelete: h.remove}, rest
+		path, name = replayPath, rest
 	default:
 		return nil, ""
 	}
+	allowed = map[string]operation{}
+	for _, op := range operations {
+		if op.Path == path {
+			allowed[op.Method] = op
+		}
+	}
+	return allowed, name
 }
 
 var errNotUTF8 = errors.New("is not UTF-8")
 
-func (*Handler) none(w http.ResponseWriter, r *http.Request, _ string) {
-	newFault(codes.NotFound, fmt.Sprintf("nothing is served at %q", r.URL.Path)).answer(w)
-}
-
-func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string) {
-	req := &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{}}
-	if f := listing(req).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.ListReplaysRequest) {
 	if proto.Size(req.GetFilter()) == 0 {
 		req.Filter = nil // a filter makes the server check all replays
 	}
 	h.unary(w, r, replaydv1.ReplayService_ListReplays_FullMethodName, req, &replaydv1.ListReplaysResponse{})
 }
 
-func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string) {
-	req := &replaydv1.GetReplayRequest{Replay: name}
-	if f := describing(req).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.GetReplayRequest) {
+	req.Replay = name
 	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req, &replaydv1.GetReplayResponse{})
 }
 
@@ -142,7 +142,7 @@ func (h *Handler) answer(
 		f.answer(w)
 		return
 	}
-	text, err := marshal(resp)
+	text, err := eventjson.Marshal(resp)
 	if err != nil {
 		newFault(codes.Internal, err.Error()).answer(w)
 		return
@@ -155,12 +155,8 @@ func (h *Handler) answer(
 // lastEventID is the header with which an EventSource that reconnects sends the id of the last message that it received.
 const lastEventID = "Last-Event-ID"
 
-func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
-	req := &replaydv1.StreamEventsRequest{Replay: name, Start: &replaydv1.Start{}}
-	if f := streaming(req).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
+func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.StreamEventsRequest) {
+	req.Replay = name
 	p := newPrinter(w, accepts(r, sseType))
 	if last := r.Header.Get(lastEventID); p.sse && last != "" {
 		if last == overID { // after this answer an EventSource does not reconnect
@@ -178,12 +174,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
 	p.end(f)
 }
 
-func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
-	req := &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}
-	if f := decoding(req).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.StreamEventsRequest) {
 	options := &replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: req}}
 	up := receive(w, r, options, h.maxDecode)
 	p := newPrinter(w, false)
@@ -208,24 +199,15 @@ func receive(w http.ResponseWriter, r *http.Request, options proto.Message, limi
 }
 
 // create stores the body of a request as a temporary replay.
-func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string) {
-	options := &replaydv1.CreateReplayOptions{}
-	if f := creating(options).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
+func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string, options *replaydv1.CreateReplayOptions) {
 	req := &replaydv1.CreateReplayRequest{Part: &replaydv1.CreateReplayRequest_Options{Options: options}}
 	up := receive(w, r, req, math.MaxInt64) // the service has the limit
 	h.answer(w, r, http.StatusCreated, replaydv1.ReplayService_CreateReplay_FullMethodName, up, &replaydv1.CreateReplayResponse{})
 }
 
 // remove removes a temporary replay.
-func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string) {
-	if f := (parameters{}).read(r.URL.RawQuery); f != nil {
-		f.answer(w)
-		return
-	}
-	req := &replaydv1.DeleteReplayRequest{Replay: name}
+func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.DeleteReplayRequest) {
+	req.Replay = name
 	h.unary(w, r, replaydv1.ReplayService_DeleteReplay_FullMethodName, req, &replaydv1.DeleteReplayResponse{})
 }
 
@@ -240,15 +222,4 @@ func accepts(r *http.Request, mediaType string) bool {
 		}
 	}
 	return false
-}
-
-// marshal returns m as one line of JSON. Like the JSON of events, it has the field names of the .proto files, and zero scalars.
-func marshal(m proto.Message) ([]byte, error) {
-	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var line bytes.Buffer // protojson inserts random spaces
-	err = json.Compact(&line, text)
-	return line.Bytes(), err
 }

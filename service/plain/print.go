@@ -89,7 +89,7 @@ func (p *printer) write(b []byte) error {
 			b = append([]byte(retry), b...)
 		}
 	}
-	_, err := p.w.Write(b)
+	_, err := p.w.Write(b) //nolint:gosec // its content type is not one that browsers show
 	return err
 }
 
@@ -214,7 +214,7 @@ func (p *printer) other(raw []byte, cursor string) error {
 			return nil // the EventSource sees a broken connection, and reconnects
 		}
 	}
-	body, err := marshal(m.Get(field).Message().Interface())
+	body, err := eventjson.Marshal(m.Get(field).Message().Interface())
 	if err != nil {
 		return err
 	}

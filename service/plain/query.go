@@ -25,7 +25,15 @@ type parameters map[string]parameter
 // parameter handles the value of a query parameter. A list may be repeated, and may have several values separated by commas.
 type parameter struct {
 	set  func(value string) error
+	form Form
+	doc  string // replaces the description of the field that it sets
 	list bool
+}
+
+// described returns the parameter with a description of its own.
+func (p parameter) described(doc string) parameter {
+	p.doc = doc
+	return p
 }
 
 // read parses a query. It refuses an unknown parameter and names it. If it ignored a misspelt filter, the stream would contain
@@ -86,10 +94,12 @@ func creating(options *replaydv1.CreateReplayOptions) parameters {
 func decoding(req *replaydv1.StreamEventsRequest) parameters {
 	in := &replaydv1.EventFilter{}
 	wanted := func(p parameter) parameter { // the filter is sent only if it has conditions
-		return parameter{list: p.list, set: func(value string) error {
+		set := p.set
+		p.set = func(value string) error {
 			req.Include = []*replaydv1.EventFilter{in}
-			return p.set(value)
-		}}
+			return set(value)
+		}
+		return p
 	}
 	dem := func() *replaydv1.DemFilter {
 		if in.GetDem() == nil {
@@ -110,34 +120,28 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 		return in.GetTicks()
 	}
 	return parameters{
-		"kind":   wanted(texts(func() *[]string { return &in.Kinds })),
-		"player": wanted(numbers(func() *[]int32 { return &in.Players })),
-		"team":   wanted(numbers(func() *[]int32 { return &in.Teams })),
-		"class":  wanted(texts(func() *[]string { return &dem().Classes })),
-		"field":  wanted(texts(func() *[]string { return &dem().Fields })),
-		"type":   wanted(texts(func() *[]string { return &dem().Types })),
-		"group":  wanted(numbers(func() *[]int32 { return &layers().Groups })),
-		"layer":  wanted(numbers(func() *[]int32 { return &layers().Layers })),
-		"from-tick": wanted(parameter{set: func(value string) error {
-			return given(value, func(n int32) { ticks().Min = &n })
-		}}),
-		"to-tick": wanted(parameter{set: func(value string) error {
-			return given(value, func(n int32) { ticks().Max = &n })
-		}}),
+		"kind":      wanted(texts(func() *[]string { return &in.Kinds })),
+		"player":    wanted(numbers(func() *[]int32 { return &in.Players })),
+		"team":      wanted(numbers(func() *[]int32 { return &in.Teams })),
+		"class":     wanted(texts(func() *[]string { return &dem().Classes })),
+		"field":     wanted(texts(func() *[]string { return &dem().Fields })),
+		"type":      wanted(texts(func() *[]string { return &dem().Types })),
+		"group":     wanted(numbers(func() *[]int32 { return &layers().Groups })),
+		"layer":     wanted(numbers(func() *[]int32 { return &layers().Layers })),
+		"from-tick": wanted(whole(func(n int32) { ticks().Min = &n })),
+		"to-tick":   wanted(whole(func(n int32) { ticks().Max = &n })),
 		"exclude-kind": texts(func() *[]string {
 			if len(req.GetExclude()) == 0 {
 				req.Exclude = []*replaydv1.EventFilter{{}}
 			}
 			return &req.GetExclude()[0].Kinds
-		}),
+		}).described("Kinds of events that are not sent, even where the other parameters ask for them."),
 		"with-state":       flag(&req.Start.WithState),
 		"resolve-players":  flag(&req.ResolvePlayers),
 		"strict":           flag(&req.Strict),
 		"heartbeat":        interval(&req.HeartbeatInterval),
-		"max-batch-events": {set: func(value string) error { return given(value, func(n uint32) { req.MaxBatchEvents = n }) }},
-		"tick": start(req, func(value string) error {
-			return given(value, func(n int32) { req.Start.At = &replaydv1.Start_Tick{Tick: n} })
-		}),
+		"max-batch-events": whole(func(n uint32) { req.MaxBatchEvents = n }),
+		"tick":             start(req, whole(func(n int32) { req.Start.At = &replaydv1.Start_Tick{Tick: n} })),
 	}
 }
 
@@ -145,57 +149,51 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	p := decoding(req)
 	p["follow"] = flag(&req.Follow)
-	p["follow-successors"] = parameter{set: func(value string) error {
-		err := flag(&req.FollowSuccessors).set(value)
-		req.Follow = req.GetFollow() || req.GetFollowSuccessors()
-		return err
-	}}
-	p["next-in-directory"] = parameter{set: func(value string) error {
-		var next bool
-		err := flag(&next).set(value)
-		if next {
+	p["follow-successors"] = toggle(func(on bool) {
+		req.FollowSuccessors = on
+		req.Follow = req.GetFollow() || on
+	}).described("When the replay ends, the stream continues with the next one of the same game server, or waits for it. It implies `follow`.")
+	p["next-in-directory"] = toggle(func(on bool) {
+		if on {
 			req.SuccessorRule = replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY
 		}
-		return err
-	}}
-	p["cursor"] = start(req, func(value string) error {
+	}).described("Only with `follow-successors`. The next replay may also be the one that began next in the same directory, " +
+		"whatever its contents. Only one server may write to the directory.")
+	p["cursor"] = start(req, parameter{form: cursorForm, set: func(value string) error {
 		at, err := parseCursor(value)
 		if len(at) > 0 {
 			req.Start.At = &replaydv1.Start_Cursor{Cursor: at}
 		}
 		return err
-	})
-	p["last"] = start(req, func(value string) error {
-		return given(value, func(n uint32) { req.Start.At = &replaydv1.Start_LastEvents{LastEvents: n} })
-	})
-	p["now"] = start(req, func(value string) error {
-		var now bool
-		err := flag(&now).set(value)
-		if now {
+	}})
+	p["last"] = start(req, whole(func(n uint32) { req.Start.At = &replaydv1.Start_LastEvents{LastEvents: n} }))
+	p["now"] = start(req, toggle(func(on bool) {
+		if on {
 			req.Start.At = &replaydv1.Start_Now{Now: &replaydv1.Now{}}
 		}
-		return err
-	})
+	}))
 	return p
 }
 
-// start returns a parameter that sets where a stream starts. A request may have only one of these.
-func start(req *replaydv1.StreamEventsRequest, set func(string) error) parameter {
-	return parameter{set: func(value string) error {
+// start returns a parameter that also sets where a stream starts. A request may have only one of these.
+func start(req *replaydv1.StreamEventsRequest, p parameter) parameter {
+	set := p.set
+	p.set = func(value string) error {
 		if req.GetStart().GetAt() != nil {
 			return errors.New("only one of cursor, tick, last and now can say where to start")
 		}
 		return set(value)
-	}}
+	}
+	return p
 }
 
 func text(to *string) parameter {
-	return parameter{set: func(value string) error { *to = value; return nil }}
+	return parameter{form: textForm, set: func(value string) error { *to = value; return nil }}
 }
 
 // texts returns a parameter that appends to a list. It calls to only when there is a value to append.
 func texts(to func() *[]string) parameter {
-	return parameter{list: true, set: func(value string) error {
+	return parameter{form: textForm, list: true, set: func(value string) error {
 		list := to()
 		*list = append(*list, strings.Split(value, ",")...)
 		return nil
@@ -203,7 +201,7 @@ func texts(to func() *[]string) parameter {
 }
 
 func numbers(to func() *[]int32) parameter {
-	return parameter{list: true, set: func(value string) error {
+	return parameter{form: wholeForm[int32](), list: true, set: func(value string) error {
 		for part := range strings.SplitSeq(value, ",") {
 			if err := given(part, func(n int32) { *to() = append(*to(), n) }); err != nil {
 				return err
@@ -213,8 +211,10 @@ func numbers(to func() *[]int32) parameter {
 	}}
 }
 
-func number(to *int32) parameter {
-	return parameter{set: func(value string) error { return given(value, func(n int32) { *to = n }) }}
+func number(to *int32) parameter { return whole(func(n int32) { *to = n }) }
+
+func whole[T int32 | uint32](set func(T)) parameter {
+	return parameter{form: wholeForm[T](), set: func(value string) error { return given(value, set) }}
 }
 
 // given parses a whole number.
@@ -228,13 +228,15 @@ func given[T int32 | uint32](value string, set func(T)) error {
 }
 
 // flag returns a boolean parameter, which is true also without a value.
-func flag(to *bool) parameter {
-	return parameter{set: func(value string) error {
+func flag(to *bool) parameter { return toggle(func(on bool) { *to = on }) }
+
+func toggle(set func(bool)) parameter {
+	return parameter{form: Form{Type: "boolean", Example: "true"}, set: func(value string) error {
 		switch value {
 		case "", "true", "1":
-			*to = true
+			set(true)
 		case "false", "0":
-			*to = false
+			set(false)
 		default:
 			return fmt.Errorf("%q is neither true nor false", value)
 		}
@@ -243,7 +245,7 @@ func flag(to *bool) parameter {
 }
 
 func interval(to **durationpb.Duration) parameter {
-	return parameter{set: func(value string) error {
+	return parameter{form: Form{Type: "string", Example: "5s"}, set: func(value string) error {
 		d, err := time.ParseDuration(value)
 		if err != nil {
 			return fmt.Errorf("%q is no duration such as 5s", value)
@@ -254,7 +256,7 @@ func interval(to **durationpb.Duration) parameter {
 }
 
 func instant(to **timestamppb.Timestamp) parameter {
-	return parameter{set: func(value string) error {
+	return parameter{form: Form{Type: "string", Format: "date-time", Example: "2024-05-31T18:00:00Z"}, set: func(value string) error {
 		at, err := time.Parse(time.RFC3339, value)
 		if err != nil {
 			return fmt.Errorf("%q is no time such as 2024-05-31T18:00:00Z", value)
@@ -266,14 +268,14 @@ func instant(to **timestamppb.Timestamp) parameter {
 
 // enum returns a parameter for the name of an enum value, in lower case and without its prefix.
 func enum[E ~int32](to *E, names map[string]int32, prefix string) parameter {
-	return parameter{set: func(value string) (err error) {
+	return parameter{form: enumForm(names, prefix), set: func(value string) (err error) {
 		*to, err = enumOf[E](value, names, prefix)
 		return err
 	}}
 }
 
 func enums[E ~int32](to *[]E, names map[string]int32, prefix string) parameter {
-	return parameter{list: true, set: func(value string) error {
+	return parameter{form: enumForm(names, prefix), list: true, set: func(value string) error {
 		for part := range strings.SplitSeq(value, ",") {
 			e, err := enumOf[E](part, names, prefix)
 			if err != nil {
@@ -289,14 +291,18 @@ func enumOf[E ~int32](value string, names map[string]int32, prefix string) (E, e
 	if n, ok := names[prefix+strings.ToUpper(value)]; ok && n != 0 && value == strings.ToLower(value) {
 		return E(n), nil
 	}
-	var known []string
+	return 0, fmt.Errorf("%q is none of %s", value, strings.Join(spellings(names, prefix), ", "))
+}
+
+// spellings returns the values of an enum as parameters spell them.
+func spellings(names map[string]int32, prefix string) (known []string) {
 	for name, n := range names {
 		if n != 0 {
 			known = append(known, strings.ToLower(strings.TrimPrefix(name, prefix)))
 		}
 	}
 	slices.Sort(known)
-	return 0, fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
+	return known
 }
 
 // cursorText returns a cursor in the form that needs no escaping in a URL.

@@ -1,0 +1,204 @@
+package plain
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// Operation is what a Handler serves at a path by one method.
+type Operation struct {
+	Method     string // GET
+	Path       string // with the name of a replay as {name}
+	Summary    string
+	RPC        protoreflect.FullName // the method of the service that is called; empty if none is
+	Status     int                   // of an answer without an error
+	SSE        bool                  // the answer may be server-sent events
+	Parameters []Parameter           // ordered by name
+}
+
+// Parameter is a query parameter of an operation.
+type Parameter struct {
+	Name   string
+	Doc    string                  // empty if the comment of the field describes it
+	List   bool                    // of values of the form, separated by commas or in repeated parameters
+	Form   Form                    // of a value
+	Fields []protoreflect.FullName // of the request, which a value sets
+}
+
+// Form is the form of a parameter's values.
+type Form struct {
+	Type     string // of JSON, as OpenAPI names it. A boolean without a value is true.
+	Format   string // as OpenAPI names it
+	Min, Max int64  // of an integer
+	Values   []string
+	Example  string
+}
+
+var (
+	textForm   = Form{Type: "string", Example: "text"}
+	cursorForm = Form{Type: "string", Format: "base64url", Example: "AQ"}
+)
+
+func wholeForm[T int32 | uint32]() Form {
+	f := Form{Type: "integer", Format: "int64", Max: 1<<32 - 1, Example: "1"}
+	if _, signed := any(T(0)).(int32); signed {
+		f.Format, f.Min, f.Max = "int32", -1<<31, 1<<31-1
+	}
+	return f
+}
+
+func enumForm(names map[string]int32, prefix string) Form {
+	values := spellings(names, prefix)
+	return Form{Type: "string", Values: values, Example: values[0]}
+}
+
+// operation is an Operation that can be served. Its Parameters are empty: request has them.
+type operation struct {
+	Operation
+
+	request func() (proto.Message, parameters) // a new request, and the parameters that fill it
+	serve   func(h *Handler, w http.ResponseWriter, r *http.Request, name string, req proto.Message)
+}
+
+// operations is all that a Handler serves.
+var operations = []operation{
+	operationOf(Operation{
+		Method: http.MethodGet, Path: replaysPath, RPC: "replayd.v1.ReplayService.ListReplays", Status: http.StatusOK,
+		Summary: "Lists replays.",
+	}, &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{}}, listing, (*Handler).list),
+	operationOf(Operation{
+		Method: http.MethodPost, Path: replaysPath, RPC: "replayd.v1.ReplayService.CreateReplay", Status: http.StatusCreated,
+		Summary: "Stores the replay in the body for a limited time.",
+	}, &replaydv1.CreateReplayOptions{}, creating, (*Handler).create),
+	operationOf(Operation{
+		Method: http.MethodGet, Path: replayPath, RPC: "replayd.v1.ReplayService.GetReplay", Status: http.StatusOK,
+		Summary: "Describes one replay.",
+	}, &replaydv1.GetReplayRequest{}, describing, (*Handler).get),
+	operationOf(Operation{
+		Method: http.MethodDelete, Path: replayPath, RPC: "replayd.v1.ReplayService.DeleteReplay", Status: http.StatusOK,
+		Summary: "Removes a replay that was stored by a POST, before it expires.",
+	}, &replaydv1.DeleteReplayRequest{}, nothing, (*Handler).remove),
+	operationOf(Operation{
+		Method: http.MethodGet, Path: eventsPath, RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK, SSE: true,
+		Summary: "Streams the events of a replay.",
+	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, streaming, (*Handler).events),
+	operationOf(Operation{
+		Method: http.MethodPost, Path: decodePath, RPC: "replayd.v1.ReplayService.DecodeReplay", Status: http.StatusOK,
+		Summary: "Streams the events of the replay in the body, and keeps nothing.",
+	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, decoding, (*Handler).decode),
+	operationOf(Operation{
+		Method: http.MethodGet, Path: documentPath, Status: http.StatusOK,
+		Summary: "Returns this document.",
+	}, (*replaydv1.GetServerInfoRequest)(nil), nothing, (*Handler).document),
+}
+
+// operationOf returns an operation whose requests begin as copies of a message.
+func operationOf[M proto.Message](
+	op Operation, begin M, accepted func(M) parameters,
+	serve func(h *Handler, w http.ResponseWriter, r *http.Request, name string, req M),
+) operation {
+	return operation{
+		Operation: op,
+		request: func() (proto.Message, parameters) {
+			req := proto.CloneOf(begin)
+			return req, accepted(req)
+		},
+		serve: func(h *Handler, w http.ResponseWriter, r *http.Request, name string, req proto.Message) {
+			serve(h, w, r, name, req.(M))
+		},
+	}
+}
+
+// nothing returns the parameters of an operation that has none.
+func nothing[M proto.Message](M) parameters { return parameters{} }
+
+// openAPI is what tools/openapi writes.
+//
+//go:embed openapi.gen.json
+var openAPI []byte
+
+// document answers with the OpenAPI document. It contains nothing of replays, so it needs no token.
+func (*Handler) document(w http.ResponseWriter, _ *http.Request, _ string, _ *replaydv1.GetServerInfoRequest) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(openAPI)
+}
+
+// Operations returns all that a Handler serves, with the parameters that it takes. The fields of a parameter are found by
+// setting it, so they are those that requests fill.
+func Operations() (list []Operation, err error) {
+	for _, op := range operations {
+		_, accepted := op.request()
+		for _, name := range slices.Sorted(maps.Keys(accepted)) {
+			req, again := op.request()
+			before := leaves(req.ProtoReflect())
+			p := again[name]
+			if err := p.set(p.form.Example); err != nil {
+				return nil, fmt.Errorf("the example of %s: %w", name, err)
+			}
+			fields := slices.DeleteFunc(leaves(req.ProtoReflect()), func(f protoreflect.FullName) bool { return slices.Contains(before, f) })
+			op.Parameters = append(op.Parameters, Parameter{Name: name, Doc: p.doc, List: p.list, Form: p.form, Fields: fields})
+		}
+		list = append(list, op.Operation)
+	}
+	return list, nil
+}
+
+// leaves returns the fields that are set in a message and in those below it, except for fields with messages that have some.
+func leaves(m protoreflect.Message) (names []protoreflect.FullName) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		var below []protoreflect.FullName
+		switch {
+		case field.Message() == nil || field.Message().ParentFile().Package() == "google.protobuf":
+		case field.IsList():
+			for i := range value.List().Len() {
+				below = append(below, leaves(value.List().Get(i).Message())...)
+			}
+		default:
+			below = leaves(value.Message())
+		}
+		if len(below) == 0 {
+			below = append(below, field.FullName())
+		}
+		names = append(names, below...)
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// ErrorField is a field of the object that describes an error.
+type ErrorField struct {
+	Name, Doc string
+	Type      reflect.Type
+	Always    bool // present in every error
+}
+
+// ErrorFields returns the fields of the object that describes an error.
+func ErrorFields() (list []ErrorField) {
+	for f := range reflect.TypeFor[fault]().Fields() {
+		if f.IsExported() {
+			name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+			list = append(list, ErrorField{Name: name, Doc: f.Tag.Get("doc"), Type: f.Type, Always: rest != "omitempty"})
+		}
+	}
+	return list
+}
+
+// ErrorCodes returns the names of the codes of errors.
+func ErrorCodes() (names []string) {
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		names = append(names, nameOf(code))
+	}
+	return names
+}
