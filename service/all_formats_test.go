@@ -82,7 +82,7 @@ func TestAllFormats(t *testing.T) {
 // TestCorpus streams files of the corpus, of the formats that recordings does not include, in batches of two sizes. It resumes
 // them at some places.
 func TestCorpus(t *testing.T) {
-	every, largest := 7, int64(2<<20)
+	every, largest := 7, int64(1<<20)
 	if streamtest.Race {
 		every, largest = 50, 1<<20
 	}

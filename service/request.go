@@ -51,15 +51,12 @@ func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error)
 
 // setBatches sets the size of batches, and the delays of batches and heartbeats.
 func setBatches(c *stream.Config, req *replaydv1.StreamEventsRequest) error {
-	c.MaxEvents = int(req.GetMaxBatchEvents())
-	switch {
-	case c.MaxEvents == 0:
-		c.MaxEvents = stream.DefaultBatchEvents
-		if req.GetEncoding() == replaydv1.Encoding_ENCODING_ARROW {
-			c.MaxEvents = stream.DefaultTableRows
-		}
-	case c.MaxEvents > stream.MaxBatchEvents:
-		c.MaxEvents = stream.MaxBatchEvents
+	most, standard := stream.MaxBatchEvents, stream.DefaultBatchEvents
+	if req.GetEncoding() == replaydv1.Encoding_ENCODING_ARROW {
+		most, standard = stream.MaxTableRows, stream.MaxTableRows
+	}
+	if c.MaxEvents = int(min(req.GetMaxBatchEvents(), uint32(most))); c.MaxEvents == 0 {
+		c.MaxEvents = standard
 	}
 	var err error
 	if c.MaxDelay, err = duration("max_batch_delay", req.GetMaxBatchDelay()); err != nil {

@@ -140,7 +140,7 @@ func TestKilledIndex(t *testing.T) {
 		g := gameOf{number: i + 1, server: "s", start: time.Unix(1_700_000_000, 0)}
 		write(t, filepath.Join(dir, g.file()), g.data(t))
 	}
-	for n := range 4 {
+	for n := range 2 {
 		c := exec.Command(os.Args[0], "-test.run=^TestKilledIndex$")
 		c.Env = append(os.Environ(), "REPLAYD_TEST_INDEX="+index, "REPLAYD_TEST_DIR="+dir)
 		if err := c.Start(); err != nil {

@@ -1,9 +1,7 @@
 package service_test
 
 import (
-	"hash/fnv"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,20 +99,16 @@ func TestPlayersSummed(t *testing.T) {
 func playersSummed(t *testing.T, path string) {
 	t.Helper()
 	dir := t.TempDir()
-	d := start(t, dir)
-	file := filepath.Base(path)
-	write(t, filepath.Join(dir, file), read(t, path))
+	d, replay := start(t, dir), copyIn(t, dir, path)
 	var whole []*teehistorianv1.Event
-	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name(file), MaxBatchEvents: 4096}, nil)
+	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: 4096}, nil)
 	for i := range s.Responses {
 		whole = append(whole, response(t, s, i).GetBatch().GetTeehistorian().GetEvents()...)
 	}
 	if s.Err != nil && len(whole) == 0 || len(whole) == 0 {
 		t.Skipf("it has no events: %v", s.Err)
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(file))
-	random := rand.New(rand.NewPCG(*seed, h.Sum64()))
+	random := randomOf(path)
 	last := whole[len(whole)-1].GetAtTick()
 	at := []int32{-1, 0, last, last + 1}
 	for range *states {
@@ -127,30 +121,30 @@ func playersSummed(t *testing.T, path string) {
 		for ; next < len(whole) && whole[next].GetAtTick() < tick; next++ {
 			sum.apply(whole[next])
 		}
-		some += comparePlayers(t, d, file, &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}, sum.state())
+		some += comparePlayers(t, d, replay, &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}, sum.state())
 	}
 	for n := uint32(1); n < 300; n *= 7 { // the state before the last events of all kinds
 		sum := tees{map[int32]*teehistorianv1.PlayerState{}, map[int32]bool{}}
 		for _, e := range whole[:max(0, len(whole)-int(n))] {
 			sum.apply(e)
 		}
-		some += comparePlayers(t, d, file, &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: n}}, sum.state())
+		some += comparePlayers(t, d, replay, &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: n}}, sum.state())
 	}
 	for ; next < len(whole); next++ {
 		sum.apply(whole[next])
 	}
-	comparePlayers(t, d, file, &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}, sum.state())
+	comparePlayers(t, d, replay, &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}, sum.state())
 	if some == 0 && strings.Contains(path, "testdata") {
 		t.Error("no client was compared")
 	}
 }
 
 // comparePlayers compares the state where a stream starts with the summed one. It returns how many clients there are.
-func comparePlayers(t *testing.T, d *daemon, file string, start *replaydv1.Start, want []*teehistorianv1.PlayerState) int {
+func comparePlayers(t *testing.T, d *daemon, replay string, start *replaydv1.Start, want []*teehistorianv1.PlayerState) int {
 	t.Helper()
 	at := proto.CloneOf(start)
 	at.WithState = true
-	req := &replaydv1.StreamEventsRequest{Replay: name(file), Start: at}
+	req := &replaydv1.StreamEventsRequest{Replay: replay, Start: at}
 	if start.GetLastEvents() == 0 { // those are the last ones that match
 		req.Include = []*replaydv1.EventFilter{{Kinds: []string{"finish"}}} // few events besides the state
 	}

@@ -2,8 +2,6 @@ package service_test
 
 import (
 	"flag"
-	"hash/fnv"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -28,12 +26,10 @@ func TestStateSummed(t *testing.T) {
 func stateSummed(t *testing.T, path string) {
 	t.Helper()
 	dir := t.TempDir()
-	d := start(t, dir)
-	file := filepath.Base(path)
-	write(t, filepath.Join(dir, file), read(t, path))
+	d, replay := start(t, dir), copyIn(t, dir, path)
 	var whole []*demv1.EventList
 	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
-		Replay: name(file), Include: []*replaydv1.EventFilter{{Kinds: append(dem.Kinds, "tick")}}, MaxBatchEvents: 4096,
+		Replay: replay, Include: []*replaydv1.EventFilter{{Kinds: append(dem.Kinds, "tick")}}, MaxBatchEvents: 4096,
 	}, nil)
 	var last int32
 	for i := range s.Responses {
@@ -46,9 +42,7 @@ func stateSummed(t *testing.T, path string) {
 	if len(whole) == 0 {
 		t.Skip("it has no entities")
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(file))
-	random := rand.New(rand.NewPCG(*seed, h.Sum64()))
+	random := randomOf(path)
 	at := []int32{-1, 0, last, last + 1}
 	for range *states {
 		at = append(at, random.Int32N(last+2))
@@ -66,7 +60,7 @@ func stateSummed(t *testing.T, path string) {
 				break
 			}
 		}
-		got := stateAtTick(t, d, file, tick)
+		got := stateAtTick(t, d, replay, tick)
 		told += len(got.All())
 		if diff := cmp.Diff(sum.All(), got.All()); diff != "" {
 			t.Fatalf("at tick %d (-summed +told):\n%.4000s", tick, diff)
@@ -78,10 +72,10 @@ func stateSummed(t *testing.T, path string) {
 }
 
 // stateAtTick returns the state from a stream that starts at a tick.
-func stateAtTick(t *testing.T, d *daemon, file string, tick int32) *dem.EntityState {
+func stateAtTick(t *testing.T, d *daemon, replay string, tick int32) *dem.EntityState {
 	t.Helper()
 	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
-		Replay: name(file), Include: []*replaydv1.EventFilter{{Kinds: []string{"stop"}}},
+		Replay: replay, Include: []*replaydv1.EventFilter{{Kinds: []string{"stop"}}},
 		Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}, WithState: true},
 	}, nil)
 	if s.Err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/table"
 	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
@@ -171,6 +172,11 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	if r.Tables, err = tablesOf(req); err != nil {
 		return err
 	}
+	if r.Tables != nil {
+		if r.Layout, err = layoutOf(c, r.Filter.Kind, req); err != nil {
+			return err
+		}
+	}
 	// A file that must be unpacked is unpacked here, so that the client gets the error if that fails.
 	first, err := input(ctx, file, c)
 	if err != nil {
@@ -226,11 +232,33 @@ func tablesOf(req *replaydv1.StreamEventsRequest) (stream.TableEncoder, error) {
 		if compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED {
 			return nil, badRequest("arrow_compression", "needs ENCODING_ARROW")
 		}
+		if len(req.GetColumns()) > 0 {
+			return nil, badRequest("columns", "needs ENCODING_ARROW")
+		}
 		return nil, nil //nolint:nilnil // rows need no encoder
 	case replaydv1.Encoding_ENCODING_ARROW:
 		return arrowipc.NewEncoder(compression == replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), nil
 	}
 	return nil, badRequest("encoding", "is unknown")
+}
+
+// maxColumns limits the columns that a request names.
+const maxColumns = 256
+
+// layoutOf returns the layout of the tables that a request asks for. of reports which kinds it is for.
+func layoutOf(c *codec.Codec, of func(kind uint8) bool, req *replaydv1.StreamEventsRequest) (*table.Layout, error) {
+	l := c.Tables.Layout(req.GetResolvePlayers())
+	switch n := len(req.GetColumns()); {
+	case n == 0:
+		return l, nil
+	case n > maxColumns:
+		return nil, badRequest("columns", fmt.Sprintf("has more than %d names", maxColumns))
+	}
+	some, err := l.Select(req.GetColumns(), of)
+	if err != nil {
+		return nil, badRequest("columns", err.Error())
+	}
+	return some, nil
 }
 
 // maxRest limits how many bytes are read behind the end of the replay in a compressed file, to reach the file's checksum.

@@ -226,7 +226,9 @@ func (w *Web) Serve(l net.Listener) error {
 	tcp, ok := l.Addr().(*net.TCPAddr)
 	guarded := w.gate.GuardHost(ok && tcp.IP.IsLoopback(), w.server.Handler)
 	w.server.Handler = h2guard.KnowTLS(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		guarded.ServeHTTP(hurried{rw, w.writeTimeout}, r)
+		hurried := &hurried{ResponseWriter: rw, limit: w.writeTimeout, lasts: r.ProtoMajor == 1}
+		defer hurried.end()
+		guarded.ServeHTTP(hurried, r)
 	}))
 	if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -234,36 +236,61 @@ func (w *Web) Serve(l net.Listener) error {
 	return nil
 }
 
-// hurried is a ResponseWriter whose writes fail when the client does not read for too long. Nothing else ends the handler then:
-// gRPC's own deadline ends the call, but its transport behind net/http waits for the write.
+// hurried is a ResponseWriter whose writes fail when the client does not read for too long: for limit or half as long again.
+// Nothing else ends the handler then: gRPC's own deadline ends the call, but its transport behind net/http waits for the write.
 type hurried struct {
 	http.ResponseWriter
 
 	limit time.Duration
+	lasts bool      // a deadline may stay between writes
+	until time.Time // the deadline that stays
+	clean bool      // nothing was written since the last Flush
 }
 
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
-func (h hurried) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+func (h *hurried) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // Write implements io.Writer.
-func (h hurried) Write(p []byte) (int, error) {
-	defer h.hurry()()
+func (h *hurried) Write(p []byte) (int, error) {
+	h.clean = false
+	defer h.lift(h.hurry())
 	return h.ResponseWriter.Write(p)
 }
 
-// Flush implements http.Flusher.
-func (h hurried) Flush() {
-	defer h.hurry()()
+// Flush implements http.Flusher. The transcoder and gRPC each flush every message.
+func (h *hurried) Flush() {
+	if h.clean {
+		return
+	}
+	h.clean = true
+	defer h.lift(h.hurry())
 	_ = http.NewResponseController(h.ResponseWriter).Flush()
 }
 
-// hurry sets the deadline of a write, and returns a function that removes it. The deadline must not stay, because it would also
-// end a stream that has nothing to send.
-func (h hurried) hurry() (lift func()) {
-	c := http.NewResponseController(h.ResponseWriter)
-	_ = c.SetWriteDeadline(time.Now().Add(h.limit))
-	return func() { _ = c.SetWriteDeadline(time.Time{}) }
+// hurry sets the deadline of a write, and reports whether it must be lifted after it. In HTTP/2 a deadline must not stay, because
+// it also ends a stream that has nothing to send. In HTTP/1 it only fails writes. There it is set anew only when too little of it
+// is left: a stream of a game writes dozens of times a second.
+func (h *hurried) hurry() bool {
+	now := time.Now()
+	if h.lasts && h.until.Sub(now) >= h.limit {
+		return false
+	}
+	h.until = now.Add(h.limit)
+	if h.lasts {
+		h.until = h.until.Add(h.limit / 2)
+	}
+	_ = http.NewResponseController(h.ResponseWriter).SetWriteDeadline(h.until)
+	return !h.lasts
 }
+
+func (h *hurried) lift(must bool) {
+	if must {
+		_ = http.NewResponseController(h.ResponseWriter).SetWriteDeadline(time.Time{})
+	}
+}
+
+// end lifts a deadline that stays: the server writes the end of the answer after the handler.
+func (h *hurried) end() { h.lift(!h.until.IsZero() && h.lasts) }
 
 // Shutdown refuses new calls and waits for running calls until ctx ends.
 func (w *Web) Shutdown(ctx context.Context) error { return w.server.Shutdown(ctx) }

@@ -170,28 +170,6 @@ func TestWebRequests(t *testing.T) {
 }
 
 // TestWebUpload sends uploads over HTTP/2 to where browsers ask: messages are limited, and what is sent in all.
-// TestWebUnknownField: a misspelt field is refused by its name.
-func TestWebUnknownField(t *testing.T) {
-	addr := startWeb(t)
-	for method, message := range map[string]string{
-		replaydv1.ReplayService_ListReplays_FullMethodName: `{"formts":["FORMAT_DEM"]}`,
-		replaydv1.ReplayService_GetReplay_FullMethodName:   `{"replay":"root/x","formts":1}`,
-	} {
-		resp, err := http.Post("http://"+addr+method, "application/json", strings.NewReader(message))
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "formts") {
-			t.Errorf("%s: %s %s", method, resp.Status, body)
-		}
-	}
-}
-
 func TestWebUpload(t *testing.T) {
 	conn, err := grpc.NewClient(startWeb(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

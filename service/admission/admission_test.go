@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -378,5 +380,33 @@ func TestRateClockSetBack(t *testing.T) {
 	}
 	if now = now.Add(24 * time.Hour); !one.call(1, now) || one.call(1, now) {
 		t.Error("setting it forward gives more than one call at once")
+	}
+}
+
+// TestLabels checks that resources have the same names in all metrics, without spaces, which queries would have to quote.
+func TestLabels(t *testing.T) {
+	c := New(Limits{All: Amounts{Temporary: 1}})
+	reg := prometheus.NewRegistry()
+	c.Register(reg)
+	for range 2 { // the second is refused
+		_, _ = c.Enter(Who{}, Temporary)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]int{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "resource" {
+					names[label.GetValue()]++
+				}
+			}
+		}
+	}
+	want := map[string]int{"streams": 3, "calls": 3, "feeds": 3, "memory": 3, "spool": 3, "temporary_replays": 3}
+	if !maps.Equal(names, want) {
+		t.Errorf("resources have these metrics: %v, want %v", names, want)
 	}
 }

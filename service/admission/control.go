@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ var resourceNames = [resources]string{"streams", "calls", "feeds", "memory", "sp
 
 // String returns the resource's name, such as "memory".
 func (r Resource) String() string { return resourceNames[r] }
+
+// label returns the resource's name as the value of a label of metrics.
+func (r Resource) label() string { return strings.ReplaceAll(r.String(), " ", "_") }
 
 // Amounts holds an amount of each resource. In a limit, 0 means no limit.
 type Amounts [resources]int64
@@ -100,7 +104,7 @@ func New(l Limits) *Control {
 		Help: "What was not given to callers, by resource and by whose share was used up: all, token, address or rate.",
 	}, []string{"resource", "whose"})}
 	for r := range resources {
-		c.refused.WithLabelValues(r.String(), "all")
+		c.refused.WithLabelValues(r.label(), "all")
 	}
 	return c
 }
@@ -109,7 +113,7 @@ func New(l Limits) *Control {
 func (c *Control) Register(reg prometheus.Registerer) {
 	reg.MustRegister(c.refused)
 	for r := range resources {
-		labels := prometheus.Labels{"resource": r.String()}
+		labels := prometheus.Labels{"resource": r.label()}
 		reg.MustRegister(
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Namespace: "replayd", Name: "taken", Help: "How much is taken of what is limited.", ConstLabels: labels,
@@ -206,7 +210,7 @@ func (c *Control) refuse(e *RefusedError) error {
 	if whose == "" {
 		whose = "all"
 	}
-	c.refused.WithLabelValues(e.Resource.String(), whose).Inc()
+	c.refused.WithLabelValues(e.Resource.label(), whose).Inc()
 	return e
 }
 

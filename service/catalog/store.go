@@ -153,3 +153,6 @@ func readDir(ctx context.Context, dir *os.Root, each func(fs.DirEntry)) error {
 		}
 	}
 }
+
+// Directory returns a directory of the file system as a Store.
+func Directory(path string) Store { return directory(path) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -225,10 +226,11 @@ type Holder interface {
 // Pusher is a Reader of a live replay that calls a function when there are new events, in a goroutine of its own. The caller
 // then need not wait and be woken.
 type Pusher interface {
-	// Push makes the reader call f whenever Fill would find new events, until f returns false or Recall is called. Calls of f
-	// never overlap, and f must not block. From Push to Recall only f may use the reader. A reader that cannot push now never
-	// calls f.
-	Push(f func() (more bool))
+	// Push makes the reader call f whenever Fill would find new events, until f returns false or Recall is called. With a delay
+	// it calls f at most once in that time on average, and leaves no event waiting for longer. Calls of f never overlap, and f
+	// must not block. From Push to Recall only f may use the reader. It reports whether the reader can push now; otherwise it
+	// never calls f.
+	Push(delay time.Duration, f func() (more bool)) bool
 	// Recall ends Push, and waits for a running call of f. It may be called without Push.
 	Recall()
 }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -52,6 +53,7 @@ type Feed struct {
 	done  chan struct{}
 	sync  chan chan struct{} // requests to read the bytes present now
 	asked chan struct{}      // closed when the request was served; used by the feed's goroutine only
+	timer *time.Timer        // fires when a subscriber's events have waited for long enough; used by the feed's goroutine only
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; a published segment never changes
@@ -87,9 +89,10 @@ func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.ma
 // Start starts a feed that decodes from the present end of the file on. Call Stop to end it.
 func Start(c Config) *Feed {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{})}
+	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{}), timer: time.NewTimer(0)}
 	go func() {
 		defer close(f.done)
+		defer f.timer.Stop()
 		if c.Close != nil {
 			defer c.Close()
 		}
@@ -220,19 +223,37 @@ func (f *Feed) wait(ctx context.Context) error {
 		close(f.asked)
 		f.asked = nil
 	}
-	select {
-	case f.asked = <-f.sync:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-f.c.Changed:
+	for {
+		select {
+		case f.asked = <-f.sync:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.c.Changed:
+		case <-f.timer.C:
+			f.mu.Lock()
+			subs := f.subs
+			f.mu.Unlock()
+			f.push(subs, false)
+			continue
+		}
+		return f.look()
 	}
-	return f.look()
 }
 
 // publish adds a segment, drops old ones, and notifies the subscribers.
-func (f *Feed) publish(s *segment) {
-	for _, sub := range f.add(s) {
-		sub.push()
+func (f *Feed) publish(s *segment) { f.push(f.add(s), true) }
+
+// push pushes to the subscribers whose time has come, and sets the timer for the others. fresh says that there are new events.
+func (f *Feed) push(subs []*Subscription, fresh bool) {
+	now := time.Now()
+	var next time.Time
+	for _, sub := range subs {
+		if due := sub.push(now, fresh); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+	}
+	if !next.IsZero() {
+		f.timer.Reset(next.Sub(now))
 	}
 }
 
@@ -287,7 +308,10 @@ type Subscription struct {
 	changed chan struct{}
 
 	mu     sync.Mutex
-	pushed func() bool // called instead of waking the subscriber; nil while the subscriber is awake
+	pushed func() bool   // called instead of waking the subscriber; nil while the subscriber is awake
+	delay  time.Duration // between calls of pushed, on average; 0 for none
+	next   time.Time     // when pushed may be called again
+	due    time.Time     // when events that wait must be pushed; zero while none wait
 }
 
 // Subscribe adds a subscriber.
@@ -336,21 +360,38 @@ func (s *Subscription) wake() {
 	}
 }
 
-// push calls the function that the subscriber registered. Without one, or when it returns false, push wakes the subscriber.
-func (s *Subscription) push() {
+// push calls the function that the subscriber registered, if events wait and its time has come. Without a function, or when it
+// returns false, push wakes the subscriber. fresh says that there are new events. It returns when the events that still wait
+// must be pushed.
+//
+// The time counts from one call to the next, so that events of a game are sent when every second or third tick arrives, and not
+// some time after one. A tick that is early by a quarter of the delay does not wait for the one after it.
+func (s *Subscription) push(now time.Time, fresh bool) (due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.due.IsZero() && fresh {
+		s.due = now.Add(s.delay)
+	}
+	if s.due.IsZero() || s.due.After(now) && (!fresh || now.Before(s.next.Add(-s.delay/4))) {
+		return s.due
+	}
+	s.due = time.Time{}
+	if s.next.Before(now) {
+		s.next = now
+	}
+	s.next = s.next.Add(s.delay)
 	if s.pushed == nil || !s.pushed() {
 		s.pushed = nil
 		s.wake()
 	}
+	return time.Time{}
 }
 
-// leave registers the function that push calls. Nil removes it.
-func (s *Subscription) leave(f func() bool) {
+// leave registers the function that push calls, and the time between its calls. Nil removes it.
+func (s *Subscription) leave(delay time.Duration, f func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pushed = f
+	s.pushed, s.delay = f, delay
 }
 
 // Changed returns a channel that receives when there may be something new.

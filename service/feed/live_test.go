@@ -41,7 +41,7 @@ func TestTornByByte(t *testing.T) {
 func TestTornInChunks(t *testing.T) {
 	for i, path := range recordings(t) {
 		data := read(t, path)
-		if streamtest.Race && len(data) > 300_000 {
+		if streamtest.Race && len(data) > 100_000 {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestTornAnywhere(t *testing.T) {
 		if streamtest.Race {
 			step *= 13
 		}
-		if streamtest.Race && len(data) > 300_000 {
+		if streamtest.Race && len(data) > 100_000 {
 			continue // it finds nothing more in large ones
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {

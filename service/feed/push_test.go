@@ -7,8 +7,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -27,7 +29,7 @@ func pushed() bool {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for more := true; more; {
 		var f runtime.Frame
-		if f, more = frames.Next(); strings.HasSuffix(f.Function, "feed.(*Feed).publish") {
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "feed.(*Feed).push") {
 			return true
 		}
 	}
@@ -117,6 +119,66 @@ func TestPush(t *testing.T) {
 			t.Errorf("%v: %d of %d responses were pushed", s.req, pushes[i].Load(), s.received())
 		}
 	}
+}
+
+// TestPushDelay checks when events of a game are pushed to a stream that lets them wait for 40 ms. Ticks come every 20 ms, up to 4 ms
+// early or late: every second one is sent at once, with the one before it. Events that nothing follows wait for 40 ms.
+func TestPushDelay(t *testing.T) {
+	all := sample(t, 20_000)
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 40 * time.Millisecond
+		g := startGame(t, all)
+		s := subscriberOf(&replaydv1.StreamEventsRequest{MaxBatchDelay: durationpb.New(delay)})
+		var mu sync.Mutex
+		var at []time.Time // of each response
+		sentAt := func() []time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(at)
+		}
+		s.gate = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			switch at = append(at, time.Now()); len(at) {
+			case 1: // so that the transport is known to take messages over
+				s.line.Lock()
+			case 2:
+				s.line.Unlock()
+			}
+		}
+		pushes := g.enter(t, s)
+		synctest.Wait()
+		before, began := len(sentAt()), time.Now()
+		var ticks []time.Time
+		rest := all[begun:]
+		grow := func(after time.Duration) {
+			time.Sleep(time.Until(began.Add(after)))
+			ticks = append(ticks, time.Now())
+			g.append(rest[:60])
+			rest = rest[60:]
+		}
+		for i := range 40 {
+			grow(time.Duration(20*i+[]int{0, 4, -4, -2, 3, -4, 2}[i%7]) * time.Millisecond)
+		}
+		synctest.Wait()
+		sent := sentAt()[before:]
+		for i, when := range sent[:min(20, len(sent))] {
+			if when != ticks[2*i] {
+				t.Errorf("batch %d was sent after %v, want %v", i, when.Sub(began), ticks[2*i].Sub(began))
+			}
+		}
+		if len(sent) != 20 || pushes.Load() != 20 {
+			t.Errorf("%d batches, %d pushed", len(sent), pushes.Load())
+		}
+		time.Sleep(time.Second)
+		sent = sentAt()[before:]
+		if last := sent[len(sent)-1]; len(sent) != 21 || last != ticks[39].Add(delay) {
+			t.Errorf("the last tick is sent after %v, in %d batches", last.Sub(ticks[39]), len(sent))
+		}
+		g.append(rest)
+		g.end(source.ErrRemoved)
+		g.check(t, s, streamtest.Options{})
+	})
 }
 
 // TestPushNotHeavy checks that a slow filter does not delay other subscribers, because the stream's own goroutine applies it.

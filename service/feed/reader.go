@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"time"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -75,14 +76,16 @@ func (r *Reader) Seek() error {
 const maxClauses = 16
 
 // Push implements codec.Pusher. It has an effect only while the feed serves the Reader.
-func (r *Reader) Push(f func() bool) {
-	if r.own == nil && !r.heavy {
-		r.sub.leave(f)
+func (r *Reader) Push(delay time.Duration, f func() bool) bool {
+	if r.own != nil || r.heavy {
+		return false
 	}
+	r.sub.leave(delay, f)
+	return true
 }
 
 // Recall implements codec.Pusher.
-func (r *Reader) Recall() { r.sub.leave(nil) }
+func (r *Reader) Recall() { r.sub.leave(0, nil) }
 
 // Lagging reports whether the feed has served the subscriber, but the subscriber has fallen behind the segments that the feed
 // keeps. It then reads the file until it has caught up.

@@ -86,11 +86,16 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	if len(include) == 0 {
 		include = []*replaydv1.EventFilter{{}} // which matches every event
 	}
-	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), maxTick: minTick}
+	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), named: make([]bool, len(format.Kinds)), maxTick: minTick}
 	c := compiler{format: format, globs: maxGlobs}
 	var err error
 	if f.include, err = c.list("include", include, f.includes); err != nil {
 		return nil, err
+	}
+	for i := range f.include {
+		for k := range f.includes {
+			f.named[k] = f.named[k] || len(f.include[i].kinds) > 0 && f.includes[k]&(1<<i) != 0
+		}
 	}
 	if f.exclude, err = c.list("exclude", exclude, f.excludes); err != nil {
 		return nil, err
@@ -317,7 +322,11 @@ func (f *Filter) foresee() {
 		}
 	}
 	f.nothing = true
-	for _, clauses := range f.includes {
+	f.whole = make([]bool, len(f.includes))
+	for k, clauses := range f.includes {
 		f.nothing = f.nothing && clauses == 0
+		for i := range f.include {
+			f.whole[k] = f.whole[k] || clauses&(1<<i) != 0 && f.include[i].always && f.excludes[k] == 0
+		}
 	}
 }

@@ -22,6 +22,7 @@ package filter
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // None is the value of a property that an event does not have.
@@ -50,6 +51,8 @@ type Filter struct {
 	// By kind, the clauses that may match an event of it: a bit for each.
 	includes, excludes []uint64
 	includable         []uint64 // includes, of kinds also that are excluded as a whole
+	named              []bool   // whether an include clause names the kind
+	whole              []bool   // whether every event of the kind is delivered
 	// The clauses that narrow events to fields.
 	narrowIn, narrowEx uint64
 	maxTick            int32 // no later event is delivered
@@ -124,6 +127,14 @@ func (f *Filter) Kind(kind uint8) bool {
 	return f == nil || f.includes[kind] != 0
 }
 
+// Whole reports whether Match is true of every event of that kind. Then nothing needs to be known of one.
+func (f *Filter) Whole(kind uint8) bool {
+	return f == nil || f.whole[kind]
+}
+
+// Named reports whether the kind is named by the include clauses, and events of it can be delivered.
+func (f *Filter) Named(kind uint8) bool { return f != nil && f.named[kind] && f.includes[kind] != 0 }
+
 // Type reports whether any event of that kind and type can be delivered.
 func (f *Filter) Type(kind uint8, name []byte) bool {
 	if f == nil {
@@ -141,6 +152,12 @@ func (f *Filter) Type(kind uint8, name []byte) bool {
 		}
 	}
 	return false
+}
+
+// HasTypes reports whether a clause has a condition on types. Without one, Type says nothing that Kind does not.
+func (f *Filter) HasTypes() bool {
+	typed := func(c clause) bool { return !c.types.any }
+	return f != nil && (slices.ContainsFunc(f.include, typed) || slices.ContainsFunc(f.exclude, typed))
 }
 
 // MaxTick is the last tick of which events can be delivered; math.MaxInt32 when there is no bound.

@@ -467,6 +467,9 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		e := at(1+eventKind%6, tick, player)
+		if c.Whole(e.Kind) && !c.Match(&e) {
+			t.Fatal("does not match though all events of the kind do")
+		}
 		if c.Match(&e) && (!c.Kind(e.Kind) || tick > c.MaxTick() || c.Nothing()) {
 			t.Fatal("matches what it foresaw not to")
 		}
@@ -519,6 +522,9 @@ func TestTypes(t *testing.T) {
 		}
 		if got := [2]string{delivered(news), delivered(chat)}; got != [2]string{test.news, test.chat} {
 			t.Errorf("%s: got %q", name, got)
+		}
+		if got := c.HasTypes(); got != (name != "no condition") {
+			t.Errorf("%s: has types: %v", name, got)
 		}
 		for kind := diff; kind <= news; kind++ {
 			if got := c.Kind(kind); got != slices.Contains(test.kinds, kind) {

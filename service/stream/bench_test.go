@@ -2,15 +2,18 @@ package stream_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // BenchmarkStream decodes, encodes and frames a recording; nothing is sent.
@@ -51,6 +54,49 @@ func BenchmarkStream(b *testing.B) {
 				events += r.GetEnd().GetEventsSent() + r.GetEnd().GetEventsFiltered()
 			}
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}
+
+// BenchmarkTables decodes the moves of a recording and encodes them as tables; nothing is sent.
+func BenchmarkTables(b *testing.B) {
+	data, err := os.ReadFile(decodertest.Shared(b, "corpus", "teehistorian", "ddnet-16.4", "1ef1b84f-e194-4af4-944e-9573abe74f92.teehistorian"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	moves := []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}
+	whole := teehistorian.Codec.Tables.Layout(false)
+	for _, test := range []struct {
+		name    string
+		include []*replaydv1.EventFilter
+		columns []string
+	}{
+		{"none", []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil},
+		{"dx", moves, []string{"dx"}},
+		{"at_tick", moves, []string{"at_tick"}},
+		{"six", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}},
+		{"all", moves, nil},
+		{"allKinds", nil, nil},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				c := config(data)
+				c.MaxEvents = stream.MaxTableRows
+				c.Replay.Tables, c.Replay.Layout = arrowipc.NewEncoder(true), whole
+				if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, test.include, nil); err != nil {
+					b.Fatal(err)
+				}
+				if len(test.columns) > 0 {
+					if c.Replay.Layout, err = whole.Select(test.columns, c.Replay.Filter.Kind); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { f.Free(); return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

@@ -19,9 +19,9 @@ import (
 // Defaults and bounds of what a request may ask for.
 const (
 	DefaultBatchEvents = 512
-	// DefaultTableRows is the default for batches of tables.
-	DefaultTableRows = MaxBatchEvents
-	MaxBatchEvents   = 16384
+	MaxBatchEvents     = 16384
+	// MaxTableRows is the limit, and the default, for batches of tables. Mostly a batch ends by its bytes.
+	MaxTableRows     = 131072
 	MaxBatchDelay    = 10 * time.Second
 	MaxLastEvents    = 1_000_000
 	DefaultHeartbeat = 15 * time.Second
@@ -107,6 +107,8 @@ type Replay struct {
 	Complete func(ctx context.Context, r *replaydv1.Replay) error
 	// Tables encodes the events as tables; nil sends them as rows. It must not be used by any other Replay.
 	Tables TableEncoder
+	// Layout says which columns the tables have. Only with Tables.
+	Layout *table.Layout
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
 	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
@@ -120,6 +122,8 @@ type Replay struct {
 type TableEncoder interface {
 	// Append appends the tables of a set that have rows to b, as entries of a field of type Table with that number.
 	Append(b []byte, field protowire.Number, set *table.Set) ([]byte, error)
+	// AppendEmpty appends a table without rows, unless the kind had a table before.
+	AppendEmpty(b []byte, field protowire.Number, set *table.Set, kind uint8) ([]byte, error)
 }
 
 // Follower watches a file that grows.

@@ -17,7 +17,8 @@ import (
 // everything was sent, and if the transport returns from Send before it writes: then there is room for one more message,
 // however much the client leaves unread.
 func (s *stream) idle() (outcome, error) {
-	if p, ok := s.reader.(codec.Pusher); ok && s.ahead && s.MaxDelay == 0 {
+	s.paced = false
+	if p, ok := s.reader.(codec.Pusher); ok && s.ahead {
 		s.pusher = p
 		defer func() { s.pusher = nil }()
 	}
@@ -31,7 +32,7 @@ func (s *stream) idle() (outcome, error) {
 // offer allows the reader to push. Until recall, the reader, the batch and the outbox belong to the reader's goroutine.
 func (s *stream) offer() {
 	if s.pusher != nil {
-		s.pusher.Push(s.push)
+		s.paced = s.pusher.Push(s.MaxDelay, s.push)
 	}
 }
 

@@ -82,6 +82,36 @@ func (s *stream) flush() error {
 	return s.transmit(f)
 }
 
+// sendEmptyTables sends a table without rows of each kind that the filters name and that no table was sent of, so that a client knows
+// its columns. A stream that starts from a cursor has none: one that is cut behind each batch and resumed would not reach its end.
+func (s *stream) sendEmptyTables() error {
+	if s.batch.Tables == nil || s.Start.Cursor != nil {
+		return nil
+	}
+	for kind := 1; kind < len(s.replay.Layout.Format.Kinds); {
+		b := tables.Get(0)
+		for ; kind < len(s.replay.Layout.Format.Kinds) && len(*b) < tableBytes; kind++ {
+			if !s.replay.Filter.Named(uint8(kind)) {
+				continue
+			}
+			var err error
+			if *b, err = s.replay.Tables.AppendEmpty(*b, protoscan.BatchTables, s.batch.Tables, uint8(kind)); err != nil {
+				tables.Put(b)
+				return err
+			}
+		}
+		if len(*b) == 0 {
+			tables.Put(b)
+			return nil
+		}
+		head := frame.Head{First: s.at.Sequence, Next: s.at.Sequence}
+		if err := s.transmit(s.outbox.Tables(head, s.cursorBytes(), tables.Buffer(b))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // encodeTables encodes the tables of the batch as entries of a field of a response.
 func (s *stream) encodeTables(field protowire.Number) (mem.Buffer, error) {
 	b := tables.Get(0)
@@ -224,6 +254,11 @@ func (s *stream) end(how outcome) error {
 	end := &replaydv1.StreamEnd{Reason: reason, Detail: detail, EventsSent: s.sent, EventsFiltered: s.filtered}
 	if s.entered { // otherwise the client does not know the replay
 		s.reach()
+		if how != drained {
+			if err := s.sendEmptyTables(); err != nil {
+				return err
+			}
+		}
 		end.EventsFiltered += s.reader.Filtered()
 		s.reader.Summarize(end)
 	}

@@ -55,6 +55,7 @@ type stream struct {
 	outbox frame.Outbox
 	pusher codec.Pusher // sends for the stream while it waits; see push
 	pushed error        // of a push
+	paced  bool         // the pusher saw to MaxDelay while the stream was idle
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
@@ -309,8 +310,7 @@ func (s *stream) open(start Start) error {
 	}
 	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
 	if s.replay.Tables != nil {
-		options.Tables = table.NewSet(s.replay.Codec.Tables)
-		options.Tables.Resolved = s.replay.ResolvePlayers
+		options.Tables = table.NewSet(s.replay.Layout)
 		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
 	}
 	var err error
@@ -442,8 +442,8 @@ func (s *stream) linger() (outcome, error) {
 			return again, err
 		}
 		s.returnBuffer() // most streams wait most of the time: they hold no buffer, nor do the few events that arrive next need one
-		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 {
-			return how, err
+		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 || s.paced {
+			return how, err // with paced, the batch may have events
 		}
 		s.borrowBuffer()
 	}

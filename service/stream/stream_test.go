@@ -15,9 +15,11 @@ import (
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/codectest"
 	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
+	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // recording repeats the records of a sample to a recording of about that many bytes.
@@ -45,6 +47,40 @@ func config(data []byte) stream.Config {
 			Open: func(o codec.Options) (codec.Reader, error) { return teehistorian.Codec.Open(in, o) },
 		},
 		MaxEvents: stream.DefaultBatchEvents, Heartbeat: time.Minute,
+	}
+}
+
+// TestTableMemory: the memory of a column that has all bytes of a batch is used again for the next batch.
+func TestTableMemory(t *testing.T) {
+	measure := func(size int) (batches int, bytes uint64) {
+		c := config(recording(t, size))
+		c.MaxEvents = stream.MaxTableRows
+		var err error
+		if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		c.Replay.Tables = arrowipc.NewEncoder(true)
+		if c.Replay.Layout, err = teehistorian.Codec.Tables.Layout(false).Select([]string{"dx"}, c.Replay.Filter.Kind); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { batches++; f.Free(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return batches, after.TotalAlloc - before.TotalAlloc
+	}
+	measure(1 << 20) // fills pools
+	fewBatches, few := measure(2 << 20)
+	manyBatches, many := measure(8 << 20)
+	if manyBatches < fewBatches+10 {
+		t.Fatalf("%d and %d batches", fewBatches, manyBatches)
+	}
+	if each := (int64(many) - int64(few)) / int64(manyBatches-fewBatches); each > 256<<10 {
+		t.Errorf("%d bytes are allocated for a batch", each)
+	} else {
+		t.Logf("%d bytes are allocated for a batch", each)
 	}
 }
 

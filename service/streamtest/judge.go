@@ -110,10 +110,13 @@ func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsReq
 	for _, f := range req.GetInclude() {
 		f = proto.CloneOf(f)
 		f.Kinds, f.Ticks = nil, nil
+		if f.GetDem() != nil {
+			f.Dem.Types = nil
+		}
 		things.Include = append(things.Include, f)
 	}
 	for _, f := range req.GetExclude() {
-		if len(f.GetKinds()) == 0 && f.GetTicks() == nil {
+		if len(f.GetKinds()) == 0 && len(f.GetDem().GetTypes()) == 0 && f.GetTicks() == nil {
 			things.Exclude = append(things.Exclude, f)
 		}
 	}
@@ -210,7 +213,7 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 				return err
 			}
 			b := r.batch
-			if n := len(b.offsets); (req.GetPositions() || len(b.tables) > 0) != (n > 0) || n > 0 && (n != len(events) || len(b.indexes) != n) {
+			if n := len(b.offsets); ((req.GetPositions() || len(b.tables) > 0) && len(events) > 0) != (n > 0) || n > 0 && (n != len(events) || len(b.indexes) != n) {
 				return fmt.Errorf("response %d: %d events, %d offsets, %d indexes", i, len(events), n, len(b.indexes))
 			}
 			for j := range b.offsets {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
@@ -59,10 +61,21 @@ func tablesOfAnything[E any](
 	t *testing.T, f *table.Format, add func(*table.Set, decoders.Position, *E), events codectest.Events[E],
 ) {
 	refs := func(id uint32) string { return fmt.Sprint("name ", id%5) }
-	set := table.NewSet(f) // of all batches, as in a stream
-	set.Refs, set.Resolved, set.TicksPerSecond = refs, true, 50
+	set := table.NewSet(f.Layout(true)) // of all batches, as in a stream
+	set.Refs, set.TicksPerSecond = refs, 50
 	rapid.Check(t, func(t *rapid.T) {
 		set.Reset()
+		one := uint8(rapid.IntRange(1, len(f.Kinds)-1).Draw(t, "kind with some columns"))
+		columns := f.Layout(true).Fields(one)
+		layout, err := f.Layout(true).Select(
+			[]string{columns[rapid.IntRange(0, len(columns)-1).Draw(t, "column")].Name, columns[len(columns)-1].Name},
+			func(kind uint8) bool { return kind == one },
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some := table.NewSet(layout)
+		some.Refs, some.TicksPerSecond = refs, 50
 		encoder := arrowipc.NewEncoder(rapid.Bool().Draw(t, "plain"))
 		var read tables
 		for range rapid.IntRange(1, 3).Draw(t, "batches") {
@@ -73,8 +86,10 @@ func tablesOfAnything[E any](
 				at := decoders.Position{Offset: int64(i), Index: rapid.Int64Range(0, 1<<53).Draw(t, "index")}
 				size := set.Size()
 				add(set, at, e)
+				add(some, at, e)
 				if rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
 					set.Undo()
+					some.Undo()
 					if set.Size() != size {
 						t.Fatalf("%d bytes after a row was taken back, %d before it was added", set.Size(), size)
 					}
@@ -109,9 +124,38 @@ func tablesOfAnything[E any](
 			}) {
 				t.Fatalf("%d rows of %d events, or others", len(got), len(want))
 			}
+			compareColumns(t, set, some)
 			set.Reset()
+			some.Reset()
 		}
 	})
+}
+
+// compareColumns checks that the tables of a set with some columns have the values of those with all columns.
+func compareColumns(t *rapid.T, all, some *table.Set) {
+	records := map[uint8]arrow.RecordBatch{}
+	_ = all.All(func(of *table.Table) error {
+		records[of.Kind] = arrowipc.Record(of, arrowipc.Schema(of.Layout, of.Kind))
+		return nil
+	})
+	count := 0
+	_ = some.All(func(of *table.Table) error {
+		record := arrowipc.Record(of, arrowipc.Schema(of.Layout, of.Kind))
+		count++
+		for i, field := range record.Schema().Fields() {
+			if err := whole(record.Column(i).Data(), of.Rows); err != nil {
+				t.Fatalf("%s: %v", field.Name, err)
+			}
+			at := records[of.Kind].Schema().FieldIndices(field.Name)[0]
+			if !array.ApproxEqual(record.Column(i), records[of.Kind].Column(at), array.WithNaNsEqual(true)) {
+				t.Fatalf("%s is %v, want %v", field.Name, record.Column(i), records[of.Kind].Column(at))
+			}
+		}
+		return nil
+	})
+	if count != len(records) {
+		t.Fatalf("%d tables of %d", count, len(records))
+	}
 }
 
 // resolve replaces the numbers of texts in a message by indices into strings, in the order of the fields.
@@ -132,5 +176,28 @@ func resolve(m protoreflect.Message, refs func(uint32) string, strings *[][]byte
 		default:
 			resolve(m.Get(f).Message(), refs, strings)
 		}
+	}
+}
+
+// TestTableSize: each row counts what its values take, and no more the more rows there are. Streams end their batches by it.
+func TestTableSize(t *testing.T) {
+	set := table.NewSet(teecodec.Tables.Layout(false))
+	const rows = 10_000
+	for i := range rows {
+		e := &teehistorian.Event{Kind: teehistorian.KindPlayerDiff, AtTick: int32(i)}
+		teecodec.AddRow(set, decoders.Position{Offset: int64(i)}, e)
+		if set.LastSize()*(i+1) != set.Size() {
+			t.Fatalf("row %d has %d bytes, all have %d", i, set.LastSize(), set.Size())
+		}
+	}
+	values := 0
+	_ = set.All(func(of *table.Table) error {
+		for i := range of.Columns {
+			values += len(of.Columns[i].Data) + 4*len(of.Columns[i].Offsets)
+		}
+		return nil
+	})
+	if n := set.Size(); n < values/2 || n > values*2 {
+		t.Errorf("%d rows count %d bytes, and their values take %d", rows, n, values)
 	}
 }

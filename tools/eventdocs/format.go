@@ -3,11 +3,8 @@ package main
 import (
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/table"
@@ -53,7 +50,7 @@ func (f *format) columns(kind string) string {
 		if f.tables.Kinds[k].Name != kind {
 			continue
 		}
-		all := f.tables.Fields(uint8(k))[int(table.Positions)+len(f.tables.Event):]
+		all := f.tables.Layout(true).Fields(uint8(k))[int(table.Positions)+len(f.tables.Event):]
 		if len(all) == 0 {
 			return "none of its own"
 		}
@@ -140,54 +137,4 @@ func (f *format) kindOf(m protoreflect.MessageDescriptor) string {
 		}
 	}
 	return ""
-}
-
-// comment returns the leading comment of a descriptor, with its lines joined to paragraphs.
-func comment(d protoreflect.Descriptor) string {
-	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
-	return paragraphs(text)
-}
-
-// packageComment returns the leading comment of a file's package.
-func packageComment(file protoreflect.FileDescriptor) string {
-	const packageField = 2 // of FileDescriptorProto
-	return paragraphs(file.SourceLocations().ByPath(protoreflect.SourcePath{packageField}).LeadingComments)
-}
-
-func paragraphs(text string) string {
-	var all []string
-	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		all = append(all, strings.Join(strings.Fields(p), " "))
-	}
-	return strings.Join(all, "\n\n")
-}
-
-// isStringIndex reports whether a number is an index into the batch's strings. The option is not linked into this
-// command, so the encoded options are parsed.
-func isStringIndex(field protoreflect.FieldDescriptor) bool {
-	const number = 50717 // of the option; see proto/replayd/options/v1/options.proto
-	options, ok := field.Options().(*descriptorpb.FieldOptions)
-	if !ok {
-		return false
-	}
-	b, err := proto.Marshal(options)
-	if err != nil {
-		return false
-	}
-	for len(b) > 0 {
-		n, typ, size := protowire.ConsumeTag(b)
-		if size < 0 {
-			return false
-		}
-		if n == number && typ == protowire.VarintType {
-			v, _ := protowire.ConsumeVarint(b[size:])
-			return v != 0
-		}
-		b = b[size:]
-		if size = protowire.ConsumeFieldValue(n, typ, b); size < 0 {
-			return false
-		}
-		b = b[size:]
-	}
-	return false
 }

@@ -12,11 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/replayd/replayd/tools/protodoc"
 )
 
 func main() {
@@ -38,7 +37,7 @@ func main() {
 }
 
 func run(image, replayd, samples, out string) error {
-	files, err := load(image)
+	files, err := protodoc.Load(image)
 	if err != nil {
 		return err
 	}
@@ -56,19 +55,6 @@ func run(image, replayd, samples, out string) error {
 		}
 	}
 	return os.WriteFile(filepath.Join(out, "README.md"), index(formats), 0o644)
-}
-
-// load reads a file descriptor set with comments.
-func load(image string) (*protoregistry.Files, error) {
-	b, err := os.ReadFile(image)
-	if err != nil {
-		return nil, err
-	}
-	set := &descriptorpb.FileDescriptorSet{}
-	if err := proto.Unmarshal(b, set); err != nil {
-		return nil, fmt.Errorf("%s: %w", image, err)
-	}
-	return protodesc.NewFiles(set)
 }
 
 // formatsOf returns the formats. A format is a package below replayd with a message named Event.

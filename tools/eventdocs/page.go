@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/tools/protodoc"
 )
 
 const notice = "<!-- Written by `make generate` from the .proto files and the samples. Do not edit. -->\n\n"
@@ -17,7 +19,7 @@ func index(formats []*format) []byte {
 	b.WriteString("# Events\n\nEvery kind of event of every format, with its fields, their units, and an example.\n\n")
 	b.WriteString("| format | kinds | what it is |\n|---|---|---|\n")
 	for _, f := range formats {
-		what, _, _ := strings.Cut(packageComment(f.file), "\n\n")
+		what, _, _ := strings.Cut(protodoc.PackageComment(f.file), "\n\n")
 		fmt.Fprintf(&b, "| [%s](%s.md) | %d | %s |\n", f.name, f.name, len(f.kinds()), cell(what))
 	}
 	b.WriteString(`
@@ -32,26 +34,26 @@ Events of a batch share their names: on the wire a name is an index into the bat
 func (f *format) page(examples map[string]string) []byte {
 	b := &bytes.Buffer{}
 	b.WriteString(notice)
-	fmt.Fprintf(b, "# Events of %s\n\n%s\n\n", f.name, packageComment(f.file))
+	fmt.Fprintf(b, "# Events of %s\n\n%s\n\n", f.name, protodoc.PackageComment(f.file))
 	fmt.Fprintf(b, "Defined in [`%s`](../../proto/%s). [How to read this page](README.md).\n\n", f.file.Path(), f.file.Path())
 	kinds := f.kind.Fields()
 	b.WriteString("| kind | | filters |\n|---|---|---|\n")
 	for i := range kinds.Len() {
 		name := kinds.Get(i).Name()
-		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
+		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(protodoc.Comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
 	}
 	b.WriteString("\nThe last column lists the conditions of [EventFilter](../../proto/replayd/v1/filter.proto) that events of the kind can meet, ")
 	b.WriteString("in addition to those on kinds and ticks. The [cookbook](../cookbook.md) says which filter answers which question.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
 	b.WriteString("\nWith ENCODING_ARROW and by `replayd export`, each kind is a table ([tables.md](../tables.md)). All have the columns ")
-	common := f.tables.Fields(0)
+	common := f.tables.Layout(true).Fields(0)
 	fmt.Fprintf(b, "%s. The others are listed with the kind.\n", columnList(common))
 	for i := range kinds.Len() {
 		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
 	}
 	if f.header != nil {
-		fmt.Fprintf(b, "\n## Header\n\n%s\n\nThis is not an event. GetReplay and the start of a stream return it.\n\n", comment(f.header))
+		fmt.Fprintf(b, "\n## Header\n\n%s\n\nThis is not an event. GetReplay and the start of a stream return it.\n\n", protodoc.Comment(f.header))
 		f.fields(b, f.header, false)
 	}
 	types := f.types()
@@ -59,7 +61,7 @@ func (f *format) page(examples map[string]string) []byte {
 		b.WriteString("\n## Types\n")
 	}
 	for _, t := range types {
-		fmt.Fprintf(b, "\n### %s\n\n%s\n\n", t.Name(), comment(t))
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n", t.Name(), protodoc.Comment(t))
 		switch t := t.(type) {
 		case protoreflect.EnumDescriptor:
 			values(b, t)
@@ -72,7 +74,7 @@ func (f *format) page(examples map[string]string) []byte {
 
 // section writes the section of a kind.
 func (f *format) section(b *bytes.Buffer, kind protoreflect.FieldDescriptor, example string) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", kind.Name(), comment(kind.Message()))
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", kind.Name(), protodoc.Comment(kind.Message()))
 	f.fields(b, kind.Message(), false)
 	fmt.Fprintf(b, "\nColumns: %s.\n", f.columns(string(kind.Name())))
 	switch {
@@ -97,7 +99,7 @@ func (f *format) fields(b *bytes.Buffer, m protoreflect.MessageDescriptor, event
 		if rows++; rows == 1 {
 			b.WriteString("| field | type | |\n|---|---|---|\n")
 		}
-		text := comment(field)
+		text := protodoc.Comment(field)
 		if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 			text += fmt.Sprintf(" (One of %#q.)", oneof.Name())
 		}
@@ -115,7 +117,7 @@ func (f *format) typeOf(field protoreflect.FieldDescriptor) string {
 	}
 	name := field.Kind().String()
 	switch {
-	case isStringIndex(field):
+	case protodoc.IsStringIndex(field):
 		name = "name"
 	case field.Enum() != nil:
 		name = f.link(field.Enum(), "")
@@ -147,7 +149,7 @@ func values(b *bytes.Buffer, e protoreflect.EnumDescriptor) {
 	b.WriteString("| value | number | |\n|---|---|---|\n")
 	for i := range e.Values().Len() {
 		v := e.Values().Get(i)
-		fmt.Fprintf(b, "| `%s` | %d | %s |\n", v.Name(), v.Number(), cell(comment(v)))
+		fmt.Fprintf(b, "| `%s` | %d | %s |\n", v.Name(), v.Number(), cell(protodoc.Comment(v)))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/tools/protodoc"
 )
 
 // shape returns a line of a kind with made-up values, as an example of its form.
@@ -46,7 +48,7 @@ func object(m protoreflect.MessageDescriptor, depth int) string {
 }
 
 func scalar(field protoreflect.FieldDescriptor) string {
-	if isStringIndex(field) {
+	if protodoc.IsStringIndex(field) {
 		return `"m_name"`
 	}
 	switch field.Kind() {

@@ -411,13 +411,17 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 	var condition string
 	switch o := realOneof(field); {
 	case field.Message != nil && branch(field.Message) != nil:
+		g.P("if !c[", at, "].Off {")
 		g.P("c[", at, "].Items(", countFunc(field.Message), "(", expr, "))")
 		g.P(treeFunc(field.Message), "(c[", at+1, ":], ", expr, ", 0)")
+		g.P("}")
 		return
 	case field.Desc.IsList():
+		g.P("if !c[", at, "].Off {")
 		g.P("c[", at, "].Items(len(", expr, "))")
 		g.P("for i := range ", expr, " {")
 		f.writeCellValue(g, field, expr+"[i]", at+1)
+		g.P("}")
 		g.P("}")
 		return
 	case o != nil:
@@ -430,6 +434,10 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 	default:
 		f.writeCellValue(g, field, expr, at)
 		return
+	}
+	if field.Message != nil {
+		g.P("if !c[", at, "].Off {")
+		defer g.P("}")
 	}
 	g.P("if ", condition, " {")
 	f.writeCellValue(g, field, expr, at)

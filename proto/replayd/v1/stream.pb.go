@@ -465,8 +465,8 @@ type StreamEventsRequest struct {
 	SlowConsumer SlowConsumer `protobuf:"varint,8,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
 	// How events are encoded.
 	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
-	// The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
-	// batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
+	// The largest number of events in a batch. 0 means 512. More than 16384 means 16384. With ENCODING_ARROW, 0 and more than
+	// 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
 	// How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
 	// wait. At most 10 s.
@@ -487,8 +487,14 @@ type StreamEventsRequest struct {
 	ResolvePlayers bool `protobuf:"varint,15,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
 	// Only with ENCODING_ARROW. How the record batches are compressed.
 	ArrowCompression ArrowCompression `protobuf:"varint,16,opt,name=arrow_compression,json=arrowCompression,proto3,enum=replayd.v1.ArrowCompression" json:"arrow_compression,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Only with ENCODING_ARROW. The columns that the tables have, by the names in docs/events: other columns are neither made
+	// nor sent. A dot leads into a struct, and into the structs of a list ("input.target_x"); a struct then has only these
+	// members. Tables have them in their own order. Empty means all columns. A request is refused when a kind that the filters
+	// let through lacks one of them, so filters should name the kinds. At most 256. Tables of other kinds, which come in states
+	// and in the place of events that are too large, have all their columns.
+	Columns       []string `protobuf:"bytes,17,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamEventsRequest) Reset() {
@@ -631,6 +637,13 @@ func (x *StreamEventsRequest) GetArrowCompression() ArrowCompression {
 		return x.ArrowCompression
 	}
 	return ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED
+}
+
+func (x *StreamEventsRequest) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
 }
 
 // Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
@@ -815,7 +828,7 @@ type Table struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind's name, as in EventFilter.kinds.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The number of rows, at least 1.
+	// The number of rows. 0 in the tables before the end of a stream: see EventBatch.tables.
 	Rows uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
 	// FOLLOW_STATE_SUCCESSOR.
@@ -1390,7 +1403,9 @@ type EventBatch struct {
 	// below 2^53. Successive events need not have consecutive indexes.
 	Indexes []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	// The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
-	// as the batch has events.
+	// as the batch has events. Before the end of a stream, a batch without events may follow: it has a table without rows for
+	// each kind that the include filters name and that the stream had no events of, so that its columns are known, too. A stream
+	// that starts from a cursor has no such batch.
 	Tables        []*Table `protobuf:"bytes,9,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1961,7 +1976,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\x95\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xaf\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -1979,7 +1994,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x06strict\x18\r \x01(\bR\x06strict\x12\x1c\n" +
 	"\tpositions\x18\x0e \x01(\bR\tpositions\x12'\n" +
 	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\x12I\n" +
-	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\"\xa4\x01\n" +
+	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\x12\x18\n" +
+	"\acolumns\x18\x11 \x03(\tR\acolumns\"\xa4\x01\n" +
 	"\x05Start\x12\x18\n" +
 	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +

@@ -81,7 +81,7 @@ func TestResume(t *testing.T) {
 			}
 			from = m.End
 		}
-		for i := 0; i < len(marks); i += 1 + len(marks)/50 {
+		for i := 0; i < len(marks); i += 1 + len(marks)/20 {
 			m := marks[i]
 			r := open(t, data, codec.Options{Start: codec.Start{Position: m.Next}})
 			if rest, _ := read(t, r, 1+i%7); !bytes.Equal(rest, events[m.End:]) {

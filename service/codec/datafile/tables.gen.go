@@ -416,9 +416,11 @@ var namesOfSoundShape = map[int32]string{
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *datafile.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
-	c[0].Items(len(m.Warnings))
-	for i := range m.Warnings {
-		c[1].Enum(int32(m.Warnings[i]))
+	if !c[0].Off {
+		c[0].Items(len(m.Warnings))
+		for i := range m.Warnings {
+			c[1].Enum(int32(m.Warnings[i]))
+		}
 	}
 	switch m.Kind {
 	case datafile.KindTiles:
@@ -514,29 +516,37 @@ func rowQuads(c []table.Column, m *datafile.Quads) {
 		table.Null(c[1:])
 	}
 	c[2].Int32(m.First)
-	c[3].Items(len(m.Quads))
-	for i := range m.Quads {
-		table.Fields(c[4:])
-		rowQuad(c[5:], &m.Quads[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Quads))
+		for i := range m.Quads {
+			table.Fields(c[4:])
+			rowQuad(c[5:], &m.Quads[i])
+		}
 	}
 }
 
 func rowQuad(c []table.Column, m *datafile.Quad) {
 	_ = c[17]
-	c[0].Items(len(m.Points))
-	for i := range m.Points {
-		table.Fields(c[1:])
-		rowPoint(c[2:], &m.Points[i])
+	if !c[0].Off {
+		c[0].Items(len(m.Points))
+		for i := range m.Points {
+			table.Fields(c[1:])
+			rowPoint(c[2:], &m.Points[i])
+		}
 	}
-	c[4].Items(len(m.Colors))
-	for i := range m.Colors {
-		table.Fields(c[5:])
-		rowColor(c[6:], &m.Colors[i])
+	if !c[4].Off {
+		c[4].Items(len(m.Colors))
+		for i := range m.Colors {
+			table.Fields(c[5:])
+			rowColor(c[6:], &m.Colors[i])
+		}
 	}
-	c[10].Items(len(m.Texture))
-	for i := range m.Texture {
-		table.Fields(c[11:])
-		rowPoint(c[12:], &m.Texture[i])
+	if !c[10].Off {
+		c[10].Items(len(m.Texture))
+		for i := range m.Texture {
+			table.Fields(c[11:])
+			rowPoint(c[12:], &m.Texture[i])
+		}
 	}
 	if m.PositionEnvelope != -1 {
 		c[14].Int32(m.PositionEnvelope)
@@ -569,10 +579,12 @@ func rowColor(c []table.Column, m *datafile.Color) {
 func rowEnvelopePoints(c []table.Column, m *datafile.EnvelopePoints) {
 	_ = c[15]
 	c[0].Int32(m.First)
-	c[1].Items(len(m.Points))
-	for i := range m.Points {
-		table.Fields(c[2:])
-		rowEnvelopePoint(c[3:], &m.Points[i])
+	if !c[1].Off {
+		c[1].Items(len(m.Points))
+		for i := range m.Points {
+			table.Fields(c[2:])
+			rowEnvelopePoint(c[3:], &m.Points[i])
+		}
 	}
 }
 
@@ -580,35 +592,47 @@ func rowEnvelopePoint(c []table.Column, m *datafile.EnvelopePoint) {
 	_ = c[12]
 	c[0].Int32(m.TimeMs)
 	c[1].Enum(int32(m.Curve))
-	c[2].Items(len(m.Values))
-	for i := range m.Values {
-		c[3].Int32(m.Values[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Values))
+		for i := range m.Values {
+			c[3].Int32(m.Values[i])
+		}
 	}
-	if m.HasBezier {
-		table.Fields(c[4:])
-		rowBezier(c[5:], &m.Bezier)
-	} else {
-		table.Null(c[4:])
+	if !c[4].Off {
+		if m.HasBezier {
+			table.Fields(c[4:])
+			rowBezier(c[5:], &m.Bezier)
+		} else {
+			table.Null(c[4:])
+		}
 	}
 }
 
 func rowBezier(c []table.Column, m *datafile.Bezier) {
 	_ = c[7]
-	c[0].Items(len(m.InDxMs))
-	for i := range m.InDxMs {
-		c[1].Int32(m.InDxMs[i])
+	if !c[0].Off {
+		c[0].Items(len(m.InDxMs))
+		for i := range m.InDxMs {
+			c[1].Int32(m.InDxMs[i])
+		}
 	}
-	c[2].Items(len(m.InDy))
-	for i := range m.InDy {
-		c[3].Int32(m.InDy[i])
+	if !c[2].Off {
+		c[2].Items(len(m.InDy))
+		for i := range m.InDy {
+			c[3].Int32(m.InDy[i])
+		}
 	}
-	c[4].Items(len(m.OutDxMs))
-	for i := range m.OutDxMs {
-		c[5].Int32(m.OutDxMs[i])
+	if !c[4].Off {
+		c[4].Items(len(m.OutDxMs))
+		for i := range m.OutDxMs {
+			c[5].Int32(m.OutDxMs[i])
+		}
 	}
-	c[6].Items(len(m.OutDy))
-	for i := range m.OutDy {
-		c[7].Int32(m.OutDy[i])
+	if !c[6].Off {
+		c[6].Items(len(m.OutDy))
+		for i := range m.OutDy {
+			c[7].Int32(m.OutDy[i])
+		}
 	}
 }
 
@@ -653,11 +677,13 @@ func rowTileLayer(c []table.Column, m *datafile.TileLayer) {
 	c[5].Int32(m.Height)
 	c[6].Bool(m.Detail)
 	c[7].Name(m.Name)
-	if m.HasColor {
-		table.Fields(c[8:])
-		rowColor(c[9:], &m.Color)
-	} else {
-		table.Null(c[8:])
+	if !c[8].Off {
+		if m.HasColor {
+			table.Fields(c[8:])
+			rowColor(c[9:], &m.Color)
+		} else {
+			table.Null(c[8:])
+		}
 	}
 	if m.ColorEnvelope != -1 {
 		c[13].Int32(m.ColorEnvelope)
@@ -677,9 +703,11 @@ func rowTileLayer(c []table.Column, m *datafile.TileLayer) {
 	}
 	c[17].Int32(m.BytesPerTile)
 	c[18].Int32(m.Flags)
-	c[19].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[20].Int32(m.Extra[i])
+	if !c[19].Off {
+		c[19].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[20].Int32(m.Extra[i])
+		}
 	}
 	if m.LayerInGroup != -1 {
 		c[21].Int32(m.LayerInGroup)
@@ -710,9 +738,11 @@ func rowQuadLayer(c []table.Column, m *datafile.QuadLayer) {
 	} else {
 		table.Null(c[7:])
 	}
-	c[8].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[9].Int32(m.Extra[i])
+	if !c[8].Off {
+		c[8].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[9].Int32(m.Extra[i])
+		}
 	}
 	if m.LayerInGroup != -1 {
 		c[10].Int32(m.LayerInGroup)
@@ -732,16 +762,20 @@ func rowGroup(c []table.Column, m *datafile.Group) {
 	c[6].Int32(m.FirstLayer)
 	c[7].Int32(m.NumLayers)
 	c[8].Bool(m.Clipped)
-	if m.HasClip {
-		table.Fields(c[9:])
-		rowClip(c[10:], &m.Clip)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.HasClip {
+			table.Fields(c[9:])
+			rowClip(c[10:], &m.Clip)
+		} else {
+			table.Null(c[9:])
+		}
 	}
 	c[14].Name(m.Name)
-	c[15].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[16].Int32(m.Extra[i])
+	if !c[15].Off {
+		c[15].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[16].Int32(m.Extra[i])
+		}
 	}
 }
 
@@ -763,9 +797,11 @@ func rowImage(c []table.Column, m *datafile.Image) {
 	c[5].Name(m.Name)
 	c[6].Enum(int32(m.Format))
 	c[7].Int32(m.Bytes)
-	c[8].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[9].Int32(m.Extra[i])
+	if !c[8].Off {
+		c[8].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[9].Int32(m.Extra[i])
+		}
 	}
 }
 
@@ -778,9 +814,11 @@ func rowEnvelope(c []table.Column, m *datafile.Envelope) {
 	c[4].Int32(m.NumPoints)
 	c[5].Name(m.Name)
 	c[6].Bool(m.Synchronized)
-	c[7].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[8].Int32(m.Extra[i])
+	if !c[7].Off {
+		c[7].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[8].Int32(m.Extra[i])
+		}
 	}
 	c[9].Int32(m.Channels)
 }
@@ -794,10 +832,12 @@ func rowTileSummary(c []table.Column, m *datafile.TileSummary) {
 		table.Null(c[1:])
 	}
 	c[2].Enum(int32(m.Kind))
-	c[3].Items(len(m.Counts))
-	for i := range m.Counts {
-		table.Fields(c[4:])
-		rowTileCount(c[5:], &m.Counts[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Counts))
+		for i := range m.Counts {
+			table.Fields(c[4:])
+			rowTileCount(c[5:], &m.Counts[i])
+		}
 	}
 }
 
@@ -837,9 +877,11 @@ func rowItemType(c []table.Column, m *datafile.ItemType) {
 func rowVersion(c []table.Column, m *datafile.Version) {
 	_ = c[2]
 	c[0].Int32(m.Version)
-	c[1].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[2].Int32(m.Extra[i])
+	if !c[1].Off {
+		c[1].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[2].Int32(m.Extra[i])
+		}
 	}
 }
 
@@ -850,17 +892,21 @@ func rowInfo(c []table.Column, m *datafile.Info) {
 	c[2].Text(m.Credits)
 	c[3].Text(m.License)
 	c[4].Bool(m.HasSettings)
-	c[5].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[6].Int32(m.Extra[i])
+	if !c[5].Off {
+		c[5].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[6].Int32(m.Extra[i])
+		}
 	}
 }
 
 func rowSettings(c []table.Column, m *datafile.Settings) {
 	_ = c[1]
-	c[0].Items(len(m.Commands))
-	for i := range m.Commands {
-		c[1].Text(m.Commands[i])
+	if !c[0].Off {
+		c[0].Items(len(m.Commands))
+		for i := range m.Commands {
+			c[1].Text(m.Commands[i])
+		}
 	}
 }
 
@@ -887,9 +933,11 @@ func rowSoundLayer(c []table.Column, m *datafile.SoundLayer) {
 		table.Null(c[7:])
 	}
 	c[8].Bool(m.Deprecated)
-	c[9].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[10].Int32(m.Extra[i])
+	if !c[9].Off {
+		c[9].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[10].Int32(m.Extra[i])
+		}
 	}
 	if m.LayerInGroup != -1 {
 		c[11].Int32(m.LayerInGroup)
@@ -907,20 +955,24 @@ func rowSoundSources(c []table.Column, m *datafile.SoundSources) {
 		table.Null(c[1:])
 	}
 	c[2].Int32(m.First)
-	c[3].Items(len(m.Sources))
-	for i := range m.Sources {
-		table.Fields(c[4:])
-		rowSoundSource(c[5:], &m.Sources[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Sources))
+		for i := range m.Sources {
+			table.Fields(c[4:])
+			rowSoundSource(c[5:], &m.Sources[i])
+		}
 	}
 }
 
 func rowSoundSource(c []table.Column, m *datafile.SoundSource) {
 	_ = c[14]
-	if m.HasPosition {
-		table.Fields(c[0:])
-		rowPoint(c[1:], &m.Position)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasPosition {
+			table.Fields(c[0:])
+			rowPoint(c[1:], &m.Position)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[3].Bool(m.Loop)
 	c[4].Bool(m.Pan)
@@ -952,9 +1004,11 @@ func rowSound(c []table.Column, m *datafile.Sound) {
 	c[3].Name(m.Name)
 	c[4].Int32(m.Bytes)
 	c[5].Int32(m.DeclaredBytes)
-	c[6].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[7].Int32(m.Extra[i])
+	if !c[6].Off {
+		c[6].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[7].Int32(m.Extra[i])
+		}
 	}
 }
 
@@ -971,9 +1025,11 @@ func rowAutomapper(c []table.Column, m *datafile.Automapper) {
 	c[4].Int32(m.Seed)
 	c[5].Bool(m.Automatic)
 	c[6].Int32(m.Flags)
-	c[7].Items(len(m.Extra))
-	for i := range m.Extra {
-		c[8].Int32(m.Extra[i])
+	if !c[7].Off {
+		c[7].Items(len(m.Extra))
+		for i := range m.Extra {
+			c[8].Int32(m.Extra[i])
+		}
 	}
 	if m.Layer != -1 {
 		c[9].Int32(m.Layer)
@@ -1004,10 +1060,12 @@ func rowPhysicsTiles(c []table.Column, m *datafile.PhysicsTiles) {
 		table.Null(c[1:])
 	}
 	c[2].Enum(int32(m.Kind))
-	c[3].Items(len(m.Tiles))
-	for i := range m.Tiles {
-		table.Fields(c[4:])
-		rowPhysicsTile(c[5:], &m.Tiles[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Tiles))
+		for i := range m.Tiles {
+			table.Fields(c[4:])
+			rowPhysicsTile(c[5:], &m.Tiles[i])
+		}
 	}
 }
 
@@ -1035,10 +1093,12 @@ func rowEntities(c []table.Column, m *datafile.Entities) {
 		table.Null(c[1:])
 	}
 	c[2].Enum(int32(m.Kind))
-	c[3].Items(len(m.Entities))
-	for i := range m.Entities {
-		table.Fields(c[4:])
-		rowEntity(c[5:], &m.Entities[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Entities))
+		for i := range m.Entities {
+			table.Fields(c[4:])
+			rowEntity(c[5:], &m.Entities[i])
+		}
 	}
 }
 
@@ -1046,11 +1106,13 @@ func rowEntity(c []table.Column, m *datafile.Entity) {
 	_ = c[7]
 	c[0].Name(m.Name)
 	c[1].Int32(m.Tile)
-	if m.HasPosition {
-		table.Fields(c[2:])
-		rowPoint(c[3:], &m.Position)
-	} else {
-		table.Null(c[2:])
+	if !c[2].Off {
+		if m.HasPosition {
+			table.Fields(c[2:])
+			rowPoint(c[3:], &m.Position)
+		} else {
+			table.Null(c[2:])
+		}
 	}
 	c[5].Int32(m.Number)
 	c[6].Int32(m.Flags)
@@ -1070,15 +1132,19 @@ func rowLink(c []table.Column, m *datafile.Link) {
 	c[4].Bool(m.Checkpoint)
 	c[5].Int32(m.NumFrom)
 	c[6].Int32(m.NumTo)
-	c[7].Items(len(m.From))
-	for i := range m.From {
-		table.Fields(c[8:])
-		rowLinkTile(c[9:], &m.From[i])
+	if !c[7].Off {
+		c[7].Items(len(m.From))
+		for i := range m.From {
+			table.Fields(c[8:])
+			rowLinkTile(c[9:], &m.From[i])
+		}
 	}
-	c[14].Items(len(m.To))
-	for i := range m.To {
-		table.Fields(c[15:])
-		rowLinkTile(c[16:], &m.To[i])
+	if !c[14].Off {
+		c[14].Items(len(m.To))
+		for i := range m.To {
+			table.Fields(c[15:])
+			rowLinkTile(c[16:], &m.To[i])
+		}
 	}
 }
 

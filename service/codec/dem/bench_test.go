@@ -5,36 +5,30 @@ package dem_test
 import (
 	"errors"
 	"io"
-	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/codectest"
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
-	"github.com/replayd/replayd/service/source"
 )
 
 // BenchmarkFill decodes a long demo into batches, like a stream.
 func BenchmarkFill(b *testing.B) {
-	class, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_Lina"}}}}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	class := include(b, &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_Lina"}}})
 	b.Run("all", func(b *testing.B) { fill(b, nil) })
 	b.Run("class", func(b *testing.B) { fill(b, class) })
 }
 
 func fill(b *testing.B, f *filter.Filter) {
 	b.Helper()
-	long := longDemo(b)
+	long := repeated(b, 50<<20)
 	b.SetBytes(int64(len(long)))
 	b.ReportAllocs()
 	events, bytes := 0, 0
@@ -69,27 +63,10 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// longDemo is a demo of 50 MB, made of a real one.
-func longDemo(b *testing.B) []byte {
-	b.Helper()
-	data, err := os.ReadFile(decodertest.Shared(b, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	long, err := demtest.Repeat(data, 50<<20)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return long
-}
-
 // checkpoints decodes a demo once and returns the checkpoints that this leaves.
 func checkpoints(b *testing.B, data []byte) func(string) codec.Checkpoints {
 	b.Helper()
-	store := checkpoint.NewStore(64 << 20)
-	points := func(identity string) codec.Checkpoints {
-		return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
-	}
+	_, points := codectest.Checkpoints(encoder.Codec)
 	deliver(b, data, codec.Options{Checkpoints: points})
 	return points
 }
@@ -115,7 +92,7 @@ func deliver(b *testing.B, data []byte, o codec.Options) (events int) {
 // BenchmarkAhead decodes a long demo into batches: by one reader, by several at once, and by two that know nothing of each other,
 // which is what the processors can give.
 func BenchmarkAhead(b *testing.B) {
-	long := longDemo(b)
+	long := repeated(b, 50<<20)
 	o := codec.Options{Checkpoints: checkpoints(b, long)}
 	var helpers sync.WaitGroup
 	ahead := func(step func() bool, done func()) {
@@ -152,27 +129,27 @@ func BenchmarkAhead(b *testing.B) {
 
 // BenchmarkTick starts at a tick in the middle of a long demo, up to the first event: with checkpoints there, and without.
 func BenchmarkTick(b *testing.B) {
-	long := longDemo(b)
+	long := repeated(b, 50<<20)
 	points := checkpoints(b, long)
 	last := demtest.LastTick(long)
-	heroes, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}}}}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	heroes := include(b, &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}}})
 	for _, test := range []struct {
 		name string
 		o    codec.Options
 	}{
 		{"all", codec.Options{Checkpoints: points}}, {"heroes", codec.Options{Checkpoints: points, Filter: heroes}},
-		{"all/cold", codec.Options{}}, {"heroes/cold", codec.Options{Filter: heroes}},
+		{"cold-all", codec.Options{}}, {"cold-heroes", codec.Options{Filter: heroes}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			longest, n := time.Duration(0), int32(0)
+			longest, n, start := time.Duration(0), int32(0), cpuTime()
 			for b.Loop() {
 				n++
 				tick := last/2 + n*577%(last/10)
 				began := time.Now()
 				test.o.Start.Tick = &tick
+				if strings.HasPrefix(test.name, "cold") {
+					_, test.o.Checkpoints = codectest.Checkpoints(encoder.Codec)
+				}
 				r := open(b, long, test.o)
 				if err := codectest.Seek(r); err != nil {
 					b.Fatal(err)
@@ -185,6 +162,7 @@ func BenchmarkTick(b *testing.B) {
 				longest = max(longest, time.Since(began))
 			}
 			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
+			b.ReportMetric((cpuTime()-start).Seconds()*1e3/float64(b.N), "cpu-ms/op")
 		})
 	}
 }

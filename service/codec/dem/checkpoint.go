@@ -8,7 +8,7 @@ import (
 )
 
 // spacing is the least distance between two checkpoints, in bytes of the demo. To decode as much without delivering it takes
-// 6 ms, and to resume 8 ms. A checkpoint takes some 100 KB beside what it shares with others.
+// some milliseconds, and so does resuming. A checkpoint takes some 100 KB beside what it shares with others.
 const spacing = places * 3 / 4
 
 // places is the distance, in bytes of the demo, between places for checkpoints. They are at the first record from each on, so that

@@ -3,9 +3,9 @@ package dem_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -26,18 +26,6 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// countedAt counts the bytes read.
-type countedAt struct {
-	io.ReaderAt
-	n int64
-}
-
-func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
-	n, err := c.ReaderAt.ReadAt(p, off)
-	c.n += int64(n)
-	return n, err
-}
-
 // longMatch is a demo of our own making of more than n times as many bytes as lie between two checkpoints.
 func longMatch(tb testing.TB, n int) []byte {
 	tb.Helper()
@@ -51,23 +39,37 @@ func longMatch(tb testing.TB, n int) []byte {
 // rest returns the events from a start on, and how many bytes were read up to there.
 func rest(tb testing.TB, data []byte, o codec.Options) (events []string, sought int64) {
 	tb.Helper()
-	at := &countedAt{ReaderAt: bytes.NewReader(data)}
-	r, err := encoder.Codec.Open(source.Input{At: at, Size: int64(len(data))}, o)
-	if err != nil {
+	r, read := codectest.OpenCounted(tb, encoder.Codec, data, o)
+	if err := codectest.Seek(r); err != nil {
 		tb.Fatal(err)
 	}
-	if err := r.Header(new(replaydv1.Replay)); err != nil {
-		tb.Fatal(err)
-	}
-	for err = codec.ErrYield; errors.Is(err, codec.ErrYield); {
-		err = r.Seek()
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	sought = at.n
+	sought = *read
 	s, _ := drain(tb, r, 700)
 	return s.events, sought
+}
+
+// repeated is a demo of at least so many bytes, made of a real one.
+func repeated(tb testing.TB, size int) []byte {
+	tb.Helper()
+	short, err := os.ReadFile(decodertest.Shared(tb, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	long, err := demtest.Repeat(short, size)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return long
+}
+
+// include compiles a filter.
+func include(tb testing.TB, filters ...*replaydv1.EventFilter) *filter.Filter {
+	tb.Helper()
+	f, err := filter.Compile(&encoder.Codec.Filters, filters, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
 }
 
 // TestCheckpoints: a start in the middle yields the same events with checkpoints as without, whatever the filter, and reads less.
@@ -99,10 +101,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 	}
 	for first := range filters { // of them, the one that comes first leaves the checkpoints
-		store := checkpoint.NewStore(64 << 20)
-		points := func(identity string) codec.Checkpoints {
-			return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
-		}
+		store, points := codectest.Checkpoints(encoder.Codec)
 		tick := codec.Options{Filter: compiled[first], Start: starts["tick"], State: true, Checkpoints: points}
 		if got, _ := rest(t, data, tick); !slices.Equal(got, wants[first+"tick"]) {
 			t.Fatalf("%s leaves checkpoints: %d events, want %d", first, len(got), len(wants[first+"tick"]))
@@ -172,77 +171,152 @@ func TestAhead(t *testing.T) {
 }
 
 // TestCorpusAhead is TestAhead of a real file.
-func TestCorpusAhead(t *testing.T) {
-	short, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := demtest.Repeat(short, 3<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testAhead(t, data)
-}
+func TestCorpusAhead(t *testing.T) { testAhead(t, repeated(t, 3<<20)) }
 
 func testAhead(t *testing.T, data []byte) {
 	t.Helper()
 	defer encoder.ShortSections()()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(3, runtime.GOMAXPROCS(0))))
-	store := checkpoint.NewStore(64 << 20)
-	points := func(identity string) codec.Checkpoints {
-		return store.Of(identity, source.Version{}, encoder.Codec.Spacing)
-	}
-	whole, wholeEnd := batches(t, data, codec.Options{Checkpoints: points}, 512) // leaves the checkpoints
 	random := rand.New(rand.NewPCG(uint64(len(data)), 2))
-	var helped, asked atomic.Int64
+	s := newStreams(t, data)
 	fromTick, upTo := demtest.LastTick(data)/4, demtest.LastTick(data)/3*2
-	for name, include := range map[string][]*replaydv1.EventFilter{
+	for name, f := range map[string]*filter.Filter{
 		"all":    nil,
-		"heroes": {{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}, Fields: []string{"*m_cell*", "m_iHealth"}}}},
-		"kinds":  {{Kinds: []string{"combat_log", "chat", "tick"}}},
-		"ticks":  {{Ticks: &replaydv1.TickRange{Min: &fromTick, Max: &upTo}}},
+		"heroes": include(t, &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_*"}, Fields: []string{"*m_cell*", "m_iHealth"}}}),
+		"kinds":  include(t, &replaydv1.EventFilter{Kinds: []string{"combat_log", "chat", "tick"}}),
+		"ticks":  include(t, &replaydv1.EventFilter{Ticks: &replaydv1.TickRange{Min: &fromTick, Max: &upTo}}),
 	} {
-		f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, most := range []int{512, 16383} {
-			o := codec.Options{Filter: f}
-			spare := func() bool { return true }
-			if i > 0 {
-				o.Start.Position.Offset = int64(random.IntN(len(data)))
-				spare = func() bool { return asked.Add(1)%3 == 0 }
-			}
-			want, end := whole, wholeEnd
-			if name != "all" || i > 0 {
-				want, end = batches(t, data, o, most)
-			}
-			o.Checkpoints = points
-			var helpers sync.WaitGroup
+		s.compare(t, name, codec.Options{Filter: f}, 512, func() bool { return true })
+		start := codec.Start{Position: decoders.Position{Offset: int64(random.IntN(len(data)))}}
+		s.compare(t, name, codec.Options{Filter: f, Start: start}, 16383, func() bool { return s.asked.Add(1)%3 == 0 })
+	}
+	if s.helped.Load() == 0 { // how often they have one depends on what else runs
+		t.Error("helpers never had a processor")
+	}
+}
+
+// streams are streams of a demo: from its beginning, from checkpoints, and of sections that are read at once.
+type streams struct {
+	data          []byte
+	points        func(identity string) codec.Checkpoints
+	whole         []string // the batches of 512 events, without a filter
+	end           error
+	helped, asked atomic.Int64
+}
+
+// newStreams reads the demo once, which leaves checkpoints.
+func newStreams(t *testing.T, data []byte) *streams {
+	t.Helper()
+	procs := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(3, procs))
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
+	s := &streams{data: data}
+	_, s.points = codectest.Checkpoints(encoder.Codec)
+	s.whole, s.end = batches(t, data, codec.Options{Checkpoints: s.points}, 512)
+	return s
+}
+
+// compare compares the batches of at most so many events, byte by byte. spare says whether a helper is given a processor. It
+// returns how many there are.
+func (s *streams) compare(t *testing.T, name string, o codec.Options, most int, spare func() bool) int {
+	t.Helper()
+	want, end := s.whole, s.end
+	if o.Filter != nil || o.Start != (codec.Start{}) || most != 512 {
+		want, end = batches(t, s.data, o, most)
+	}
+	o.Checkpoints = s.points
+	for _, how := range []string{"resumed", "at once"} {
+		var helpers sync.WaitGroup
+		if how == "at once" {
 			o.Ahead = func(step func() bool, done func()) {
 				helpers.Go(func() {
 					defer done()
 					for spare() && step() {
-						helped.Add(1)
+						s.helped.Add(1)
 					}
 				})
 			}
-			got, err := batches(t, data, o, most)
-			helpers.Wait()
-			if fmt.Sprint(err) != fmt.Sprint(end) || !slices.Equal(got, want) {
-				for k := range min(len(got), len(want)) {
-					if got[k] != want[k] {
-						t.Errorf("batch %d is %s, want %s", k, got[k], want[k])
-						break
-					}
-				}
-				t.Fatalf("%s, from %d: %d batches, want %d; ended by %v, want %v", name, o.Start.Position.Offset, len(got), len(want), err, end)
+		} else if o.Start == (codec.Start{}) {
+			continue
+		}
+		got, err := batches(t, s.data, o, most)
+		helpers.Wait()
+		if fmt.Sprint(err) == fmt.Sprint(end) && slices.Equal(got, want) {
+			continue
+		}
+		for k := range min(len(got), len(want)) {
+			if got[k] != want[k] {
+				t.Errorf("batch %d is %s, want %s", k, got[k], want[k])
+				break
 			}
 		}
+		t.Fatalf("%s, from %+v, %s: %d batches, want %d; ended by %v, want %v", name, o.Start, how, len(got), len(want), err, end)
 	}
-	if helped.Load() < 50 {
-		t.Errorf("helpers had a processor %d times", helped.Load())
+	return len(want)
+}
+
+var longAhead = flag.Int("long-ahead", 0, "compare the streams of a demo of 50 MB with so many random filters in TestLongAhead")
+
+// TestLongAhead: whatever the filter, and wherever they start, streams of a long demo are the same from its beginning, from
+// checkpoints, and read at once.
+func TestLongAhead(t *testing.T) {
+	if *longAhead == 0 {
+		t.Skip("no -long-ahead")
 	}
+	s := newStreams(t, repeated(t, 50<<20))
+	last := demtest.LastTick(s.data)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range *longAhead {
+		var o codec.Options
+		text := "everything"
+		if i > 0 {
+			var some []*replaydv1.EventFilter
+			for range 1 + random.IntN(3) {
+				some = append(some, randomFilter(random, last))
+			}
+			o.Filter, text = include(t, some...), fmt.Sprint(some)
+		}
+		whole := s.compare(t, text, o, 512, func() bool { return true })
+		switch tick := random.Int32N(last); i % 3 {
+		case 0:
+			o.Start.Tick = &tick
+		case 1:
+			o.Start.Position = decoders.Position{Offset: int64(random.IntN(len(s.data)))}
+		case 2:
+			o.Start.Position = decoders.Position{Offset: int64(random.IntN(len(s.data))), Index: random.Int64N(1 << 40)}
+		}
+		n := s.compare(t, text, o, 1+random.IntN(16383), func() bool { return s.asked.Add(1)%3 > 0 })
+		t.Logf("%d and %d batches are the same, of %s from %+v", whole, n, text, o.Start)
+	}
+	t.Logf("helpers had a processor %d times", s.helped.Load())
+}
+
+// randomFilter returns a filter for some events of a demo of Dota.
+func randomFilter(random *rand.Rand, last int32) *replaydv1.EventFilter {
+	pick := func(from ...string) (some []string) {
+		for _, s := range from {
+			if random.IntN(3) == 0 {
+				some = append(some, s)
+			}
+		}
+		return some
+	}
+	f := new(replaydv1.EventFilter)
+	switch random.IntN(4) {
+	case 0:
+		f.Kinds = append(pick("combat_log", "chat", "modifier", "message", "game_event", "fault", "string_table_entry", "order"), "tick")
+	case 1:
+		f.Dem = &replaydv1.DemFilter{Classes: append(pick("CDOTA_Unit_Hero_*", "CDOTA_Item*", "CDOTATeam", "CDOTA_Data*"), "CDOTA_BaseNPC*")}
+	case 2:
+		f.Dem = &replaydv1.DemFilter{Classes: pick("CDOTA*", "*Hero*"), Fields: append(pick("*m_cell*", "m_iHealth", "m_flMana", "*m_vec*", "*m_h*"), "m_lifeState")}
+	case 3:
+		f.Kinds = append(pick("entity_created", "entity_deleted", "entity_left", "entity_entered"), "entity_updated")
+	}
+	if random.IntN(3) == 0 {
+		from, to := random.Int32N(last), random.Int32N(last)
+		from, to = min(from, to), max(from, to)
+		f.Ticks = &replaydv1.TickRange{Min: &from, Max: &to}
+	}
+	return f
 }
 
 // TestCheckpointsOfAnotherFile: checkpoints of a file that was changed before them are not used.

@@ -72,8 +72,10 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 		opts.Kinds = func(k dem.Kind) bool {
 			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
 		}
-		opts.Types = func(k dem.Kind, number int32, name []byte) bool {
-			return o.Filter.Type(uint8(k), typeName(k, number, name))
+		if o.Filter.HasTypes() {
+			opts.Types = func(k dem.Kind, number int32, name []byte) bool {
+				return o.Filter.Type(uint8(k), typeName(k, number, name))
+			}
 		}
 		opts.Classes = r.wantsClass
 		if o.Filter.Narrows() {

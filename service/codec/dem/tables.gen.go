@@ -625,10 +625,12 @@ func rowEntityUpdated(c []table.Column, m *dem.EntityUpdated) {
 	c[0].Uint32(m.Index)
 	c[1].Ref(m.Class)
 	c[2].Uint32(m.Serial)
-	c[3].Items(len(m.Fields))
-	for i := range m.Fields {
-		table.Fields(c[4:])
-		rowFieldValue(c[5:], &m.Fields[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[4:])
+			rowFieldValue(c[5:], &m.Fields[i])
+		}
 	}
 }
 
@@ -665,22 +667,26 @@ func rowFieldValue(c []table.Column, m *dem.FieldValue) {
 	} else {
 		table.Null(c[6:])
 	}
-	if m.ValueCase == dem.FieldValueValueVector {
-		table.Fields(c[7:])
-		rowVector(c[8:], &m.Vector)
-	} else {
-		table.Null(c[7:])
+	if !c[7].Off {
+		if m.ValueCase == dem.FieldValueValueVector {
+			table.Fields(c[7:])
+			rowVector(c[8:], &m.Vector)
+		} else {
+			table.Null(c[7:])
+		}
 	}
 	if m.ValueCase == dem.FieldValueValueText {
 		c[11].Text(m.Text)
 	} else {
 		table.Null(c[11:])
 	}
-	if m.ValueCase == dem.FieldValueValueTuple {
-		table.Fields(c[12:])
-		rowTuple(c[13:], &m.Tuple)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.ValueCase == dem.FieldValueValueTuple {
+			table.Fields(c[12:])
+			rowTuple(c[13:], &m.Tuple)
+		} else {
+			table.Null(c[12:])
+		}
 	}
 	if m.ValueCase == dem.FieldValueValueBlob {
 		c[15].Binary(m.Blob)
@@ -708,9 +714,11 @@ func rowVector(c []table.Column, m *dem.Vector) {
 
 func rowTuple(c []table.Column, m *dem.Tuple) {
 	_ = c[1]
-	c[0].Items(len(m.Values))
-	for i := range m.Values {
-		c[1].Float32(m.Values[i])
+	if !c[0].Off {
+		c[0].Items(len(m.Values))
+		for i := range m.Values {
+			c[1].Float32(m.Values[i])
+		}
 	}
 }
 
@@ -720,10 +728,12 @@ func rowEntityCreated(c []table.Column, m *dem.EntityCreated) {
 	c[1].Ref(m.Class)
 	c[2].Uint32(m.Serial)
 	c[3].Uint32(m.SpawnGroup)
-	c[4].Items(len(m.Fields))
-	for i := range m.Fields {
-		table.Fields(c[5:])
-		rowFieldValue(c[6:], &m.Fields[i])
+	if !c[4].Off {
+		c[4].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[5:])
+			rowFieldValue(c[6:], &m.Fields[i])
+		}
 	}
 }
 
@@ -733,10 +743,12 @@ func rowEntityEntered(c []table.Column, m *dem.EntityEntered) {
 	c[1].Ref(m.Class)
 	c[2].Uint32(m.Serial)
 	c[3].Bool(m.Full)
-	c[4].Items(len(m.Fields))
-	for i := range m.Fields {
-		table.Fields(c[5:])
-		rowFieldValue(c[6:], &m.Fields[i])
+	if !c[4].Off {
+		c[4].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[5:])
+			rowFieldValue(c[6:], &m.Fields[i])
+		}
 	}
 	c[24].Bool(m.OutOfView)
 }
@@ -808,9 +820,11 @@ func rowCombatLog(c []table.Column, m *dem.CombatLog) {
 	c[36].Bool(m.IsTargetBuilding)
 	c[37].Uint32(m.NeutralCampType)
 	c[38].Uint32(m.RuneType)
-	c[39].Items(len(m.AssistPlayers))
-	for i := range m.AssistPlayers {
-		c[40].Int32(m.AssistPlayers[i])
+	if !c[39].Off {
+		c[39].Items(len(m.AssistPlayers))
+		for i := range m.AssistPlayers {
+			c[40].Int32(m.AssistPlayers[i])
+		}
 	}
 	c[41].Bool(m.IsHealSave)
 	c[42].Bool(m.IsUltimateAbility)
@@ -869,10 +883,12 @@ func rowGameEvent(c []table.Column, m *dem.GameEvent) {
 	_ = c[15]
 	c[0].Int32(m.Id)
 	c[1].Name(m.Name)
-	c[2].Items(len(m.Keys))
-	for i := range m.Keys {
-		table.Fields(c[3:])
-		rowGameEventKey(c[4:], &m.Keys[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Keys))
+		for i := range m.Keys {
+			table.Fields(c[3:])
+			rowGameEventKey(c[4:], &m.Keys[i])
+		}
 	}
 }
 
@@ -973,9 +989,11 @@ func rowOrder(c []table.Column, m *dem.Order) {
 	_ = c[14]
 	c[0].Int32(m.EntityIndex)
 	c[1].Int32(m.Type)
-	c[2].Items(len(m.Units))
-	for i := range m.Units {
-		c[3].Int32(m.Units[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Units))
+		for i := range m.Units {
+			c[3].Int32(m.Units[i])
+		}
 	}
 	c[4].Int32(m.TargetIndex)
 	if m.AbilityId != -1 {
@@ -983,11 +1001,13 @@ func rowOrder(c []table.Column, m *dem.Order) {
 	} else {
 		table.Null(c[5:])
 	}
-	if m.HasPosition {
-		table.Fields(c[6:])
-		rowVector(c[7:], &m.Position)
-	} else {
-		table.Null(c[6:])
+	if !c[6].Off {
+		if m.HasPosition {
+			table.Fields(c[6:])
+			rowVector(c[7:], &m.Position)
+		} else {
+			table.Null(c[6:])
+		}
 	}
 	c[10].Bool(m.Queue)
 	c[11].Int32(m.SequenceNumber)
@@ -1032,9 +1052,11 @@ func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
 	_ = c[10]
 	c[0].Int32(m.Type)
 	c[1].Uint32(m.Value)
-	c[2].Items(len(m.Players))
-	for i := range m.Players {
-		c[3].Int32(m.Players[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Players))
+		for i := range m.Players {
+			c[3].Int32(m.Players[i])
+		}
 	}
 	c[4].Uint32(m.Value2)
 	c[5].Uint32(m.Value3)
@@ -1045,9 +1067,11 @@ func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
 		table.Null(c[7:])
 	}
 	c[8].Name(m.TypeName)
-	c[9].Items(len(m.HeroNames))
-	for i := range m.HeroNames {
-		c[10].Name(m.HeroNames[i])
+	if !c[9].Off {
+		c[9].Items(len(m.HeroNames))
+		for i := range m.HeroNames {
+			c[10].Name(m.HeroNames[i])
+		}
 	}
 }
 
@@ -1146,15 +1170,19 @@ func rowFileInfo(c []table.Column, m *dem.FileInfo) {
 	c[0].Float32(m.PlaybackTime)
 	c[1].Int32(m.PlaybackTicks)
 	c[2].Int32(m.PlaybackFrames)
-	if m.HasMatch {
-		table.Fields(c[3:])
-		rowMatch(c[4:], &m.Match)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.HasMatch {
+			table.Fields(c[3:])
+			rowMatch(c[4:], &m.Match)
+		} else {
+			table.Null(c[3:])
+		}
 	}
-	c[27].Items(len(m.RoundStartTicks))
-	for i := range m.RoundStartTicks {
-		c[28].Int32(m.RoundStartTicks[i])
+	if !c[27].Off {
+		c[27].Items(len(m.RoundStartTicks))
+		for i := range m.RoundStartTicks {
+			c[28].Int32(m.RoundStartTicks[i])
+		}
 	}
 }
 
@@ -1163,16 +1191,20 @@ func rowMatch(c []table.Column, m *dem.Match) {
 	c[0].Uint64(m.Id)
 	c[1].Int32(m.GameMode)
 	c[2].Int32(m.Winner)
-	c[3].Items(len(m.Players))
-	for i := range m.Players {
-		table.Fields(c[4:])
-		rowMatchPlayer(c[5:], &m.Players[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Players))
+		for i := range m.Players {
+			table.Fields(c[4:])
+			rowMatchPlayer(c[5:], &m.Players[i])
+		}
 	}
 	c[10].Uint32(m.LeagueId)
-	c[11].Items(len(m.Draft))
-	for i := range m.Draft {
-		table.Fields(c[12:])
-		rowDraftPick(c[13:], &m.Draft[i])
+	if !c[11].Off {
+		c[11].Items(len(m.Draft))
+		for i := range m.Draft {
+			table.Fields(c[12:])
+			rowDraftPick(c[13:], &m.Draft[i])
+		}
 	}
 	c[17].Uint32(m.RadiantTeamId)
 	c[18].Uint32(m.DireTeamId)
@@ -1232,10 +1264,12 @@ func rowSerializer(c []table.Column, m *dem.Serializer) {
 	_ = c[15]
 	c[0].Name(m.Name)
 	c[1].Int32(m.Version)
-	c[2].Items(len(m.Fields))
-	for i := range m.Fields {
-		table.Fields(c[3:])
-		rowSerializerField(c[4:], &m.Fields[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[3:])
+			rowSerializerField(c[4:], &m.Fields[i])
+		}
 	}
 }
 
@@ -1259,9 +1293,11 @@ func rowSerializerField(c []table.Column, m *dem.SerializerField) {
 	c[7].Text(m.Serializer)
 	c[8].Int32(m.SerializerVersion)
 	c[9].Text(m.SendNode)
-	c[10].Items(len(m.Polymorphic))
-	for i := range m.Polymorphic {
-		c[11].Text(m.Polymorphic[i])
+	if !c[10].Off {
+		c[10].Items(len(m.Polymorphic))
+		for i := range m.Polymorphic {
+			c[11].Text(m.Polymorphic[i])
+		}
 	}
 }
 
@@ -1277,10 +1313,12 @@ func rowGameEventType(c []table.Column, m *dem.GameEventType) {
 	_ = c[5]
 	c[0].Int32(m.Id)
 	c[1].Name(m.Name)
-	c[2].Items(len(m.Keys))
-	for i := range m.Keys {
-		table.Fields(c[3:])
-		rowGameEventTypeKey(c[4:], &m.Keys[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Keys))
+		for i := range m.Keys {
+			table.Fields(c[3:])
+			rowGameEventTypeKey(c[4:], &m.Keys[i])
+		}
 	}
 }
 

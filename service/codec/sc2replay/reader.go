@@ -132,7 +132,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+		if r.Filter.Whole(uint8(r.ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
 			r.add(b, at, &r.ev)
 			continue
 		}

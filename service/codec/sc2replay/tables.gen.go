@@ -1114,11 +1114,13 @@ var namesOfEventStream = map[int32]string{
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
-	if m.HasPlayer {
-		table.Fields(c[0:])
-		rowPlayerRef(c[1:], &m.Player)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasPlayer {
+			table.Fields(c[0:])
+			rowPlayerRef(c[1:], &m.Player)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	switch m.Kind {
 	case sc2replay.KindCameraUpdate:
@@ -1365,11 +1367,13 @@ func rowPlayerRef(c []table.Column, m *sc2replay.PlayerRef) {
 
 func rowCameraUpdate(c []table.Column, m *sc2replay.CameraUpdate) {
 	_ = c[7]
-	if m.HasTarget {
-		table.Fields(c[0:])
-		rowPoint2(c[1:], &m.Target)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasTarget {
+			table.Fields(c[0:])
+			rowPoint2(c[1:], &m.Target)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	if m.HasDistance {
 		c[3].Float32(m.Distance)
@@ -1403,28 +1407,34 @@ func rowPoint2(c []table.Column, m *sc2replay.Point2) {
 func rowCmd(c []table.Column, m *sc2replay.Cmd) {
 	_ = c[36]
 	c[0].Uint32(m.CmdFlags)
-	if m.HasAbil {
-		table.Fields(c[1:])
-		rowAbility(c[2:], &m.Abil)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasAbil {
+			table.Fields(c[1:])
+			rowAbility(c[2:], &m.Abil)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 	if m.TargetCase != sc2replay.CmdTargetNone {
 		c[6].Enum(int32(m.TargetCase))
 	} else {
 		table.Null(c[6:])
 	}
-	if m.TargetCase == sc2replay.CmdTargetTargetPoint {
-		table.Fields(c[7:])
-		rowPoint(c[8:], &m.TargetPoint)
-	} else {
-		table.Null(c[7:])
+	if !c[7].Off {
+		if m.TargetCase == sc2replay.CmdTargetTargetPoint {
+			table.Fields(c[7:])
+			rowPoint(c[8:], &m.TargetPoint)
+		} else {
+			table.Null(c[7:])
+		}
 	}
-	if m.TargetCase == sc2replay.CmdTargetTargetUnit {
-		table.Fields(c[11:])
-		rowTargetUnit(c[12:], &m.TargetUnit)
-	} else {
-		table.Null(c[11:])
+	if !c[11].Off {
+		if m.TargetCase == sc2replay.CmdTargetTargetUnit {
+			table.Fields(c[11:])
+			rowTargetUnit(c[12:], &m.TargetUnit)
+		} else {
+			table.Null(c[11:])
+		}
 	}
 	if m.TargetCase == sc2replay.CmdTargetData {
 		c[28].Uint32(m.Data)
@@ -1436,11 +1446,13 @@ func rowCmd(c []table.Column, m *sc2replay.Cmd) {
 	} else {
 		table.Null(c[29:])
 	}
-	if m.HasOtherUnit {
-		table.Fields(c[30:])
-		rowUnit(c[31:], &m.OtherUnit)
-	} else {
-		table.Null(c[30:])
+	if !c[30].Off {
+		if m.HasOtherUnit {
+			table.Fields(c[30:])
+			rowUnit(c[31:], &m.OtherUnit)
+		} else {
+			table.Null(c[30:])
+		}
 	}
 	if m.HasUnitGroup {
 		c[36].Uint32(m.UnitGroup)
@@ -1470,11 +1482,13 @@ func rowPoint(c []table.Column, m *sc2replay.Point) {
 
 func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 	_ = c[15]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.TargetUnitFlags)
 	c[7].Uint32(m.Timer)
@@ -1489,11 +1503,13 @@ func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 	} else {
 		table.Null(c[10:])
 	}
-	if m.HasSnapshotPoint {
-		table.Fields(c[11:])
-		rowPoint(c[12:], &m.SnapshotPoint)
-	} else {
-		table.Null(c[11:])
+	if !c[11].Off {
+		if m.HasSnapshotPoint {
+			table.Fields(c[11:])
+			rowPoint(c[12:], &m.SnapshotPoint)
+		} else {
+			table.Null(c[11:])
+		}
 	}
 	c[15].Name(m.SnapshotUnitName)
 }
@@ -1516,33 +1532,43 @@ func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
 	} else {
 		table.Null(c[2:])
 	}
-	if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskMask {
-		table.Fields(c[3:])
-		rowBitMask(c[4:], &m.Mask)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskMask {
+			table.Fields(c[3:])
+			rowBitMask(c[4:], &m.Mask)
+		} else {
+			table.Null(c[3:])
+		}
 	}
-	if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskOneIndices {
-		table.Fields(c[6:])
-		rowIndices(c[7:], &m.OneIndices)
-	} else {
-		table.Null(c[6:])
+	if !c[6].Off {
+		if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskOneIndices {
+			table.Fields(c[6:])
+			rowIndices(c[7:], &m.OneIndices)
+		} else {
+			table.Null(c[6:])
+		}
 	}
-	if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskZeroIndices {
-		table.Fields(c[9:])
-		rowIndices(c[10:], &m.ZeroIndices)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskZeroIndices {
+			table.Fields(c[9:])
+			rowIndices(c[10:], &m.ZeroIndices)
+		} else {
+			table.Null(c[9:])
+		}
 	}
-	c[12].Items(len(m.AddSubgroups))
-	for i := range m.AddSubgroups {
-		table.Fields(c[13:])
-		rowSubgroup(c[14:], &m.AddSubgroups[i])
+	if !c[12].Off {
+		c[12].Items(len(m.AddSubgroups))
+		for i := range m.AddSubgroups {
+			table.Fields(c[13:])
+			rowSubgroup(c[14:], &m.AddSubgroups[i])
+		}
 	}
-	c[19].Items(len(m.AddUnitTags))
-	for i := range m.AddUnitTags {
-		table.Fields(c[20:])
-		rowUnit(c[21:], &m.AddUnitTags[i])
+	if !c[19].Off {
+		c[19].Items(len(m.AddUnitTags))
+		for i := range m.AddUnitTags {
+			table.Fields(c[20:])
+			rowUnit(c[21:], &m.AddUnitTags[i])
+		}
 	}
 }
 
@@ -1554,9 +1580,11 @@ func rowBitMask(c []table.Column, m *sc2replay.BitMask) {
 
 func rowIndices(c []table.Column, m *sc2replay.Indices) {
 	_ = c[1]
-	c[0].Items(len(m.Index))
-	for i := range m.Index {
-		c[1].Uint32(m.Index[i])
+	if !c[0].Off {
+		c[0].Items(len(m.Index))
+		for i := range m.Index {
+			c[1].Uint32(m.Index[i])
+		}
 	}
 }
 
@@ -1578,43 +1606,53 @@ func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
 	} else {
 		table.Null(c[2:])
 	}
-	if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskMask {
-		table.Fields(c[3:])
-		rowBitMask(c[4:], &m.Mask)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskMask {
+			table.Fields(c[3:])
+			rowBitMask(c[4:], &m.Mask)
+		} else {
+			table.Null(c[3:])
+		}
 	}
-	if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskOneIndices {
-		table.Fields(c[6:])
-		rowIndices(c[7:], &m.OneIndices)
-	} else {
-		table.Null(c[6:])
+	if !c[6].Off {
+		if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskOneIndices {
+			table.Fields(c[6:])
+			rowIndices(c[7:], &m.OneIndices)
+		} else {
+			table.Null(c[6:])
+		}
 	}
-	if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskZeroIndices {
-		table.Fields(c[9:])
-		rowIndices(c[10:], &m.ZeroIndices)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskZeroIndices {
+			table.Fields(c[9:])
+			rowIndices(c[10:], &m.ZeroIndices)
+		} else {
+			table.Null(c[9:])
+		}
 	}
 }
 
 func rowUnitBorn(c []table.Column, m *sc2replay.UnitBorn) {
 	_ = c[17]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
 	c[7].Uint32(m.UpkeepPlayerId)
 	c[8].Uint32(m.X)
 	c[9].Uint32(m.Y)
-	if m.HasCreator {
-		table.Fields(c[10:])
-		rowUnit(c[11:], &m.Creator)
-	} else {
-		table.Null(c[10:])
+	if !c[10].Off {
+		if m.HasCreator {
+			table.Fields(c[10:])
+			rowUnit(c[11:], &m.Creator)
+		} else {
+			table.Null(c[10:])
+		}
 	}
 	if m.HasCreatorAbilityName {
 		c[16].Name(m.CreatorAbilityName)
@@ -1645,11 +1683,13 @@ func rowTriggerPortraitLoaded(c []table.Column, m *sc2replay.TriggerPortraitLoad
 
 func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
 	_ = c[14]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	if m.HasKillerPlayerId {
 		c[6].Uint32(m.KillerPlayerId)
@@ -1658,31 +1698,37 @@ func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
 	}
 	c[7].Uint32(m.X)
 	c[8].Uint32(m.Y)
-	if m.HasKiller {
-		table.Fields(c[9:])
-		rowUnit(c[10:], &m.Killer)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.HasKiller {
+			table.Fields(c[9:])
+			rowUnit(c[10:], &m.Killer)
+		} else {
+			table.Null(c[9:])
+		}
 	}
 }
 
 func rowCmdUpdateTargetPoint(c []table.Column, m *sc2replay.CmdUpdateTargetPoint) {
 	_ = c[3]
-	if m.HasTarget {
-		table.Fields(c[0:])
-		rowPoint(c[1:], &m.Target)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasTarget {
+			table.Fields(c[0:])
+			rowPoint(c[1:], &m.Target)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 }
 
 func rowUnitTypeChange(c []table.Column, m *sc2replay.UnitTypeChange) {
 	_ = c[7]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Name(m.PreviousTypeName)
 	if m.HasStartedTick {
@@ -1738,17 +1784,21 @@ func rowPlayerStats(c []table.Column, m *sc2replay.PlayerStats) {
 
 func rowTriggerMouseMoved(c []table.Column, m *sc2replay.TriggerMouseMoved) {
 	_ = c[7]
-	if m.HasPosUi {
-		table.Fields(c[0:])
-		rowUiPoint(c[1:], &m.PosUi)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasPosUi {
+			table.Fields(c[0:])
+			rowUiPoint(c[1:], &m.PosUi)
+		} else {
+			table.Null(c[0:])
+		}
 	}
-	if m.HasPosWorld {
-		table.Fields(c[3:])
-		rowPoint(c[4:], &m.PosWorld)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.HasPosWorld {
+			table.Fields(c[3:])
+			rowPoint(c[4:], &m.PosWorld)
+		} else {
+			table.Null(c[3:])
+		}
 	}
 	c[7].Int32(m.Flags)
 }
@@ -1761,49 +1811,59 @@ func rowUiPoint(c []table.Column, m *sc2replay.UiPoint) {
 
 func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) {
 	_ = c[16]
-	if m.HasTarget {
-		table.Fields(c[0:])
-		rowTargetUnit(c[1:], &m.Target)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasTarget {
+			table.Fields(c[0:])
+			rowTargetUnit(c[1:], &m.Target)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 }
 
 func rowStart(c []table.Column, m *sc2replay.Start) {
 	_ = c[39]
 	c[0].Binary(m.Signature)
-	if m.HasVersion {
-		table.Fields(c[1:])
-		rowVersion(c[2:], &m.Version)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasVersion {
+			table.Fields(c[1:])
+			rowVersion(c[2:], &m.Version)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 	c[8].Uint32(m.Type)
 	c[9].Uint32(m.ElapsedGameLoops)
 	c[10].Bool(m.UseScaledTime)
-	if m.HasNgdpRootKey {
-		table.Fields(c[11:])
-		rowRootKey(c[12:], &m.NgdpRootKey)
-	} else {
-		table.Null(c[11:])
+	if !c[11].Off {
+		if m.HasNgdpRootKey {
+			table.Fields(c[11:])
+			rowRootKey(c[12:], &m.NgdpRootKey)
+		} else {
+			table.Null(c[11:])
+		}
 	}
 	c[14].Uint32(m.DataBuildNum)
-	if m.HasReplayCompatibilityHash {
-		table.Fields(c[15:])
-		rowRootKey(c[16:], &m.ReplayCompatibilityHash)
-	} else {
-		table.Null(c[15:])
+	if !c[15].Off {
+		if m.HasReplayCompatibilityHash {
+			table.Fields(c[15:])
+			rowRootKey(c[16:], &m.ReplayCompatibilityHash)
+		} else {
+			table.Null(c[15:])
+		}
 	}
 	c[18].Bool(m.NgdpRootKeyIsDevData)
 	c[19].Bool(m.BetaHeader)
 	c[20].Float64(m.GameSeconds)
 	c[21].Float64(m.RealSeconds)
 	c[22].Float64(m.LoopsPerRealSecond)
-	if m.HasDecodeInfo {
-		table.Fields(c[23:])
-		rowDecodeInfo(c[24:], &m.DecodeInfo)
-	} else {
-		table.Null(c[23:])
+	if !c[23].Off {
+		if m.HasDecodeInfo {
+			table.Fields(c[23:])
+			rowDecodeInfo(c[24:], &m.DecodeInfo)
+		} else {
+			table.Null(c[23:])
+		}
 	}
 	c[39].Text(m.GameSpeed)
 }
@@ -1829,16 +1889,20 @@ func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
 	c[0].Uint32(m.BaseBuild)
 	c[1].Uint32(m.TableBuild)
 	c[2].Enum(int32(m.Match))
-	c[3].Items(len(m.Parts))
-	for i := range m.Parts {
-		table.Fields(c[4:])
-		rowPartStatus(c[5:], &m.Parts[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Parts))
+		for i := range m.Parts {
+			table.Fields(c[4:])
+			rowPartStatus(c[5:], &m.Parts[i])
+		}
 	}
-	if m.HasNames {
-		table.Fields(c[12:])
-		rowNameTable(c[13:], &m.Names)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.HasNames {
+			table.Fields(c[12:])
+			rowNameTable(c[13:], &m.Names)
+		} else {
+			table.Null(c[12:])
+		}
 	}
 }
 
@@ -1861,18 +1925,22 @@ func rowNameTable(c []table.Column, m *sc2replay.NameTable) {
 
 func rowDetails(c []table.Column, m *sc2replay.Details) {
 	_ = c[41]
-	c[0].Items(len(m.PlayerList))
-	for i := range m.PlayerList {
-		table.Fields(c[1:])
-		rowDetailsPlayer(c[2:], &m.PlayerList[i])
+	if !c[0].Off {
+		c[0].Items(len(m.PlayerList))
+		for i := range m.PlayerList {
+			table.Fields(c[1:])
+			rowDetailsPlayer(c[2:], &m.PlayerList[i])
+		}
 	}
 	c[22].Text(m.Title)
 	c[23].Text(m.Difficulty)
-	if m.HasThumbnail {
-		table.Fields(c[24:])
-		rowThumbnail(c[25:], &m.Thumbnail)
-	} else {
-		table.Null(c[24:])
+	if !c[24].Off {
+		if m.HasThumbnail {
+			table.Fields(c[24:])
+			rowThumbnail(c[25:], &m.Thumbnail)
+		} else {
+			table.Null(c[24:])
+		}
 	}
 	c[26].Bool(m.IsBlizzardMap)
 	c[27].Int64(m.TimeUtc)
@@ -1881,16 +1949,20 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 	c[30].Text(m.ImageFilePath)
 	c[31].Uint32(m.CampaignIndex)
 	c[32].Name(m.MapFileName)
-	c[33].Items(len(m.CacheHandles))
-	for i := range m.CacheHandles {
-		c[34].Binary(m.CacheHandles[i])
+	if !c[33].Off {
+		c[33].Items(len(m.CacheHandles))
+		for i := range m.CacheHandles {
+			c[34].Binary(m.CacheHandles[i])
+		}
 	}
 	c[35].Bool(m.MiniSave)
 	c[36].Uint32(m.GameSpeed)
 	c[37].Uint32(m.DefaultDifficulty)
-	c[38].Items(len(m.ModPaths))
-	for i := range m.ModPaths {
-		c[39].Text(m.ModPaths[i])
+	if !c[38].Off {
+		c[38].Items(len(m.ModPaths))
+		for i := range m.ModPaths {
+			c[39].Text(m.ModPaths[i])
+		}
 	}
 	if m.HasRestartAsTransitionMap {
 		c[40].Bool(m.RestartAsTransitionMap)
@@ -1903,18 +1975,22 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 func rowDetailsPlayer(c []table.Column, m *sc2replay.DetailsPlayer) {
 	_ = c[19]
 	c[0].Name(m.Name)
-	if m.HasToon {
-		table.Fields(c[1:])
-		rowToon(c[2:], &m.Toon)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasToon {
+			table.Fields(c[1:])
+			rowToon(c[2:], &m.Toon)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 	c[7].Text(m.Race)
-	if m.HasColor {
-		table.Fields(c[8:])
-		rowColor(c[9:], &m.Color)
-	} else {
-		table.Null(c[8:])
+	if !c[8].Off {
+		if m.HasColor {
+			table.Fields(c[8:])
+			rowColor(c[9:], &m.Color)
+		} else {
+			table.Null(c[8:])
+		}
 	}
 	c[13].Uint32(m.Control)
 	c[14].Uint32(m.TeamId)
@@ -1953,22 +2029,28 @@ func rowThumbnail(c []table.Column, m *sc2replay.Thumbnail) {
 
 func rowLobby(c []table.Column, m *sc2replay.Lobby) {
 	_ = c[141]
-	c[0].Items(len(m.UserInitialData))
-	for i := range m.UserInitialData {
-		table.Fields(c[1:])
-		rowLobbyUser(c[2:], &m.UserInitialData[i])
+	if !c[0].Off {
+		c[0].Items(len(m.UserInitialData))
+		for i := range m.UserInitialData {
+			table.Fields(c[1:])
+			rowLobbyUser(c[2:], &m.UserInitialData[i])
+		}
 	}
-	if m.HasGameDescription {
-		table.Fields(c[21:])
-		rowGameDescription(c[22:], &m.GameDescription)
-	} else {
-		table.Null(c[21:])
+	if !c[21].Off {
+		if m.HasGameDescription {
+			table.Fields(c[21:])
+			rowGameDescription(c[22:], &m.GameDescription)
+		} else {
+			table.Null(c[21:])
+		}
 	}
-	if m.HasLobbyState {
-		table.Fields(c[87:])
-		rowLobbyState(c[88:], &m.LobbyState)
-	} else {
-		table.Null(c[87:])
+	if !c[87].Off {
+		if m.HasLobbyState {
+			table.Fields(c[87:])
+			rowLobbyState(c[88:], &m.LobbyState)
+		} else {
+			table.Null(c[87:])
+		}
 	}
 }
 
@@ -2027,11 +2109,13 @@ func rowGameDescription(c []table.Column, m *sc2replay.GameDescription) {
 	_ = c[64]
 	c[0].Uint32(m.RandomValue)
 	c[1].Name(m.GameCacheName)
-	if m.HasGameOptions {
-		table.Fields(c[2:])
-		rowGameOptions(c[3:], &m.GameOptions)
-	} else {
-		table.Null(c[2:])
+	if !c[2].Off {
+		if m.HasGameOptions {
+			table.Fields(c[2:])
+			rowGameOptions(c[3:], &m.GameOptions)
+		} else {
+			table.Null(c[2:])
+		}
 	}
 	c[20].Uint32(m.GameSpeed)
 	c[21].Uint32(m.GameType)
@@ -2048,16 +2132,20 @@ func rowGameDescription(c []table.Column, m *sc2replay.GameDescription) {
 	c[32].Name(m.MapFileName)
 	c[33].Name(m.MapAuthorName)
 	c[34].Uint32(m.ModFileSyncChecksum)
-	c[35].Items(len(m.SlotDescriptions))
-	for i := range m.SlotDescriptions {
-		table.Fields(c[36:])
-		rowSlotDescription(c[37:], &m.SlotDescriptions[i])
+	if !c[35].Off {
+		c[35].Items(len(m.SlotDescriptions))
+		for i := range m.SlotDescriptions {
+			table.Fields(c[36:])
+			rowSlotDescription(c[37:], &m.SlotDescriptions[i])
+		}
 	}
 	c[55].Uint32(m.DefaultDifficulty)
 	c[56].Uint32(m.DefaultAiBuild)
-	c[57].Items(len(m.CacheHandles))
-	for i := range m.CacheHandles {
-		c[58].Binary(m.CacheHandles[i])
+	if !c[57].Off {
+		c[57].Items(len(m.CacheHandles))
+		for i := range m.CacheHandles {
+			c[58].Binary(m.CacheHandles[i])
+		}
 	}
 	c[59].Bool(m.HasExtensionMod)
 	c[60].Bool(m.HasNonBlizzardExtensionMod)
@@ -2090,41 +2178,53 @@ func rowGameOptions(c []table.Column, m *sc2replay.GameOptions) {
 
 func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 	_ = c[17]
-	if m.HasAllowedColors {
-		table.Fields(c[0:])
-		rowBitMask(c[1:], &m.AllowedColors)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasAllowedColors {
+			table.Fields(c[0:])
+			rowBitMask(c[1:], &m.AllowedColors)
+		} else {
+			table.Null(c[0:])
+		}
 	}
-	if m.HasAllowedRaces {
-		table.Fields(c[3:])
-		rowBitMask(c[4:], &m.AllowedRaces)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.HasAllowedRaces {
+			table.Fields(c[3:])
+			rowBitMask(c[4:], &m.AllowedRaces)
+		} else {
+			table.Null(c[3:])
+		}
 	}
-	if m.HasAllowedDifficulty {
-		table.Fields(c[6:])
-		rowBitMask(c[7:], &m.AllowedDifficulty)
-	} else {
-		table.Null(c[6:])
+	if !c[6].Off {
+		if m.HasAllowedDifficulty {
+			table.Fields(c[6:])
+			rowBitMask(c[7:], &m.AllowedDifficulty)
+		} else {
+			table.Null(c[6:])
+		}
 	}
-	if m.HasAllowedControls {
-		table.Fields(c[9:])
-		rowBitMask(c[10:], &m.AllowedControls)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.HasAllowedControls {
+			table.Fields(c[9:])
+			rowBitMask(c[10:], &m.AllowedControls)
+		} else {
+			table.Null(c[9:])
+		}
 	}
-	if m.HasAllowedObserveTypes {
-		table.Fields(c[12:])
-		rowBitMask(c[13:], &m.AllowedObserveTypes)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.HasAllowedObserveTypes {
+			table.Fields(c[12:])
+			rowBitMask(c[13:], &m.AllowedObserveTypes)
+		} else {
+			table.Null(c[12:])
+		}
 	}
-	if m.HasAllowedAiBuilds {
-		table.Fields(c[15:])
-		rowBitMask(c[16:], &m.AllowedAiBuilds)
-	} else {
-		table.Null(c[15:])
+	if !c[15].Off {
+		if m.HasAllowedAiBuilds {
+			table.Fields(c[15:])
+			rowBitMask(c[16:], &m.AllowedAiBuilds)
+		} else {
+			table.Null(c[15:])
+		}
 	}
 }
 
@@ -2133,10 +2233,12 @@ func rowLobbyState(c []table.Column, m *sc2replay.LobbyState) {
 	c[0].Uint32(m.Phase)
 	c[1].Uint32(m.MaxUsers)
 	c[2].Uint32(m.MaxObservers)
-	c[3].Items(len(m.Slots))
-	for i := range m.Slots {
-		table.Fields(c[4:])
-		rowSlot(c[5:], &m.Slots[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Slots))
+		for i := range m.Slots {
+			table.Fields(c[4:])
+			rowSlot(c[5:], &m.Slots[i])
+		}
 	}
 	c[47].Uint32(m.RandomSeed)
 	if m.HasHostUserId {
@@ -2178,23 +2280,29 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 	c[10].Text(m.Hero)
 	c[11].Text(m.Skin)
 	c[12].Text(m.Mount)
-	c[13].Items(len(m.Artifacts))
-	for i := range m.Artifacts {
-		c[14].Text(m.Artifacts[i])
+	if !c[13].Off {
+		c[13].Items(len(m.Artifacts))
+		for i := range m.Artifacts {
+			c[14].Text(m.Artifacts[i])
+		}
 	}
 	if m.HasWorkingSetSlotId {
 		c[15].Uint32(m.WorkingSetSlotId)
 	} else {
 		table.Null(c[15:])
 	}
-	c[16].Items(len(m.Rewards))
-	for i := range m.Rewards {
-		c[17].Uint32(m.Rewards[i])
+	if !c[16].Off {
+		c[16].Items(len(m.Rewards))
+		for i := range m.Rewards {
+			c[17].Uint32(m.Rewards[i])
+		}
 	}
 	c[18].Text(m.ToonHandle)
-	c[19].Items(len(m.Licenses))
-	for i := range m.Licenses {
-		c[20].Uint32(m.Licenses[i])
+	if !c[19].Off {
+		c[19].Items(len(m.Licenses))
+		for i := range m.Licenses {
+			c[20].Uint32(m.Licenses[i])
+		}
 	}
 	if m.HasTandemLeaderUserId {
 		c[21].Uint32(m.TandemLeaderUserId)
@@ -2215,20 +2323,26 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 	c[25].Uint32(m.CommanderLevel)
 	c[26].Bool(m.HasSilencePenalty)
 	c[27].Uint32(m.CommanderMasteryLevel)
-	c[28].Items(len(m.CommanderMasteryTalents))
-	for i := range m.CommanderMasteryTalents {
-		c[29].Uint32(m.CommanderMasteryTalents[i])
+	if !c[28].Off {
+		c[28].Items(len(m.CommanderMasteryTalents))
+		for i := range m.CommanderMasteryTalents {
+			c[29].Uint32(m.CommanderMasteryTalents[i])
+		}
 	}
 	c[30].Uint32(m.TrophyId)
-	c[31].Items(len(m.RewardOverrides))
-	for i := range m.RewardOverrides {
-		table.Fields(c[32:])
-		rowRewardOverride(c[33:], &m.RewardOverrides[i])
+	if !c[31].Off {
+		c[31].Items(len(m.RewardOverrides))
+		for i := range m.RewardOverrides {
+			table.Fields(c[32:])
+			rowRewardOverride(c[33:], &m.RewardOverrides[i])
+		}
 	}
 	c[36].Uint32(m.BrutalPlusDifficulty)
-	c[37].Items(len(m.RetryMutationIndexes))
-	for i := range m.RetryMutationIndexes {
-		c[38].Uint32(m.RetryMutationIndexes[i])
+	if !c[37].Off {
+		c[37].Items(len(m.RetryMutationIndexes))
+		for i := range m.RetryMutationIndexes {
+			c[38].Uint32(m.RetryMutationIndexes[i])
+		}
 	}
 	c[39].Uint32(m.AcEnemyRace)
 	c[40].Uint32(m.AcEnemyWaveType)
@@ -2238,9 +2352,11 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 func rowRewardOverride(c []table.Column, m *sc2replay.RewardOverride) {
 	_ = c[2]
 	c[0].Uint32(m.Key)
-	c[1].Items(len(m.Rewards))
-	for i := range m.Rewards {
-		c[2].Uint32(m.Rewards[i])
+	if !c[1].Off {
+		c[1].Items(len(m.Rewards))
+		for i := range m.Rewards {
+			c[2].Uint32(m.Rewards[i])
+		}
 	}
 }
 
@@ -2252,10 +2368,12 @@ func rowAttributes(c []table.Column, m *sc2replay.Attributes) {
 		table.Null(c[0:])
 	}
 	c[1].Uint32(m.MapNamespace)
-	c[2].Items(len(m.Attributes))
-	for i := range m.Attributes {
-		table.Fields(c[3:])
-		rowAttribute(c[4:], &m.Attributes[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Attributes))
+		for i := range m.Attributes {
+			table.Fields(c[3:])
+			rowAttribute(c[4:], &m.Attributes[i])
+		}
 	}
 }
 
@@ -2282,10 +2400,12 @@ func rowGameMetadata(c []table.Column, m *sc2replay.GameMetadata) {
 	c[4].Text(m.BaseBuild)
 	c[5].Float64(m.Duration)
 	c[6].Bool(m.IsNotAvailable)
-	c[7].Items(len(m.Players))
-	for i := range m.Players {
-		table.Fields(c[8:])
-		rowMetadataPlayer(c[9:], &m.Players[i])
+	if !c[7].Off {
+		c[7].Items(len(m.Players))
+		for i := range m.Players {
+			table.Fields(c[8:])
+			rowMetadataPlayer(c[9:], &m.Players[i])
+		}
 	}
 	c[15].Binary(m.Json)
 }
@@ -2310,11 +2430,13 @@ func rowMetadataPlayer(c []table.Column, m *sc2replay.MetadataPlayer) {
 
 func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 	_ = c[23]
-	if m.HasRef {
-		table.Fields(c[0:])
-		rowPlayerRef(c[1:], &m.Ref)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasRef {
+			table.Fields(c[0:])
+			rowPlayerRef(c[1:], &m.Ref)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[5].Name(m.Clan)
 	c[6].Text(m.ToonHandle)
@@ -2323,11 +2445,13 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 	c[9].Bool(m.Observer)
 	c[10].Bool(m.Computer)
 	c[11].Enum(int32(m.Result))
-	if m.HasColor {
-		table.Fields(c[12:])
-		rowColor(c[13:], &m.Color)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.HasColor {
+			table.Fields(c[12:])
+			rowColor(c[13:], &m.Color)
+		} else {
+			table.Null(c[12:])
+		}
 	}
 	c[17].Uint32(m.Handicap)
 	if m.HasHighestLeague {
@@ -2364,21 +2488,25 @@ func rowMember(c []table.Column, m *sc2replay.Member) {
 
 func rowEnd(c []table.Column, m *sc2replay.End) {
 	_ = c[15]
-	if m.HasDecodeInfo {
-		table.Fields(c[0:])
-		rowDecodeInfo(c[1:], &m.DecodeInfo)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasDecodeInfo {
+			table.Fields(c[0:])
+			rowDecodeInfo(c[1:], &m.DecodeInfo)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 }
 
 func rowUnitInit(c []table.Column, m *sc2replay.UnitInit) {
 	_ = c[9]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
 	c[7].Uint32(m.UpkeepPlayerId)
@@ -2388,11 +2516,13 @@ func rowUnitInit(c []table.Column, m *sc2replay.UnitInit) {
 
 func rowUnitDone(c []table.Column, m *sc2replay.UnitDone) {
 	_ = c[6]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	if m.HasStartedTick {
 		c[6].Int32(m.StartedTick)
@@ -2403,11 +2533,13 @@ func rowUnitDone(c []table.Column, m *sc2replay.UnitDone) {
 
 func rowUnitOwnerChange(c []table.Column, m *sc2replay.UnitOwnerChange) {
 	_ = c[7]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
 	c[7].Uint32(m.UpkeepPlayerId)
@@ -2423,24 +2555,30 @@ func rowUpgrade(c []table.Column, m *sc2replay.Upgrade) {
 func rowUnitPositions(c []table.Column, m *sc2replay.UnitPositions) {
 	_ = c[12]
 	c[0].Uint32(m.FirstUnitIndex)
-	c[1].Items(len(m.Positions))
-	for i := range m.Positions {
-		table.Fields(c[2:])
-		rowUnitPosition(c[3:], &m.Positions[i])
+	if !c[1].Off {
+		c[1].Items(len(m.Positions))
+		for i := range m.Positions {
+			table.Fields(c[2:])
+			rowUnitPosition(c[3:], &m.Positions[i])
+		}
 	}
-	c[11].Items(len(m.Items))
-	for i := range m.Items {
-		c[12].Int32(m.Items[i])
+	if !c[11].Off {
+		c[11].Items(len(m.Items))
+		for i := range m.Items {
+			c[12].Int32(m.Items[i])
+		}
 	}
 }
 
 func rowUnitPosition(c []table.Column, m *sc2replay.UnitPosition) {
 	_ = c[7]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Int32(m.X)
 	c[7].Int32(m.Y)
@@ -2472,11 +2610,13 @@ func rowChat(c []table.Column, m *sc2replay.Chat) {
 func rowPing(c []table.Column, m *sc2replay.Ping) {
 	_ = c[3]
 	c[0].Enum(int32(m.Recipient))
-	if m.HasPoint {
-		table.Fields(c[1:])
-		rowPoint2(c[2:], &m.Point)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasPoint {
+			table.Fields(c[1:])
+			rowPoint2(c[2:], &m.Point)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 }
 
@@ -2545,11 +2685,13 @@ func rowUserOptions(c []table.Column, m *sc2replay.UserOptions) {
 func rowCameraSave(c []table.Column, m *sc2replay.CameraSave) {
 	_ = c[3]
 	c[0].Uint32(m.Which)
-	if m.HasTarget {
-		table.Fields(c[1:])
-		rowPoint2(c[2:], &m.Target)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasTarget {
+			table.Fields(c[1:])
+			rowPoint2(c[2:], &m.Target)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 }
 
@@ -2563,17 +2705,21 @@ func rowTriggerMouseClicked(c []table.Column, m *sc2replay.TriggerMouseClicked) 
 	_ = c[9]
 	c[0].Uint32(m.Button)
 	c[1].Bool(m.Down)
-	if m.HasPosUi {
-		table.Fields(c[2:])
-		rowUiPoint(c[3:], &m.PosUi)
-	} else {
-		table.Null(c[2:])
+	if !c[2].Off {
+		if m.HasPosUi {
+			table.Fields(c[2:])
+			rowUiPoint(c[3:], &m.PosUi)
+		} else {
+			table.Null(c[2:])
+		}
 	}
-	if m.HasPosWorld {
-		table.Fields(c[5:])
-		rowPoint(c[6:], &m.PosWorld)
-	} else {
-		table.Null(c[5:])
+	if !c[5].Off {
+		if m.HasPosWorld {
+			table.Fields(c[5:])
+			rowPoint(c[6:], &m.PosWorld)
+		} else {
+			table.Null(c[5:])
+		}
 	}
 	c[9].Int32(m.Flags)
 }
@@ -2638,13 +2784,17 @@ func rowTriggerCutsceneEndSceneFired(c []table.Column, m *sc2replay.TriggerCutsc
 
 func rowTriggerSoundLengthSync(c []table.Column, m *sc2replay.TriggerSoundLengthSync) {
 	_ = c[3]
-	c[0].Items(len(m.SoundHash))
-	for i := range m.SoundHash {
-		c[1].Uint32(m.SoundHash[i])
+	if !c[0].Off {
+		c[0].Items(len(m.SoundHash))
+		for i := range m.SoundHash {
+			c[1].Uint32(m.SoundHash[i])
+		}
 	}
-	c[2].Items(len(m.Length))
-	for i := range m.Length {
-		c[3].Uint32(m.Length[i])
+	if !c[2].Off {
+		c[2].Items(len(m.Length))
+		for i := range m.Length {
+			c[3].Uint32(m.Length[i])
+		}
 	}
 }
 
@@ -2660,17 +2810,21 @@ func rowTriggerChatMessage(c []table.Column, m *sc2replay.TriggerChatMessage) {
 
 func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
 	_ = c[19]
-	if m.HasPoint {
-		table.Fields(c[0:])
-		rowPoint2(c[1:], &m.Point)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasPoint {
+			table.Fields(c[0:])
+			rowPoint2(c[1:], &m.Point)
+		} else {
+			table.Null(c[0:])
+		}
 	}
-	if m.HasUnit {
-		table.Fields(c[3:])
-		rowUnit(c[4:], &m.Unit)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.HasUnit {
+			table.Fields(c[3:])
+			rowUnit(c[4:], &m.Unit)
+		} else {
+			table.Null(c[3:])
+		}
 	}
 	c[9].Uint32(m.UnitLink)
 	if m.HasUnitControlPlayerId {
@@ -2683,11 +2837,13 @@ func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
 	} else {
 		table.Null(c[11:])
 	}
-	if m.HasUnitPosition {
-		table.Fields(c[12:])
-		rowPoint(c[13:], &m.UnitPosition)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.HasUnitPosition {
+			table.Fields(c[12:])
+			rowPoint(c[13:], &m.UnitPosition)
+		} else {
+			table.Null(c[12:])
+		}
 	}
 	c[16].Bool(m.UnitIsUnderConstruction)
 	c[17].Bool(m.PingedMinimap)
@@ -2712,28 +2868,34 @@ func rowTriggerTargetModeUpdate(c []table.Column, m *sc2replay.TriggerTargetMode
 func rowTriggerCommandError(c []table.Column, m *sc2replay.TriggerCommandError) {
 	_ = c[5]
 	c[0].Int32(m.Error)
-	if m.HasAbil {
-		table.Fields(c[1:])
-		rowAbility(c[2:], &m.Abil)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasAbil {
+			table.Fields(c[1:])
+			rowAbility(c[2:], &m.Abil)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 }
 
 func rowResourceTrade(c []table.Column, m *sc2replay.ResourceTrade) {
 	_ = c[2]
 	c[0].Uint32(m.RecipientId)
-	c[1].Items(len(m.Resources))
-	for i := range m.Resources {
-		c[2].Int32(m.Resources[i])
+	if !c[1].Off {
+		c[1].Items(len(m.Resources))
+		for i := range m.Resources {
+			c[2].Int32(m.Resources[i])
+		}
 	}
 }
 
 func rowResourceRequest(c []table.Column, m *sc2replay.ResourceRequest) {
 	_ = c[1]
-	c[0].Items(len(m.Resources))
-	for i := range m.Resources {
-		c[1].Int32(m.Resources[i])
+	if !c[0].Off {
+		c[0].Items(len(m.Resources))
+		for i := range m.Resources {
+			c[1].Int32(m.Resources[i])
+		}
 	}
 }
 
@@ -2771,10 +2933,12 @@ func rowDecrementGameTimeRemaining(c []table.Column, m *sc2replay.DecrementGameT
 
 func rowHijackReplayGame(c []table.Column, m *sc2replay.HijackReplayGame) {
 	_ = c[8]
-	c[0].Items(len(m.UserInfos))
-	for i := range m.UserInfos {
-		table.Fields(c[1:])
-		rowHijackUser(c[2:], &m.UserInfos[i])
+	if !c[0].Off {
+		c[0].Items(len(m.UserInfos))
+		for i := range m.UserInfos {
+			table.Fields(c[1:])
+			rowHijackUser(c[2:], &m.UserInfos[i])
+		}
 	}
 	c[8].Uint32(m.Method)
 }
@@ -2803,21 +2967,25 @@ func rowHijackUser(c []table.Column, m *sc2replay.HijackUser) {
 
 func rowUnitClick(c []table.Column, m *sc2replay.UnitClick) {
 	_ = c[5]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 }
 
 func rowUnitHighlight(c []table.Column, m *sc2replay.UnitHighlight) {
 	_ = c[6]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.Flags)
 }
@@ -2899,11 +3067,13 @@ func rowSaveGame(c []table.Column, m *sc2replay.SaveGame) {
 
 func rowGameCheat(c []table.Column, m *sc2replay.GameCheat) {
 	_ = c[5]
-	if m.HasPoint {
-		table.Fields(c[0:])
-		rowPoint2(c[1:], &m.Point)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasPoint {
+			table.Fields(c[0:])
+			rowPoint2(c[1:], &m.Point)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[3].Int32(m.Time)
 	c[4].Text(m.Verb)
@@ -2923,11 +3093,13 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 	c[2].Int32(m.Autocast)
 	c[3].Int32(m.Flags)
 	c[4].Int32(m.Build)
-	if m.HasTargetUnit {
-		table.Fields(c[5:])
-		rowUnit(c[6:], &m.TargetUnit)
-	} else {
-		table.Null(c[5:])
+	if !c[5].Off {
+		if m.HasTargetUnit {
+			table.Fields(c[5:])
+			rowUnit(c[6:], &m.TargetUnit)
+		} else {
+			table.Null(c[5:])
+		}
 	}
 	c[11].Uint32(m.TargetUnitSnapshotUnitLink)
 	if m.HasTargetUnitSnapshotControlPlayerId {
@@ -2940,11 +3112,13 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 	} else {
 		table.Null(c[13:])
 	}
-	if m.HasTargetPoint {
-		table.Fields(c[14:])
-		rowPoint(c[15:], &m.TargetPoint)
-	} else {
-		table.Null(c[14:])
+	if !c[14].Off {
+		if m.HasTargetPoint {
+			table.Fields(c[14:])
+			rowPoint(c[15:], &m.TargetPoint)
+		} else {
+			table.Null(c[14:])
+		}
 	}
 	c[18].Name(m.TargetUnitSnapshotUnitName)
 }
@@ -3120,38 +3294,46 @@ func rowPeerSetSyncPlayingTime(c []table.Column, m *sc2replay.PeerSetSyncPlaying
 func rowPlayerState(c []table.Column, m *sc2replay.PlayerState) {
 	_ = c[54]
 	c[0].Uint32(m.PlayerId)
-	if m.HasSetup {
-		table.Fields(c[1:])
-		rowPlayerSetup(c[2:], &m.Setup)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasSetup {
+			table.Fields(c[1:])
+			rowPlayerSetup(c[2:], &m.Setup)
+		} else {
+			table.Null(c[1:])
+		}
 	}
-	if m.HasStats {
-		table.Fields(c[7:])
-		rowPlayerStats(c[8:], &m.Stats)
-	} else {
-		table.Null(c[7:])
+	if !c[7].Off {
+		if m.HasStats {
+			table.Fields(c[7:])
+			rowPlayerStats(c[8:], &m.Stats)
+		} else {
+			table.Null(c[7:])
+		}
 	}
 	if m.HasStatsTick {
 		c[48].Int32(m.StatsTick)
 	} else {
 		table.Null(c[48:])
 	}
-	c[49].Items(len(m.Upgrades))
-	for i := range m.Upgrades {
-		table.Fields(c[50:])
-		rowUpgrade(c[51:], &m.Upgrades[i])
+	if !c[49].Off {
+		c[49].Items(len(m.Upgrades))
+		for i := range m.Upgrades {
+			table.Fields(c[50:])
+			rowUpgrade(c[51:], &m.Upgrades[i])
+		}
 	}
 	c[54].Uint32(m.UpgradesLeftOut)
 }
 
 func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 	_ = c[20]
-	if m.HasUnit {
-		table.Fields(c[0:])
-		rowUnit(c[1:], &m.Unit)
-	} else {
-		table.Null(c[0:])
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			table.Null(c[0:])
+		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
 	c[7].Uint32(m.UpkeepPlayerId)
@@ -3161,11 +3343,13 @@ func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 	c[11].Int32(m.AppearedTick)
 	c[12].Int32(m.TypeTick)
 	c[13].Bool(m.UnderConstruction)
-	if m.HasCreator {
-		table.Fields(c[14:])
-		rowUnit(c[15:], &m.Creator)
-	} else {
-		table.Null(c[14:])
+	if !c[14].Off {
+		if m.HasCreator {
+			table.Fields(c[14:])
+			rowUnit(c[15:], &m.Creator)
+		} else {
+			table.Null(c[14:])
+		}
 	}
 	if m.HasCreatorAbilityName {
 		c[20].Name(m.CreatorAbilityName)
@@ -3179,8 +3363,10 @@ func rowOther(c []table.Column, m *sc2replay.Other) {
 	c[0].Enum(int32(m.Stream))
 	c[1].Uint32(m.Id)
 	c[2].Name(m.Name)
-	c[3].Items(countField(m.Fields))
-	treeField(c[4:], m.Fields, 0)
+	if !c[3].Off {
+		c[3].Items(countField(m.Fields))
+		treeField(c[4:], m.Fields, 0)
+	}
 }
 
 func rowField(c []table.Column, m *sc2replay.Field) {
@@ -3211,11 +3397,13 @@ func rowField(c []table.Column, m *sc2replay.Field) {
 	} else {
 		table.Null(c[6:])
 	}
-	if m.ValueCase == sc2replay.FieldValueBitsValue {
-		table.Fields(c[7:])
-		rowBitMask(c[8:], &m.BitsValue)
-	} else {
-		table.Null(c[7:])
+	if !c[7].Off {
+		if m.ValueCase == sc2replay.FieldValueBitsValue {
+			table.Fields(c[7:])
+			rowBitMask(c[8:], &m.BitsValue)
+		} else {
+			table.Null(c[7:])
+		}
 	}
 }
 

@@ -136,7 +136,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 				return err
 			}
 		}
-		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+		if r.Filter.Whole(uint8(r.ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
 			r.add(b, at)
 			continue
 		}

@@ -384,21 +384,27 @@ var namesOfAuthLevel = map[int32]string{
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
-	c[0].Items(len(m.Warnings))
-	for i := range m.Warnings {
-		c[1].Enum(int32(m.Warnings[i]))
+	if !c[0].Off {
+		c[0].Items(len(m.Warnings))
+		for i := range m.Warnings {
+			c[1].Enum(int32(m.Warnings[i]))
+		}
 	}
-	if m.HasPlayer {
-		table.Fields(c[2:])
-		rowPlayer(c[3:], &m.Player)
-	} else {
-		table.Null(c[2:])
+	if !c[2].Off {
+		if m.HasPlayer {
+			table.Fields(c[2:])
+			rowPlayer(c[3:], &m.Player)
+		} else {
+			table.Null(c[2:])
+		}
 	}
-	if m.HasOtherPlayer {
-		table.Fields(c[7:])
-		rowPlayer(c[8:], &m.OtherPlayer)
-	} else {
-		table.Null(c[7:])
+	if !c[7].Off {
+		if m.HasOtherPlayer {
+			table.Fields(c[7:])
+			rowPlayer(c[8:], &m.OtherPlayer)
+		} else {
+			table.Null(c[7:])
+		}
 	}
 	switch m.Kind {
 	case teehistorian.KindPlayerDiff:
@@ -481,17 +487,21 @@ func rowPlayerDiff(c []table.Column, m *teehistorian.PlayerDiff) {
 func rowInputDiff(c []table.Column, m *teehistorian.InputDiff) {
 	_ = c[22]
 	c[0].Int32(m.ClientId)
-	if m.HasInput {
-		table.Fields(c[1:])
-		rowInput(c[2:], &m.Input)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasInput {
+			table.Fields(c[1:])
+			rowInput(c[2:], &m.Input)
+		} else {
+			table.Null(c[1:])
+		}
 	}
-	if m.HasDiff {
-		table.Fields(c[12:])
-		rowInput(c[13:], &m.Diff)
-	} else {
-		table.Null(c[12:])
+	if !c[12].Off {
+		if m.HasDiff {
+			table.Fields(c[12:])
+			rowInput(c[13:], &m.Diff)
+		} else {
+			table.Null(c[12:])
+		}
 	}
 }
 
@@ -518,11 +528,13 @@ func rowTick(c []table.Column, m *teehistorian.Tick) {
 func rowInputNew(c []table.Column, m *teehistorian.InputNew) {
 	_ = c[11]
 	c[0].Int32(m.ClientId)
-	if m.HasInput {
-		table.Fields(c[1:])
-		rowInput(c[2:], &m.Input)
-	} else {
-		table.Null(c[1:])
+	if !c[1].Off {
+		if m.HasInput {
+			table.Fields(c[1:])
+			rowInput(c[2:], &m.Input)
+		} else {
+			table.Null(c[1:])
+		}
 	}
 }
 
@@ -541,113 +553,149 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 	} else {
 		table.Null(c[8:])
 	}
-	if m.ContentCase == teehistorian.MessageContentSay {
-		table.Fields(c[9:])
-		rowSay(c[10:], &m.Say)
-	} else {
-		table.Null(c[9:])
+	if !c[9].Off {
+		if m.ContentCase == teehistorian.MessageContentSay {
+			table.Fields(c[9:])
+			rowSay(c[10:], &m.Say)
+		} else {
+			table.Null(c[9:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentSetTeam {
-		table.Fields(c[13:])
-		rowSetTeam(c[14:], &m.SetTeam)
-	} else {
-		table.Null(c[13:])
+	if !c[13].Off {
+		if m.ContentCase == teehistorian.MessageContentSetTeam {
+			table.Fields(c[13:])
+			rowSetTeam(c[14:], &m.SetTeam)
+		} else {
+			table.Null(c[13:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentSetSpectatorMode {
-		table.Fields(c[15:])
-		rowSetSpectatorMode(c[16:], &m.SetSpectatorMode)
-	} else {
-		table.Null(c[15:])
+	if !c[15].Off {
+		if m.ContentCase == teehistorian.MessageContentSetSpectatorMode {
+			table.Fields(c[15:])
+			rowSetSpectatorMode(c[16:], &m.SetSpectatorMode)
+		} else {
+			table.Null(c[15:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentStartInfo {
-		table.Fields(c[18:])
-		rowPlayerInfo(c[19:], &m.StartInfo)
-	} else {
-		table.Null(c[18:])
+	if !c[18].Off {
+		if m.ContentCase == teehistorian.MessageContentStartInfo {
+			table.Fields(c[18:])
+			rowPlayerInfo(c[19:], &m.StartInfo)
+		} else {
+			table.Null(c[18:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentChangeInfo {
-		table.Fields(c[32:])
-		rowPlayerInfo(c[33:], &m.ChangeInfo)
-	} else {
-		table.Null(c[32:])
+	if !c[32].Off {
+		if m.ContentCase == teehistorian.MessageContentChangeInfo {
+			table.Fields(c[32:])
+			rowPlayerInfo(c[33:], &m.ChangeInfo)
+		} else {
+			table.Null(c[32:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentKill {
-		table.Fields(c[46:])
-		rowKill(c[47:], &m.Kill)
-	} else {
-		table.Null(c[46:])
+	if !c[46].Off {
+		if m.ContentCase == teehistorian.MessageContentKill {
+			table.Fields(c[46:])
+			rowKill(c[47:], &m.Kill)
+		} else {
+			table.Null(c[46:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentEmoticon {
-		table.Fields(c[47:])
-		rowEmoticon(c[48:], &m.Emoticon)
-	} else {
-		table.Null(c[47:])
+	if !c[47].Off {
+		if m.ContentCase == teehistorian.MessageContentEmoticon {
+			table.Fields(c[47:])
+			rowEmoticon(c[48:], &m.Emoticon)
+		} else {
+			table.Null(c[47:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentVote {
-		table.Fields(c[49:])
-		rowVote(c[50:], &m.Vote)
-	} else {
-		table.Null(c[49:])
+	if !c[49].Off {
+		if m.ContentCase == teehistorian.MessageContentVote {
+			table.Fields(c[49:])
+			rowVote(c[50:], &m.Vote)
+		} else {
+			table.Null(c[49:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentCallVote {
-		table.Fields(c[51:])
-		rowCallVote(c[52:], &m.CallVote)
-	} else {
-		table.Null(c[51:])
+	if !c[51].Off {
+		if m.ContentCase == teehistorian.MessageContentCallVote {
+			table.Fields(c[51:])
+			rowCallVote(c[52:], &m.CallVote)
+		} else {
+			table.Null(c[51:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentIsDdnetLegacy {
-		table.Fields(c[56:])
-		rowIsDdnetLegacy(c[57:], &m.IsDdnetLegacy)
-	} else {
-		table.Null(c[56:])
+	if !c[56].Off {
+		if m.ContentCase == teehistorian.MessageContentIsDdnetLegacy {
+			table.Fields(c[56:])
+			rowIsDdnetLegacy(c[57:], &m.IsDdnetLegacy)
+		} else {
+			table.Null(c[56:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentShowOthersLegacy {
-		table.Fields(c[58:])
-		rowShowOthersLegacy(c[59:], &m.ShowOthersLegacy)
-	} else {
-		table.Null(c[58:])
+	if !c[58].Off {
+		if m.ContentCase == teehistorian.MessageContentShowOthersLegacy {
+			table.Fields(c[58:])
+			rowShowOthersLegacy(c[59:], &m.ShowOthersLegacy)
+		} else {
+			table.Null(c[58:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentShowDistance {
-		table.Fields(c[60:])
-		rowShowDistance(c[61:], &m.ShowDistance)
-	} else {
-		table.Null(c[60:])
+	if !c[60].Off {
+		if m.ContentCase == teehistorian.MessageContentShowDistance {
+			table.Fields(c[60:])
+			rowShowDistance(c[61:], &m.ShowDistance)
+		} else {
+			table.Null(c[60:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentShowOthers {
-		table.Fields(c[63:])
-		rowShowOthers(c[64:], &m.ShowOthers)
-	} else {
-		table.Null(c[63:])
+	if !c[63].Off {
+		if m.ContentCase == teehistorian.MessageContentShowOthers {
+			table.Fields(c[63:])
+			rowShowOthers(c[64:], &m.ShowOthers)
+		} else {
+			table.Null(c[63:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentCameraInfo {
-		table.Fields(c[65:])
-		rowCameraInfo(c[66:], &m.CameraInfo)
-	} else {
-		table.Null(c[65:])
+	if !c[65].Off {
+		if m.ContentCase == teehistorian.MessageContentCameraInfo {
+			table.Fields(c[65:])
+			rowCameraInfo(c[66:], &m.CameraInfo)
+		} else {
+			table.Null(c[65:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentEnableSpectatorCount {
-		table.Fields(c[69:])
-		rowEnableSpectatorCount(c[70:], &m.EnableSpectatorCount)
-	} else {
-		table.Null(c[69:])
+	if !c[69].Off {
+		if m.ContentCase == teehistorian.MessageContentEnableSpectatorCount {
+			table.Fields(c[69:])
+			rowEnableSpectatorCount(c[70:], &m.EnableSpectatorCount)
+		} else {
+			table.Null(c[69:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentReadyChange {
-		table.Fields(c[71:])
-		rowReadyChange(c[72:], &m.ReadyChange)
-	} else {
-		table.Null(c[71:])
+	if !c[71].Off {
+		if m.ContentCase == teehistorian.MessageContentReadyChange {
+			table.Fields(c[71:])
+			rowReadyChange(c[72:], &m.ReadyChange)
+		} else {
+			table.Null(c[71:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentSkinChange {
-		table.Fields(c[72:])
-		rowSkinChange(c[73:], &m.SkinChange)
-	} else {
-		table.Null(c[72:])
+	if !c[72].Off {
+		if m.ContentCase == teehistorian.MessageContentSkinChange {
+			table.Fields(c[72:])
+			rowSkinChange(c[73:], &m.SkinChange)
+		} else {
+			table.Null(c[72:])
+		}
 	}
-	if m.ContentCase == teehistorian.MessageContentCommand {
-		table.Fields(c[78:])
-		rowCommand(c[79:], &m.Command)
-	} else {
-		table.Null(c[78:])
+	if !c[78].Off {
+		if m.ContentCase == teehistorian.MessageContentCommand {
+			table.Fields(c[78:])
+			rowCommand(c[79:], &m.Command)
+		} else {
+			table.Null(c[78:])
+		}
 	}
 }
 
@@ -678,16 +726,20 @@ func rowPlayerInfo(c []table.Column, m *teehistorian.PlayerInfo) {
 	c[0].Name(m.Name)
 	c[1].Name(m.Clan)
 	c[2].Int32(m.Country)
-	if m.HasSkin {
-		table.Fields(c[3:])
-		rowSkin(c[4:], &m.Skin)
-	} else {
-		table.Null(c[3:])
+	if !c[3].Off {
+		if m.HasSkin {
+			table.Fields(c[3:])
+			rowSkin(c[4:], &m.Skin)
+		} else {
+			table.Null(c[3:])
+		}
 	}
-	c[8].Items(len(m.SkinParts))
-	for i := range m.SkinParts {
-		table.Fields(c[9:])
-		rowSkinPart(c[10:], &m.SkinParts[i])
+	if !c[8].Off {
+		c[8].Items(len(m.SkinParts))
+		for i := range m.SkinParts {
+			table.Fields(c[9:])
+			rowSkinPart(c[10:], &m.SkinParts[i])
+		}
 	}
 }
 
@@ -763,10 +815,12 @@ func rowReadyChange([]table.Column, *teehistorian.ReadyChange) {}
 
 func rowSkinChange(c []table.Column, m *teehistorian.SkinChange) {
 	_ = c[4]
-	c[0].Items(len(m.SkinParts))
-	for i := range m.SkinParts {
-		table.Fields(c[1:])
-		rowSkinPart(c[2:], &m.SkinParts[i])
+	if !c[0].Off {
+		c[0].Items(len(m.SkinParts))
+		for i := range m.SkinParts {
+			table.Fields(c[1:])
+			rowSkinPart(c[2:], &m.SkinParts[i])
+		}
 	}
 }
 
@@ -806,9 +860,11 @@ func rowConsoleCommand(c []table.Column, m *teehistorian.ConsoleCommand) {
 	c[0].Int32(m.ClientId)
 	c[1].Int32(m.Flags)
 	c[2].Text(m.Command)
-	c[3].Items(len(m.Arguments))
-	for i := range m.Arguments {
-		c[4].Text(m.Arguments[i])
+	if !c[3].Off {
+		c[3].Items(len(m.Arguments))
+		for i := range m.Arguments {
+			c[4].Text(m.Arguments[i])
+		}
 	}
 	c[5].Bool(m.Redacted)
 }
@@ -954,11 +1010,13 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 	c[5].Bool(m.Alive)
 	c[6].Int32(m.X)
 	c[7].Int32(m.Y)
-	if m.HasInput {
-		table.Fields(c[8:])
-		rowInput(c[9:], &m.Input)
-	} else {
-		table.Null(c[8:])
+	if !c[8].Off {
+		if m.HasInput {
+			table.Fields(c[8:])
+			rowInput(c[9:], &m.Input)
+		} else {
+			table.Null(c[8:])
+		}
 	}
 	c[19].Bool(m.NameEffective)
 	c[20].Name(m.Clan)
@@ -967,16 +1025,20 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 	} else {
 		table.Null(c[21:])
 	}
-	if m.HasSkin {
-		table.Fields(c[22:])
-		rowSkin(c[23:], &m.Skin)
-	} else {
-		table.Null(c[22:])
+	if !c[22].Off {
+		if m.HasSkin {
+			table.Fields(c[22:])
+			rowSkin(c[23:], &m.Skin)
+		} else {
+			table.Null(c[22:])
+		}
 	}
-	c[27].Items(len(m.SkinParts))
-	for i := range m.SkinParts {
-		table.Fields(c[28:])
-		rowSkinPart(c[29:], &m.SkinParts[i])
+	if !c[27].Off {
+		c[27].Items(len(m.SkinParts))
+		for i := range m.SkinParts {
+			table.Fields(c[28:])
+			rowSkinPart(c[29:], &m.SkinParts[i])
+		}
 	}
 	c[32].Int32(m.ClientVersion)
 	c[33].Text(m.ClientVersionText)
