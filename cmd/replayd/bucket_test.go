@@ -70,6 +70,14 @@ func TestBucket(t *testing.T) {
 	if code, out, errs := command("info", "--count", url("p/d/b.teehistorian")); code != 0 || !strings.Contains(out, `"s3://replays/p/d/b.teehistorian"`) || !strings.Contains(out, `"finished"`) {
 		t.Error("info:", code, out, errs)
 	}
+	for _, from := range []string{sample, url("p/a.teehistorian")} {
+		to := filepath.Join(t.TempDir(), "tables")
+		code, _, errs := command("export", from, "--to", to, "--format", "jsonl", "--kind", "player_diff")
+		rows, err := os.ReadFile(filepath.Join(to, "format=teehistorian", "kind=player_diff", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.jsonl"))
+		if n := bytes.Count(rows, []byte("\n")); code != 0 || err != nil || n != 1851 {
+			t.Errorf("export of %s: %d, %d rows: %v %s", from, code, n, err, errs)
+		}
+	}
 	for _, c := range []struct {
 		code int
 		args []string

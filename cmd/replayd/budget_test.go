@@ -133,8 +133,8 @@ func TestBudget(t *testing.T) {
 func settled(ctx context.Context, c *chaos, p process) int64 {
 	for idle := 0; idle < 3 && ctx.Err() == nil; idle++ {
 		before := p.cpu(c.t)
-		time.Sleep(time.Second)
-		if p.cpu(c.t)-before > 50*time.Millisecond {
+		time.Sleep(500 * time.Millisecond)
+		if p.cpu(c.t)-before > 20*time.Millisecond {
 			idle = -1
 		}
 	}

@@ -45,6 +45,11 @@ func localResponses(
 			return err
 		}
 	}
+	return streamFile(ctx, file, req, reveal, send)
+}
+
+// streamFile answers a request from an open file, which it closes.
+func streamFile(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
 	sub, err := service.Subscribe(ctx, file, req)
 	if err != nil {
 		_ = file.Close()

@@ -7,6 +7,8 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/publish"
+	"github.com/replayd/replayd/service/queue"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -32,6 +34,10 @@ func exitCode(err error) int {
 		{catalog.ErrAlias, exitUsage},
 		{source.ErrDirectory, exitUsage},
 		{source.ErrRemoved, exitNotFound},
+		{queue.ErrUnknown, exitNotFound},
+		{queue.ErrState, exitUsage},
+		{publish.ErrSelection, exitUsage},
+		{publish.ErrStream, exitUsage},
 		{source.ErrReplaced, exitLost},
 		{source.ErrStore, exitLost},
 		{decoders.ErrTruncated, exitTruncated},
@@ -51,6 +57,15 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[absentError](err); ok {
 		return exitNotFound
+	}
+	if _, ok := errors.AsType[unreachableError](err); ok {
+		return exitLost
+	}
+	if e, ok := errors.AsType[jobError](err); ok {
+		return reasonExit(e.Reason)
+	}
+	if e, ok := errors.AsType[damagedError](err); ok {
+		return reasonExit(e.Reason)
 	}
 	if code, ok := statusExit(err); ok {
 		return code

@@ -13,6 +13,9 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/service/export"
 	"github.com/replayd/replayd/service/table/tablefile"
 )
 
@@ -20,7 +23,7 @@ type exportCmd struct {
 	target
 	selection
 
-	Replay []string `arg:"" help:"Files, or with --addr names of replays."`
+	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays."`
 
 	To             string `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
 	Format         string `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
@@ -29,9 +32,16 @@ type exportCmd struct {
 	Reveal         bool   `help:"Do not redact secrets such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
 }
 
+// exportMemory is the memory above which an export collects garbage more often, in bytes. An export needs some 40 MB, of which the
+// decoder's state is a third. Pages of the program itself, some 40 MB, are not part of it.
+const exportMemory = 76 << 20
+
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con console) error {
 	debug.SetGCPercent(50) // most of the memory is record batches, which are garbage soon
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(exportMemory)
+	}
 	progress := newProgress(con)
 	if isTerminal(con.err) {
 		progress.to = con.err // nothing is written to the output
@@ -63,65 +73,82 @@ func (c *exportCmd) Run(ctx context.Context, con console) error {
 	return first
 }
 
-// errThere means that a replay was exported before.
-var errThere = errors.New("the replay is there already")
-
 // export exports one replay. A damaged one is exported as far as it can be read; its error is returned, too.
 func (c *exportCmd) export(ctx context.Context, in io.Reader, replay string, progress *progress, note func(string)) error {
-	e := &export{
-		dir: c.To, format: tablefile.Format(c.Format), selection: selectionKey(c), progress: progress,
-		tables: map[string]*exportTable{}, again: c.Again,
-	}
-	if c.Addr == "" && replay != "-" {
-		var err error
-		if e.sum, e.size, err = sumOf(replay); err != nil {
-			return absent(err)
-		}
-	}
-	defer e.abandon()
 	req := &replaydv1.StreamEventsRequest{
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}
 	c.apply(req)
-	s := streaming{target: &c.target, in: in, reveal: c.Reveal, note: note, each: func(r client.Response) error { return e.response(r) }}
-	err := s.run(ctx, req)
-	if errors.Is(err, errThere) {
-		return nil
+	key, err := export.Selection(req, c.Reveal)
+	if err != nil {
+		return err
 	}
-	damaged := false
-	if code := exitCode(err); err != nil {
-		if damaged = code == exitCorrupt || code == exitTruncated; !damaged || e.start == nil {
-			return err
+	o := export.Options{
+		Name: replay, Place: export.Dir{Path: c.To}, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
+		Tables: tableVersion, Note: note,
+		Progress: func(bytes int, read, total int64) {
+			progress.reach(read, total)
+			progress.add(bytes)
+		},
+	}
+	if c.Addr == "" && replay != "-" && !bucket.Is(replay) { // an object is read only once
+		if o.Sum, o.Size, err = sumOf(replay); err != nil {
+			return absent(err)
 		}
-		e.reason, e.detail = "DAMAGED", message(err)
 	}
-	if finished := e.finish(); finished != nil {
-		return finished
+	if c.Addr == "" { // it is not sent anywhere
+		req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE
 	}
-	if e.detail != "" && !damaged {
-		note(replay + ": " + e.detail)
+	e := export.New(o)
+	defer e.Close()
+	s := streaming{target: &c.target, in: in, reveal: c.Reveal, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
+	err = s.run(ctx, req)
+	err = finishExport(ctx, e, err)
+	if e.Detail() != "" && err == nil {
+		note(replay + ": " + e.Detail())
 	}
 	return err
 }
 
-// selectionKey describes what of a replay is exported, so that an export of something else is not taken for the same.
-func selectionKey(c *exportCmd) string {
-	text := fmt.Sprintf("%v %v %v", deref(c.selection), c.ResolvePlayers, c.Reveal)
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
-}
-
-// deref returns the selection in a form that prints the values, not the pointers.
-func deref(s selection) []any {
-	all := []any{s.Kind, s.ExcludeKind, s.Player, s.Team, s.Class, s.Field, s.Group, s.Layer}
-	for _, tick := range []*int32{s.FromTick, s.ToTick} {
-		if tick == nil {
-			all = append(all, "any")
-		} else {
-			all = append(all, *tick)
+// finishExport finishes an export whose stream ended with an error or nil. A damaged replay is finished as far as it could be read, and
+// its error is returned, also if it was exported before. That an export is there already is no error otherwise.
+func finishExport(ctx context.Context, e *export.Export, err error) error {
+	if errors.Is(err, export.ErrThere) {
+		if damage := e.Damage(); damage != nil {
+			return damagedError{damage}
+		}
+		return nil
+	}
+	if err != nil {
+		if code := exitCode(err); code != exitCorrupt && code != exitTruncated || !e.Damaged(damageOf(err)) {
+			return err
 		}
 	}
-	return all
+	if finished := e.Finish(ctx); finished != nil {
+		return finished
+	}
+	return err
+}
+
+// damagedError is the damage of a replay that was exported before.
+type damagedError struct{ *export.Damage }
+
+func (e damagedError) Error() string { return e.Detail }
+
+// damageOf describes the error of a damaged replay.
+func damageOf(err error) export.Damage {
+	f, _ := failureOf(err)
+	return export.Damage{Reason: f.Reason, Offset: f.Offset, Detail: f.Detail}
+}
+
+// tableVersion returns a short text that changes when the tables of a format do.
+func tableVersion(format string) string {
+	for _, c := range service.Codecs() {
+		if c.Format.String() == format {
+			return c.Tables.Version()
+		}
+	}
+	return fmt.Sprintf("unknown format %s", format)
 }
 
 // sumOf returns the SHA-256 sum and the size of a file.

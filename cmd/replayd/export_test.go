@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,16 +15,14 @@ import (
 )
 
 // TestExportedTables exports every sample, and with TABLES=DIR every replay below a directory, and compares all values that pyarrow,
-// DuckDB and polars read with those that replayd cat prints. It needs these in the Python of `make generate`.
+// DuckDB and polars read with those that replayd cat prints. It needs these in the Python of `make generate`. With TABLES_DONE=FILE it
+// continues where a run with this file ended.
 func TestExportedTables(t *testing.T) {
 	python := filepath.Join("..", "..", ".cache", "python", "bin", "python")
 	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow, numpy").Run(); err != nil {
 		t.Skip("no Python with duckdb, polars and pyarrow")
 	}
-	replayd := filepath.Join(t.TempDir(), "replayd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", replayd, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	replayd := build(t)
 	dir := filepath.Join("..", "..", "testdata")
 	if named := os.Getenv("TABLES"); named != "" {
 		dir = named
@@ -68,4 +67,20 @@ func TestFlightClients(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "flights are read") {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// TestManyReplays exports 12 distinct replays, or as many as MANY says, and asks DuckDB about all of them, as docs/cookbook.md does.
+func TestManyReplays(t *testing.T) {
+	python := filepath.Join("..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run(); err != nil {
+		t.Skip("no Python with duckdb")
+	}
+	number := cmp.Or(os.Getenv("MANY"), "12")
+	replayd := build(t)
+	sample := filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	out, err := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "many.py"), replayd, sample, number).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), number+" replays are one table") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
 }

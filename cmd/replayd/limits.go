@@ -87,7 +87,9 @@ const (
 	leastMemory    = 64 << 20
 	defaultSpool   = 4 << 30 // --max-spool where the free space is not known
 	maxConnections = 4096
-	fewDescriptors = 1024 // with fewer file descriptors, the daemon logs a warning
+
+	checkpointBytes = 64 << 20 // for checkpoints, but at most an eighth of --max-memory
+	fewDescriptors  = 1024     // with fewer file descriptors, the daemon logs a warning
 )
 
 // apply fills in defaults, logs the limits and sets them in c. It returns the connection limiter.
@@ -118,6 +120,7 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 		log.Warn("the limit of file descriptors is low: each connection and each replay uses one; raise it (ulimit -n)",
 			"descriptors", descriptors, "max_connections", l.MaxConnections)
 	}
+	c.CheckpointBytes = int(min(checkpointBytes, l.MaxMemory/8))
 	all := admission.Amounts{
 		admission.Streams: int64(l.MaxStreams), admission.Calls: int64(l.MaxCalls), admission.Feeds: int64(l.MaxFeeds),
 		admission.Memory: int64(l.MaxMemory), admission.Spool: int64(l.MaxSpool), admission.Temporary: int64(l.MaxTemporary),

@@ -29,6 +29,10 @@ type cli struct {
 	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`
 	Watch  watchCmd  `cmd:"" help:"Print changes to a daemon's replays: added, growing, finished, removed."`
 	Health healthCmd `cmd:"" help:"Check whether a daemon is serving."`
+	Jobs   jobsCmd   `cmd:"" help:"Put replays into a queue, for workers that export them, and see what became of them."`
+	Work   workCmd   `cmd:"" help:"Export the replays of a queue, until stopped."`
+
+	Publish publishCmd `cmd:"" help:"Publish the events of a daemon's replays to NATS JetStream, each once, for consumers without gRPC."`
 
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a file for serve --config."`
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -15,6 +16,8 @@ type progress struct {
 	begun time.Time
 	shown time.Time // when the line was last written; zero if it is not shown
 	bytes int64
+	read  int64  // of the file
+	total int64  // of the file; 0 if it is not known
 	label string // before the numbers
 }
 
@@ -43,8 +46,15 @@ func (p *progress) add(n int) {
 		return
 	}
 	p.shown = now
-	_, _ = fmt.Fprintf(p.to, "\r%s%.1f MB of events, %.1f s ", p.label, float64(p.bytes)/1e6, now.Sub(p.begun).Seconds())
+	share := ""
+	if p.total > 0 {
+		share = fmt.Sprintf("%d %% of %.1f MB, ", min(p.read*100/p.total, 100), float64(p.total)/1e6)
+	}
+	_, _ = fmt.Fprintf(p.to, "\r%s%s%.1f MB of events, %.1f s \x1b[K", p.label, share, float64(p.bytes)/1e6, now.Sub(p.begun).Seconds())
 }
+
+// reach records how many bytes of a file were read, of how many.
+func (p *progress) reach(read, total int64) { p.read, p.total = read, total }
 
 // done clears the line.
 func (p *progress) done() {
@@ -57,4 +67,33 @@ func (p *progress) done() {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// bar shows on a terminal how many of a number of things are done.
+type bar struct {
+	progress
+	all int
+}
+
+func newBar(to io.Writer, all int) *bar {
+	b := &bar{all: all}
+	if isTerminal(to) {
+		b.to, b.begun = to, time.Now()
+	}
+	return b
+}
+
+// barWidth is how many characters a full bar has.
+const barWidth = 30
+
+func (b *bar) show(done, failed int) {
+	now := time.Now()
+	if b.to == nil || done < b.all && now.Sub(b.shown) < every {
+		return
+	}
+	b.shown = now
+	rate := float64(done) / max(now.Sub(b.begun).Seconds(), 0.001)
+	full := barWidth * done / max(b.all, 1)
+	_, _ = fmt.Fprintf(b.to, "\r[%s%s] %d of %d, %d failed, %.1f/s\x1b[K",
+		strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, b.all, failed, rate)
 }

@@ -3,13 +3,37 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
 	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
+
+// TestPicture checks that the picture of the sample map in the documentation is what the documented command draws.
+func TestPicture(t *testing.T) {
+	var drawn, stderr bytes.Buffer
+	sample := filepath.Join("..", "..", "testdata", "datafile", "sample.map")
+	args := []string{"render", sample, "-", "--scale", "12", "--physics"}
+	if code := run(t.Context(), args, console{new(bytes.Buffer), &drawn, &stderr}); code != exitOK {
+		t.Fatal(code, &stderr)
+	}
+	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "images", "map.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(drawn.Bytes(), want) {
+		t.Error("docs/images/map.png is another picture: make pictures draws it again")
+	}
+}
 
 func TestRender(t *testing.T) {
 	sample := filepath.Join("..", "..", "testdata", "datafile", "sample.map")
@@ -32,6 +56,11 @@ func TestRender(t *testing.T) {
 		{"a region that is none", []string{sample, out, "--region", "1,2,3"}, exitUsage, 0},
 		{"a region with more", []string{sample, out, "--region", "1,2,3,4,5"}, exitUsage, 0},
 		{"an empty region", []string{sample, out, "--region", "1,2,0,4"}, exitUsage, 0},
+		{"designed layers", []string{sample, out, "--layers", "design", "--scale", "2"}, exitOK, 128},
+		{"all layers", []string{sample, out, "--layers", "all", "--scale", "2", "--mapres", "."}, exitOK, 128},
+		{"no such layers", []string{sample, out, "--layers", "none"}, exitUsage, 0},
+		{"a legend of designed layers", []string{sample, out, "--layers", "design", "--legend"}, exitUsage, 0},
+		{"images that are not drawn", []string{sample, out, "--mapres", "."}, exitUsage, 0},
 		{"too large", []string{sample, out, "--scale", "65"}, exitUsage, 0},
 		{"too small", []string{sample, out, "--scale", "0"}, exitUsage, 0},
 		{"no such file", []string{sample + ".none", out}, exitNotFound, 0},
@@ -83,5 +112,94 @@ func TestRenderGIF(t *testing.T) {
 	want := "#9a8463   1      73 solid\n"
 	if !strings.HasPrefix(stderr.String(), want) || !strings.Contains(stderr.String(), " death\n") || strings.Contains(stderr.String(), "spawn") {
 		t.Errorf("the legend is\n%s", stderr.String())
+	}
+}
+
+// TestMapres: images that a map names are read from the directory alone, and only regular files of a bearable size.
+func TestMapres(t *testing.T) {
+	dir := t.TempDir()
+	res := filepath.Join(dir, "mapres")
+	picture := image.NewRGBA(image.Rect(0, 0, 64, 64))
+	for i := range picture.Pix {
+		picture.Pix[i] = []byte{10, 200, 30, 255}[i%4]
+	}
+	var good bytes.Buffer
+	if err := png.Encode(&good, picture); err != nil {
+		t.Fatal(err)
+	}
+	var bomb bytes.Buffer // its header says 100000 x 100000
+	bomb.Write(good.Bytes())
+	header := bomb.Bytes()[16:24]
+	copy(header, []byte{0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0})
+	crc := crc32.ChecksumIEEE(bomb.Bytes()[12:29])
+	binary.BigEndian.PutUint32(bomb.Bytes()[29:], crc)
+	if err := os.MkdirAll(filepath.Join(res, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"secret.png": good.Bytes(), "mapres/good.png": good.Bytes(), "mapres/folder/in.png": good.Bytes(), "mapres/.hidden.png": good.Bytes(),
+		"mapres/broken.png": good.Bytes()[:40], "mapres/bomb.png": bomb.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "secret.png"), filepath.Join(res, "out.png")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(res, "pipe.png"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"good":                       {exitOK, ""},
+		"absent":                     {exitOK, `not drawn, because these images are not in the map: ["absent"]`},
+		"../secret":                  {exitOK, "not drawn"},
+		"folder/in":                  {exitOK, "not drawn"},
+		"folder\\in":                 {exitOK, "not drawn"},
+		".hidden":                    {exitOK, "not drawn"},
+		filepath.Join(dir, "secret"): {exitOK, "not drawn"},
+		"out":                        {exitFailed, "escapes"},
+		"pipe":                       {exitFailed, "pipe.png is no file"},
+		"broken":                     {exitFailed, "broken.png"},
+		"bomb":                       {exitFailed, "100000 x 100000 pixels"},
+	} {
+		var m datafiletest.MapWriter
+		for _, ev := range []datafile.Event{
+			{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}},
+			{Kind: datafile.KindImage, Image: datafile.Image{Version: 1, Width: 64, Height: 64, External: true, Name: []byte(name)}},
+			{Kind: datafile.KindTileLayer, TileLayer: datafile.TileLayer{Kind: datafile.LayerKindGame, Flags: 1, Version: 3, Width: 2, Height: 2, Image: -1, ColorEnvelope: -1}},
+			{Kind: datafile.KindTiles, Tiles: datafile.Tiles{Columns: 2, Rows: 2, BytesPerTile: 4, Data: make([]byte, 16)}},
+			{Kind: datafile.KindTileLayer, TileLayer: datafile.TileLayer{Kind: datafile.LayerKindTiles, Version: 3, Width: 2, Height: 2, Image: 0, ColorEnvelope: -1,
+				Color: datafile.Color{R: 255, G: 255, B: 255, A: 255}, HasColor: true}},
+			{Kind: datafile.KindTiles, Tiles: datafile.Tiles{Columns: 2, Rows: 2, BytesPerTile: 4, Data: bytes.Repeat([]byte{1, 0, 0, 0}, 4)}},
+		} {
+			if err := m.Add(&ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var file bytes.Buffer
+		if _, err := m.WriteTo(&file); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "one.map")
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), []string{"render", path, "-", "--layers", "design", "--mapres", res}, console{new(bytes.Buffer), &stdout, &stderr})
+		if code != want.code || !strings.Contains(stderr.String(), want.says) || want.says == "" && stderr.Len() > 0 {
+			t.Errorf("%q: %d: %s", name, code, stderr.String())
+		}
+		if code != exitOK {
+			continue
+		}
+		drawn, err := png.Decode(&stdout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, g, _, _ := drawn.At(3, 3).RGBA(); (g>>8 == 200) != (name == "good") {
+			t.Errorf("%q: green is %d", name, g>>8)
+		}
 	}
 }

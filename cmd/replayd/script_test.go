@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/replayd/replayd/internal/freeport"
 )
 
 // TestScript runs the scripts of testdata/script, each as a user would at a shell. In addition to testscript's own commands, the
@@ -90,10 +91,12 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp4", cmp.Or(ts.Getenv("ADDR"), "127.0.0.1:0"))
-	ts.Check(err)
-	addr := l.Addr().String()
-	ts.Check(l.Close())
+	addr := ts.Getenv("ADDR")
+	if addr == "" {
+		var err error
+		addr, err = freeport.Addr()
+		ts.Check(err)
+	}
 	program, err := os.Executable()
 	ts.Check(err)
 	cmd := exec.Command(program)

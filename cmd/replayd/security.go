@@ -45,7 +45,7 @@ func (s *security) check(listen ...string) error {
 
 // checkOpen returns an error if the flags do not permit listening on the address of an open listener.
 func (s *security) checkOpen(l net.Listener) error {
-	return s.checkReach(l.Addr().String(), l.Addr().Network() == "unix" || isLocal(l.Addr().String()))
+	return s.checkReach(l.Addr().String(), servesLocally(l))
 }
 
 func (s *security) checkReach(addr string, local bool) error {
@@ -66,6 +66,11 @@ func isLocal(listen string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// servesLocally reports whether only this machine can reach an open listener, also one that systemd has passed.
+func servesLocally(l net.Listener) bool {
+	return l.Addr().Network() == "unix" || isLocal(l.Addr().String())
 }
 
 // certificates reads the daemon's certificates. It returns nil without TLS.
@@ -110,15 +115,15 @@ func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (li
 	return list
 }
 
-// warn logs each address that serves remote callers without authentication, which an operator may not intend.
-func (s *security) warn(log *slog.Logger, listen ...string) {
+// warn logs each address that serves remote callers without authentication, which an operator may not intend. Listeners may be nil.
+func (s *security) warn(log *slog.Logger, listeners ...net.Listener) {
 	if s.TokenFile != "" || s.ClientCA != "" {
 		return
 	}
-	for _, l := range listen {
-		if l == "" || isLocal(l) {
+	for _, l := range listeners {
+		if l == nil || servesLocally(l) {
 			continue
 		}
-		log.Warn("this address serves all callers without authentication: --token-file or --client-ca restrict that", "address", l)
+		log.Warn("this address serves all callers without authentication: --token-file or --client-ca restrict that", "address", l.Addr().String())
 	}
 }

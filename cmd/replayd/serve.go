@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/replayd/replayd/internal/natsconn"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
@@ -33,7 +34,7 @@ import (
 
 type serveCmd struct {
 	Config         configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
-	Root           []string      `help:"A directory, or s3://BUCKET/PATH, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Root           []string      `help:"A directory, s3://BUCKET/PATH, or nats://HOST:PORT/STREAM of replayd-ship, to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
 	Listen         string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
 	WebListen      string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
 	WebOrigin      []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
@@ -49,9 +50,12 @@ type serveCmd struct {
 	LogFormat      string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
 	LogLevel       slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
 	UntilStdinEnds bool          `help:"End when standard input ends. For programs that run a daemon of their own, which then ends with them."`
+	LiveDir        string        `help:"Where the files of roots of NATS lie while they are served, in a directory of their own. Default: below the system's directory for temporary files." placeholder:"DIR"`
 	Grpcurl        string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
-	Limits         limits        `embed:""`
-	Security       security      `embed:""`
+	natsconn.Credentials
+
+	Limits   limits   `embed:""`
+	Security security `embed:""`
 }
 
 // Validate rejects invalid flags, before the daemon opens anything.
@@ -68,6 +72,12 @@ func (c *serveCmd) Validate() error {
 		switch {
 		case bucket.Is(root):
 			return errors.New("--root: a bucket needs an alias: ALIAS=" + bucket.Scheme + "BUCKET/PATH")
+		case natsconn.Is(root):
+			return errors.New("--root: a stream needs an alias: ALIAS=nats://HOST:PORT/STREAM")
+		case natsconn.Is(dir):
+			if _, err := parseLive(dir); err != nil {
+				return fmt.Errorf("--root %s: %w", alias, err) // without the URL, as below
+			}
 		case bucket.Is(dir):
 			if _, err := bucket.Parse(dir); err != nil {
 				return fmt.Errorf("--root %s: %w", alias, err) // without the URL, which may have secrets in it
@@ -92,6 +102,9 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--survey-budget %v: must be 0 to 1", c.SurveyBudget)
 	case c.DrainTimeout <= 0:
 		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
+	}
+	if err := c.Check(); err != nil {
+		return err
 	}
 	if err := c.Limits.check(); err != nil {
 		return err
@@ -129,7 +142,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	signal.Notify(again, syscall.SIGHUP) // before anything else, because an unhandled SIGHUP kills the process
 	defer signal.Stop(again)
 	registry := prometheus.NewRegistry()
-	roots, clean, err := c.roots(ctx, registry)
+	roots, clean, err := c.roots(ctx, registry, log)
 	if err != nil {
 		return err
 	}
@@ -178,12 +191,12 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if doors.metrics != nil {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), gate.Handler(access.Metrics, mux)), "metrics", log)()
+		defer doors.serve(doors.metrics, gate.GuardHost(servesLocally(doors.metrics), gate.Handler(access.Metrics, mux)), "metrics", log)()
 	}
 	if doors.debug != nil {
-		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
+		defer doors.serve(doors.debug, gate.GuardHost(servesLocally(doors.debug), gate.Handler(access.Debug, profiles())), "profiles", log)()
 	}
-	c.Security.warn(log, c.Listen, c.web(), c.MetricsListen, c.DebugListen)
+	c.Security.warn(log, doors.grpc, doors.web, doors.metrics, doors.debug)
 	defer reload(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
 	defer notify(ctx, log, c.DrainTimeout)()
@@ -202,25 +215,36 @@ func (c *serveCmd) logger(con console) *slog.Logger {
 }
 
 // roots parses the --root flags. Without any it unpacks the bundled samples into a temporary directory, which clean removes.
-func (c *serveCmd) roots(ctx context.Context, reg prometheus.Registerer) (roots []catalog.Root, clean func(), err error) {
+func (c *serveCmd) roots(ctx context.Context, reg prometheus.Registerer, log *slog.Logger) (roots []catalog.Root, clean func(), err error) {
+	live := &liveRoots{dir: c.LiveDir, credentials: c.Credentials, log: log, reg: reg}
+	defer func() {
+		if err != nil {
+			live.close()
+		}
+	}()
 	var account func(alias string) func(string, bool, int64)
 	for _, r := range c.Root {
 		alias, dir := splitRoot(r)
-		if !bucket.Is(dir) {
+		if !bucket.Is(dir) && !natsconn.Is(dir) {
 			roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
 			continue
 		}
 		if account == nil {
 			account = accountStores(reg)
 		}
-		store, err := openBucket(ctx, dir, bucket.Options{Account: account(alias)})
+		var store catalog.Store
+		if natsconn.Is(dir) {
+			store, err = live.open(ctx, alias, dir, bucket.Options{Account: account(alias)})
+		} else {
+			store, err = openBucket(ctx, dir, bucket.Options{Account: account(alias)})
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("--root %s: %w", alias, err)
 		}
 		roots = append(roots, catalog.Root{Alias: alias, Store: store})
 	}
 	if len(roots) > 0 {
-		return roots, func() {}, nil
+		return roots, live.close, nil
 	}
 	dir, err := os.MkdirTemp("", "replayd-samples-")
 	if err != nil {

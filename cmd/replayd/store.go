@@ -25,13 +25,13 @@ func openBucket(ctx context.Context, url string, o bucket.Options) (*bucket.Buck
 func accountStores(reg prometheus.Registerer) func(alias string) func(doing string, ok bool, bytes int64) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "store_requests_total",
-		Help: "Attempts to ask a store of objects, by root, by what for (list, read, look), and by result (ok, failed).",
+		Help: "Attempts to ask a store of objects, by root, by what for (list, read, look, write, remove), and by result (ok, failed).",
 	}, []string{"root", "operation", "result"})
 	received := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "store_received_bytes_total", Help: "Bytes of objects that came from a store, by root.",
 	}, []string{"root"})
 	reg.MustRegister(requests, received)
-	operations := map[string]string{"listing": "list", "reading": "read", "looking up": "look"}
+	operations := map[string]string{"listing": "list", "reading": "read", "looking up": "look", "writing": "write", "removing": "remove"}
 	return func(alias string) func(string, bool, int64) {
 		return func(doing string, ok bool, bytes int64) {
 			result := "ok"

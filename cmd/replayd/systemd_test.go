@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +67,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestSocketActivation checks that the daemon serves a socket passed by systemd.
+// TestSocketActivation checks that the daemon serves sockets passed by systemd, and knows that only this machine reaches them: it
+// warns of nothing, and refuses requests for the names of other hosts.
 func TestSocketActivation(t *testing.T) {
 	activate, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {
@@ -74,8 +77,11 @@ func TestSocketActivation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	addr := freeAddr(t)
-	cmd := exec.Command(activate, "--listen="+addr, "--fdname=grpc", build(t), "serve", "--listen", "systemd:grpc")
+	addr, metrics, debug := freeAddr(t), freeAddr(t), freeAddr(t)
+	cmd := exec.Command(activate, "--listen="+addr, "--listen="+metrics, "--listen="+debug, "--fdname=grpc:metrics:debug", build(t), "serve",
+		"--listen", "systemd:grpc", "--metrics-listen", "systemd:metrics", "--debug-listen", "systemd:debug", "--web-listen", "none")
+	var log syncBuffer
+	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,35 +91,57 @@ func TestSocketActivation(t *testing.T) {
 	for {
 		out, err := program(t, "health", "--addr", addr).Output()
 		if err == nil && strings.Contains(string(out), "SERVING") {
-			return
+			break
 		}
 		if ctx.Err() != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	for _, url := range []string{"http://" + metrics + "/metrics", "http://" + debug + "/debug/pprof/"} {
+		for host, want := range map[string]int{"localhost": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s for the host %s: %s", url, host, resp.Status)
+			}
+		}
+	}
+	if strings.Contains(log.String(), "without authentication") {
+		t.Errorf("the daemon warns of sockets that only this machine reaches: %s", &log)
+	}
 }
 
-// TestUnit checks that the systemd unit is valid, and that it restricts the daemon well.
+// TestUnit checks that the systemd units are valid, and that they restrict the daemon and the server of the queue well.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
-	unit := filepath.Join(t.TempDir(), "replayd.service")
-	text, err := os.ReadFile(filepath.Join("..", "..", "packaging", "replayd.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	here := strings.ReplaceAll(string(text), "/usr/bin/replayd", "/bin/true") // verify requires that the program exists
-	if err := os.WriteFile(unit, []byte(here), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), "replayd.service") {
-		t.Errorf("%v: %s", err, out)
-	}
-	// The exposure in tenths: 30 is "OK".
-	if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=30", unit).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	for _, name := range []string{"replayd.service", "replayd-nats.service"} {
+		unit := filepath.Join(t.TempDir(), name)
+		text, err := os.ReadFile(filepath.Join("..", "..", "packaging", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := regexp.MustCompile(`/usr/bin/replayd(-nats)?`).ReplaceAllString(string(text), "/bin/true") // verify requires that the program exists
+		if err := os.WriteFile(unit, []byte(here), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), name) {
+			t.Errorf("%v: %s", err, out)
+		}
+		// The exposure in tenths: 30 is "OK".
+		if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=30", unit).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }

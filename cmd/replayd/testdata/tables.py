@@ -1,10 +1,14 @@
 """Compares exported Parquet files with the events that replayd cat prints: all rows and all fields, as pyarrow, DuckDB and polars
-read them. Usage: tables.py REPLAYD REPLAY..."""
+read them. Usage: tables.py REPLAYD REPLAY...
+
+With TABLES_DONE=FILE it notes each replay that is the same in this file, and leaves out those that are noted there, so that a long
+run can be continued. It prints each replay then. The file says nothing of the program: begin with a new one after a change. It goes on after a replay that differs, and fails at the end."""
 
 import base64
 import hashlib
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -67,7 +71,27 @@ def rounded(value):
 
 
 def digest(value):
-    return hashlib.sha256(json.dumps(rounded(value), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(rounded(value), sort_keys=True).encode()).digest()
+
+
+def parts(table):
+    """The table in parts of which Python's objects fit into memory."""
+    return (table.slice(at, 2000) for at in range(0, len(table), 2000))
+
+
+def digests(table):
+    """The digest of each row."""
+    return [hashlib.sha256(repr(row).encode()).digest() for part in parts(table) for row in part.to_pylist()]
+
+
+def same(table, other):
+    """Whether two tables have the same values. Arrow compares them; what it finds to differ, such as NaN, is compared by rows."""
+    try:
+        if table.equals(other.cast(table.schema)):
+            return True
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, ValueError):
+        pass  # not the same types or names of columns
+    return digests(table) == digests(other)
 
 
 def events_of(table, kind):
@@ -102,31 +126,31 @@ def cleaned(event):
 def one(replayd, replay):
     with tempfile.TemporaryDirectory() as directory:
         export = subprocess.run([replayd, "export", replay, "--to", directory], capture_output=True, text=True)
-        cat = subprocess.run([replayd, "cat", replay], capture_output=True)
+        want = {}
+        with subprocess.Popen([replayd, "cat", replay], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as cat:
+            for line in cat.stdout:
+                event = json.loads(line)
+                want.setdefault(event["kind"], []).append(digest(cleaned(event)))
         if export.returncode != cat.returncode:
             raise SystemExit(f"{replay}: export ends with {export.returncode} ({export.stderr}), cat with {cat.returncode}")
-        want = {}
-        for line in cat.stdout.splitlines():
-            event = json.loads(line)
-            want.setdefault(event["kind"], []).append(digest(cleaned(event)))
         rows = 0
         for path in sorted(pathlib.Path(directory).glob("format=*/kind=*/*.parquet")):
             kind = path.parent.name.removeprefix("kind=")
             table = pyarrow.parquet.ParquetFile(path).read()
-            got = [digest({"warnings": [], **event}) for event in events_of(table, kind)]
+            got = [digest({"warnings": [], **event}) for part in parts(table) for event in events_of(part, kind)]
             expected = want.pop(kind, [])
             if got != expected:
                 n = next((i for i, (a, b) in enumerate(zip(got, expected)) if a != b), min(len(got), len(expected)))
-                raise SystemExit(f"{replay}: {kind}: {len(got)} rows of {len(expected)}, row {n} is {list(events_of(table, kind))[n:n+1]}")
+                row = list(events_of(table.slice(n, 1), kind))
+                raise SystemExit(f"{replay}: {kind}: {len(got)} rows of {len(expected)}, row {n} is {row}")
             rows += len(got)
-            ordered = [(r["offset"], r["index"]) for r in table.select(["offset", "index"]).to_pylist()]
+            ordered = list(zip(table["offset"].to_pylist(), table["index"].to_pylist()))
             if ordered != sorted(set(ordered)):
                 raise SystemExit(f"{replay}: {kind}: positions are not in order")
-            seen = [hashlib.sha256(repr(r).encode()).digest() for r in table.to_pylist()]
             by_duckdb = duckdb.sql(f"select * from read_parquet('{path}', hive_partitioning = false)").to_arrow_table()
             by_polars = polars.read_parquet(path, hive_partitioning=False).to_arrow()
             for how, other in (("DuckDB", by_duckdb), ("polars", by_polars)):
-                if [hashlib.sha256(repr(r).encode()).digest() for r in other.to_pylist()] != seen:
+                if not same(table, other):
                     raise SystemExit(f"{replay}: {kind}: {how} reads other values")
         if want:
             raise SystemExit(f"{replay}: no files of {sorted(want)}")
@@ -136,8 +160,31 @@ def one(replayd, replay):
         return rows
 
 
+def main(replayd, replays):
+    noted = os.environ.get("TABLES_DONE")
+    done = set()
+    if noted and os.path.exists(noted):
+        done = set(pathlib.Path(noted).read_text().splitlines())
+    total, checked, failed = 0, 0, []
+    for replay in sorted(replays, key=os.path.getsize):
+        if replay in done:
+            continue
+        try:
+            rows = one(replayd, replay)
+        except SystemExit as error:
+            failed.append(str(error))
+            print(error, flush=True)
+            continue
+        total += rows
+        checked += 1
+        if noted:
+            with open(noted, "a") as file:
+                file.write(replay + "\n")
+            print(replay, rows, flush=True)
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(replays)} replays differ")
+    print(f"{len(replays)} replays, {checked} of them in this run with {total} rows: the same by pyarrow, DuckDB and polars")
+
+
 if __name__ == "__main__":
-    total = 0
-    for replay in sys.argv[2:]:
-        total += one(sys.argv[1], replay)
-    print(len(sys.argv) - 2, "replays,", total, "rows: the same by pyarrow, DuckDB and polars")
+    main(sys.argv[1], sys.argv[2:])

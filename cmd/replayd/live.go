@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/replayd/replayd/internal/natsconn"
+	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/shipment"
+	"github.com/replayd/replayd/service/shipment/mirror"
+)
+
+// livePlace is a root that is a stream of NATS.
+type livePlace struct {
+	natsconn.Place
+
+	source   string
+	archive  string // the URL of a bucket, or empty
+	maxBytes int64
+}
+
+// parseLive parses the URL of a live root. Its errors do not repeat the URL.
+func parseLive(text string) (livePlace, error) {
+	place, err := natsconn.Parse(text)
+	if err != nil {
+		return livePlace{}, err
+	}
+	if place.Stream == "" {
+		place.Stream = shipment.StreamName
+	}
+	p := livePlace{Place: place}
+	if err := shipment.CheckStream(place.Stream); err != nil {
+		return p, err
+	}
+	for name, list := range place.Values {
+		if !slices.Contains([]string{"source", "archive", "max_bytes", "server"}, name) { // its name may be a secret
+			return p, errors.New("a parameter is none of archive, max_bytes, server, source")
+		}
+		if name == "server" { // not behind a comma, which separates the values of a flag
+			scheme, _, _ := strings.Cut(place.Servers, "://")
+			for _, server := range list {
+				p.Servers += "," + scheme + "://" + server
+			}
+			if err := natsconn.CheckServers(p.Servers); err != nil {
+				return p, fmt.Errorf("the parameter server: want HOST:PORT: %w", err)
+			}
+			continue
+		}
+		if len(list) != 1 {
+			return p, fmt.Errorf("the parameter %s is given twice", name)
+		}
+		switch value := list[0]; name {
+		case "source":
+			if err := shipment.CheckSource(value); err != nil {
+				return p, err
+			}
+			p.source = value
+		case "archive":
+			if !bucket.Is(value) {
+				return p, errors.New("the parameter archive: want s3://BUCKET/PATH")
+			}
+			if _, err := bucket.Parse(value); err != nil {
+				return p, fmt.Errorf("the parameter archive: %w", err)
+			}
+			p.archive = value
+		default:
+			if p.maxBytes, err = strconv.ParseInt(value, 10, 64); err != nil || p.maxBytes < shipment.MaxChunk {
+				return p, fmt.Errorf("the parameter max_bytes: want a number of bytes, %d or more", shipment.MaxChunk)
+			}
+		}
+	}
+	return p, nil
+}
+
+// liveRoots are the live roots of a daemon. Without any it has nothing.
+type liveRoots struct {
+	dir         string
+	credentials natsconn.Credentials
+	log         *slog.Logger
+	reg         prometheus.Registerer
+
+	work    *workdir
+	mirrors map[string]*mirror.Mirror // by alias
+	stops   []func()
+}
+
+// open begins to mirror a stream.
+func (l *liveRoots) open(ctx context.Context, alias, url string, o bucket.Options) (catalog.Store, error) {
+	place, err := parseLive(url)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if l.work == nil {
+		dir := l.dir
+		if dir == "" {
+			dir = filepath.Join(os.TempDir(), "replayd-live")
+		}
+		if l.work, err = newWorkdir(dir); err != nil {
+			return nil, fmt.Errorf("--live-dir: %w", err)
+		}
+		l.mirrors = map[string]*mirror.Mirror{}
+		l.reg.MustRegister(l)
+	}
+	dir := filepath.Join(l.work.path, strings.ReplaceAll(alias, ".", "_")+"-"+strconv.Itoa(len(l.mirrors)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("--live-dir: %w", err)
+	}
+	options := mirror.Options{Dir: dir, Name: place.String(), Source: place.source, MaxBytes: place.maxBytes, Log: l.log.With("root", alias)}
+	if place.archive != "" {
+		store, err := openBucket(ctx, place.archive, o)
+		if err != nil {
+			return nil, err
+		}
+		options.Archive = store
+	}
+	conn, err := natsconn.Connect(place.Servers, "replayd root "+alias, l.credentials, nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				l.log.WarnContext(ctx, "the connection to NATS is lost; the files of a live root wait", "root", alias, "error", natsError(err))
+			}
+		}))
+	if err != nil {
+		return nil, unreachableError{natsError(err)}
+	}
+	options.Open = func(ctx context.Context) (*shipment.Stream, error) {
+		if !conn.IsConnected() {
+			return nil, natsError(nats.ErrNoServers)
+		}
+		return shipment.Open(ctx, conn, shipment.Options{Name: place.Stream, Existing: true})
+	}
+	m, err := mirror.New(options)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	l.mirrors[alias] = m
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // also while the daemon drains
+	var wg sync.WaitGroup
+	wg.Go(func() { m.Run(running) })
+	l.stops = append(l.stops, func() {
+		cancel()
+		conn.Close()
+		wg.Wait()
+		_ = m.Close()
+	})
+	return m, nil
+}
+
+// close ends everything, and removes the files.
+func (l *liveRoots) close() {
+	for _, stop := range l.stops {
+		stop()
+	}
+	if l.work != nil {
+		l.work.close()
+	}
+}
+
+var (
+	liveReady = prometheus.NewDesc("replayd_live_ready",
+		"1 once everything was read that a live root's stream had, by root.", []string{"root"}, nil)
+	liveFiles    = prometheus.NewDesc("replayd_live_files", "Files of a live root that are mirrored, by root.", []string{"root"}, nil)
+	liveBytes    = prometheus.NewDesc("replayd_live_bytes", "Bytes of the mirrored files of a live root, by root.", []string{"root"}, nil)
+	liveMessages = prometheus.NewDesc("replayd_live_messages_total",
+		"Messages of a live root's stream, by root and result: taken, or ignored because no sender writes them.", []string{"root", "result"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (l *liveRoots) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{liveReady, liveFiles, liveBytes, liveMessages} {
+		c <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l *liveRoots) Collect(c chan<- prometheus.Metric) {
+	for alias, m := range l.mirrors {
+		n := m.Figures()
+		ready := 0.0
+		if n.Ready {
+			ready = 1
+		}
+		c <- prometheus.MustNewConstMetric(liveReady, prometheus.GaugeValue, ready, alias)
+		c <- prometheus.MustNewConstMetric(liveFiles, prometheus.GaugeValue, float64(n.Files), alias)
+		c <- prometheus.MustNewConstMetric(liveBytes, prometheus.GaugeValue, float64(n.Bytes), alias)
+		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Messages), alias, "taken")
+		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Ignored), alias, "ignored")
+	}
+}

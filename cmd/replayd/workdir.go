@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// workdir is a directory for the drafts of one process. It is locked by a file beside it. The lock ends with the process, however that
+// ends, so that another one can remove the directory.
+type workdir struct {
+	parent, path string
+	lock         *os.File
+}
+
+const (
+	lockSuffix = ".lock"
+	dirPrefix  = "work-"
+)
+
+// newWorkdir makes a directory below parent, which is made too, and removes those of processes that are gone.
+func newWorkdir(parent string) (*workdir, error) {
+	if err := os.MkdirAll(filepath.Dir(parent), 0o755); err != nil { //nolint:gosec // it may be that of the results, which others may read
+		return nil, err
+	}
+	d := &workdir{parent: parent}
+	var err error
+	for range 100 { // others that begin or end at the same time may remove what is not locked yet
+		if err = d.make(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.sweep()
+	return d, nil
+}
+
+// make makes and locks the directory. It returns fs.ErrNotExist if another process has removed it meanwhile.
+func (d *workdir) make() error {
+	if err := os.Mkdir(d.parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	stat, err := os.Lstat(d.parent)
+	if err != nil {
+		return err
+	}
+	if owner, ok := stat.Sys().(*syscall.Stat_t); !stat.IsDir() || ok && int(owner.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is another user's: choose another --temp", d.parent) // who could exchange drafts
+	}
+	lock, err := os.CreateTemp(d.parent, dirPrefix+"*"+lockSuffix)
+	if err != nil {
+		return err
+	}
+	if err = flock(lock); err == nil {
+		_, err = os.Stat(lock.Name())
+	}
+	path := strings.TrimSuffix(lock.Name(), lockSuffix)
+	if err == nil { // from now on nobody removes it
+		if err = os.Mkdir(path, 0o700); err != nil {
+			_ = os.Remove(lock.Name())
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		return err
+	}
+	d.lock, d.path = lock, path
+	return nil
+}
+
+// flock locks a file without waiting. It returns fs.ErrNotExist if another process has the lock, which then removes the file.
+func flock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// sweep removes the directories of processes that are gone.
+func (d *workdir) sweep() {
+	entries, _ := os.ReadDir(d.parent)
+	for _, entry := range entries {
+		name := filepath.Join(d.parent, entry.Name())
+		if !strings.HasPrefix(entry.Name(), dirPrefix) || !strings.HasSuffix(name, lockSuffix) || name == d.lock.Name() {
+			continue
+		}
+		f, err := os.Open(filepath.Clean(name))
+		if err != nil {
+			continue
+		}
+		if flock(f) == nil {
+			_ = os.RemoveAll(strings.TrimSuffix(name, lockSuffix))
+			_ = os.Remove(name)
+		}
+		_ = f.Close()
+	}
+}
+
+// close removes the directory, and its parent if nothing else is in it.
+func (d *workdir) close() {
+	d.sweep()
+	_ = os.RemoveAll(d.path)
+	_ = os.Remove(d.lock.Name())
+	_ = d.lock.Close()
+	_ = os.Remove(d.parent)
+}

@@ -1,0 +1,426 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/export"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/queue"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table/tablefile"
+)
+
+// origin is where jobs may read.
+type origin struct {
+	dir    string // or the URL of the bucket without parameters
+	bucket *bucket.Bucket
+}
+
+// Errors of jobs.
+var (
+	errOutside = errors.New("it is below no --from of the worker")
+	errRequest = errors.New("what is to be exported is invalid")
+	errTooLong = errors.New("it is longer than --max-size")
+)
+
+// failureOf describes an error, and says whether the job may succeed later.
+func failureOf(err error) (f queue.Failure, again bool) {
+	if damaged, ok := errors.AsType[damagedError](err); ok {
+		return queue.Failure{Reason: damaged.Reason, Offset: damaged.Offset, Detail: damaged.Detail}, false
+	}
+	f.Detail = message(err)
+	if decoding, ok := errors.AsType[*decoders.Error](err); ok {
+		f.Offset = &decoding.Offset
+	}
+	for _, known := range []struct {
+		err    error
+		reason string
+		again  bool
+	}{
+		{decoders.ErrTruncated, "TRUNCATED", false},
+		{decoders.ErrCorrupt, "CORRUPT", false},
+		{decoders.ErrUnsupported, "UNSUPPORTED", false},
+		{decoders.ErrLimit, "LIMIT", false},
+		{errTooLong, "LIMIT", false},
+		{errOutside, "PERMISSION_DENIED", false},
+		{errRequest, "INVALID_REQUEST", false},
+		{queue.ErrBusy, "BUSY", true},
+		{source.ErrReplaced, "REPLACED", false},
+		{source.ErrShrunk, "REPLACED", false},
+		{source.ErrRemoved, "NOT_FOUND", false},
+		{catalog.ErrDenied, "PERMISSION_DENIED", false},
+		{fs.ErrNotExist, "NOT_FOUND", false},
+		{source.ErrDirectory, "NOT_FOUND", false},
+		{source.ErrIrregular, "NOT_FOUND", false},
+		{fs.ErrPermission, "PERMISSION_DENIED", false},
+		{source.ErrStore, "STORE_UNAVAILABLE", true},
+		{source.ErrFull, "DISK_FULL", true},
+		{syscall.ENOSPC, "DISK_FULL", true},
+		{syscall.EDQUOT, "DISK_FULL", true},
+		{source.ErrIO, "IO", true},
+		{context.DeadlineExceeded, "TIMEOUT", false},
+	} {
+		if errors.Is(err, known.err) {
+			f.Reason = known.reason
+			_, results := errors.AsType[resultsError](err)
+			return f, known.again || results && !errors.Is(err, context.DeadlineExceeded)
+		}
+	}
+	f.Reason = "FAILED"
+	if _, ok := errors.AsType[*filter.FieldError](err); ok {
+		f.Reason = "INVALID_REQUEST"
+	}
+	return f, f.Reason == "FAILED"
+}
+
+// do does one job and says what became of it.
+func (w *worker) do(ctx context.Context, job *queue.Taken) {
+	begun := time.Now()
+	w.metrics.running.Inc()
+	defer w.metrics.running.Dec()
+	working, cancel := context.WithTimeout(ctx, w.c.MaxTime)
+	defer cancel()
+	lost := false
+	var wg sync.WaitGroup
+	extending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	wg.Go(func() {
+		for {
+			pause(extending, job.Every())
+			if extending.Err() != nil {
+				return
+			}
+			if err := job.Extend(extending); errors.Is(err, queue.ErrLost) {
+				lost = true
+				cancel()
+				return
+			}
+		}
+	})
+	there, err := w.export(working, job)
+	if working.Err() != nil && err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it takes longer than %v: %w", w.c.MaxTime, context.DeadlineExceeded)
+	}
+	stop()
+	wg.Wait()
+	result, reported := w.report(ctx, job, there, err, lost || errors.Is(err, queue.ErrLost))
+	w.metrics.done(result, job.Record, time.Since(begun))
+	attrs := []any{
+		"job", job.Record.ID, "source", job.Record.Job.Source, "tenant", job.Record.Job.Tenant, "attempt", job.Record.Attempts,
+		"seconds", time.Since(begun).Round(time.Millisecond).Seconds(),
+	}
+	if reported != nil {
+		w.log.WarnContext(ctx, "a job's end could not be reported; another worker will do it again", append(attrs, "error", natsError(reported))...)
+	}
+	if job.Abandoned && err != nil {
+		attrs = append(attrs, "left", message(err)) // its record says why it ended
+	}
+	switch result {
+	case resultFailed, resultRetried:
+		w.log.WarnContext(ctx, result, append(attrs, "reason", job.Record.Reason, "detail", job.Record.Detail)...)
+	default:
+		w.log.InfoContext(ctx, result, attrs...)
+	}
+}
+
+// What became of an attempt: for the log, and as a label of metrics.
+const (
+	resultDone      = "done"
+	resultThere     = "there"
+	resultFailed    = "failed"
+	resultRetried   = "retried"
+	resultReleased  = "released"
+	resultLost      = "lost"
+	resultAbandoned = "abandoned"
+)
+
+// report tells the queue what became of a job. NATS may be restarting: what can be done later is tried for a while.
+func (w *worker) report(ctx context.Context, job *queue.Taken, there bool, err error, lost bool) (result string, _ error) {
+	interrupted := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	f, again := queue.Failure{}, false
+	if err != nil {
+		f, again = failureOf(err)
+		if !interrupted && !lost && !job.Abandoned && (!again || job.Record.Attempts >= queue.MaxAttempts) && job.Record.Claim != "" {
+			// It is the last attempt, and it or an earlier one may have put files.
+			if cleaned := w.clean(ctx, job); cleaned != nil {
+				w.log.WarnContext(ctx, "files of a failed job may be left", "job", job.Record.ID, "error", message(cleaned))
+			}
+		}
+	}
+	for {
+		var reported error
+		switch {
+		case lost:
+			return resultLost, nil
+		case job.Abandoned && err == nil:
+			result, reported = resultAbandoned, job.Abandon(ctx)
+		case err == nil:
+			if result = resultDone; there {
+				result = resultThere
+			}
+			reported = job.Done(ctx, there)
+		case interrupted:
+			result, reported = resultReleased, job.Release(ctx)
+		case again, job.Abandoned: // what it left cannot be removed now
+			var failed bool
+			result = resultRetried
+			if failed, reported = job.Later(ctx, f); failed {
+				result = resultFailed
+			}
+		default:
+			result, reported = resultFailed, job.Fail(ctx, f)
+		}
+		if reported == nil || ctx.Err() != nil {
+			return result, reported
+		}
+		if errors.Is(reported, queue.ErrLost) {
+			return resultLost, nil
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+// export does a job. there means that nothing was left to do.
+func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err error) {
+	if job.Abandoned {
+		return false, w.clean(ctx, job)
+	}
+	req, err := requestOf(job.Record.Job.Request)
+	if err != nil {
+		return false, err
+	}
+	key, err := export.Selection(req, w.c.Reveal)
+	if err != nil {
+		return false, errRequest
+	}
+	file, sum, size, err := w.fetch(ctx, &job.Record.Job)
+	if err != nil {
+		return false, err
+	}
+	o := export.Options{
+		Name: job.Record.Job.Source, Place: w.to, Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
+		Sum: sum, Size: size, Tables: tableVersion, Claim: job.Claim, Intend: job.Intend,
+	}
+	if !slices.Contains(tableFormats, o.Format) {
+		_ = file.Close()
+		return false, errRequest
+	}
+	req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE // it is not sent anywhere
+	e := export.New(o)
+	defer e.Close()
+	err = streamFile(ctx, file, req, w.c.Reveal, func(f *frame.Frame) error {
+		defer f.Free()
+		buf := f.Buffer()
+		defer buf.Free()
+		r, err := client.ParseResponse(buf.ReadOnlyData())
+		if err != nil {
+			return err
+		}
+		return e.Add(ctx, r)
+	})
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	there = errors.Is(err, export.ErrThere)
+	err = finishExport(ctx, e, err)
+	if names := e.Names(); len(names) > 0 {
+		if cleaned := w.tidy(ctx, job, there, names); cleaned != nil {
+			return false, cleaned
+		}
+	}
+	w.metrics.events.Add(float64(e.Events()))
+	return there, err
+}
+
+var tableFormats = []tablefile.Format{tablefile.Parquet, tablefile.Arrow, tablefile.CSV, tablefile.JSONL}
+
+// requestOf returns the request of a job.
+func requestOf(text []byte) (*replaydv1.StreamEventsRequest, error) {
+	req := new(replaydv1.StreamEventsRequest)
+	if err := protojson.Unmarshal(text, req); err != nil {
+		return nil, errRequest
+	}
+	return &replaydv1.StreamEventsRequest{
+		Include: req.GetInclude(), Exclude: req.GetExclude(), ResolvePlayers: req.GetResolvePlayers(), Encoding: replaydv1.Encoding_ENCODING_ARROW,
+	}, nil
+}
+
+// clean removes what attempts of a job left that is not done again, unless one of them was committed.
+func (w *worker) clean(ctx context.Context, job *queue.Taken) error {
+	manifest := job.Record.Claim
+	if err := job.Claim(ctx, manifest); errors.Is(err, queue.ErrBusy) {
+		return nil // the other job removes it
+	} else if err != nil {
+		return err
+	}
+	committed, err := export.Committed(ctx, w.to, manifest)
+	if err != nil || committed {
+		return err
+	}
+	return w.remove(ctx, job, nil)
+}
+
+// tidy removes what earlier attempts left beside the files of a finished export.
+func (w *worker) tidy(ctx context.Context, job *queue.Taken, there bool, names []string) error {
+	if claimed := job.Record.Claim; there && claimed != "" { // an earlier attempt ended between the manifest and this
+		if err := job.Claim(ctx, claimed); errors.Is(err, queue.ErrBusy) {
+			return nil // the other job does it
+		} else if err != nil {
+			return err
+		}
+	}
+	return w.remove(ctx, job, names)
+}
+
+// remove removes what attempts have left in the claimed place, but for the names that are kept.
+func (w *worker) remove(ctx context.Context, job *queue.Taken, kept []string) error {
+	for _, name := range job.Leftovers() {
+		if fs.ValidPath(name) && !slices.Contains(kept, name) {
+			if err := w.to.Remove(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return job.Settle(ctx)
+}
+
+// fetch opens the source of a job, and returns its SHA-256 and its size. An object is copied to a file first.
+func (w *worker) fetch(ctx context.Context, job *queue.Job) (_ *source.File, sum string, size int64, err error) {
+	handle, err := w.handle(ctx, job.Source)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = handle.Close()
+		}
+	}()
+	stat, err := handle.Stat()
+	if err != nil {
+		return nil, "", 0, err
+	}
+	if size = stat.Size(); size > w.c.MaxSize {
+		return nil, "", 0, errTooLong
+	}
+	h := sha256.New()
+	from := readerFunc(io.NewSectionReader(handle, 0, size).Read).until(ctx)
+	if object, ok := handle.(bucket.Tagged); ok {
+		if objectTag(job.Source, object.Tag()) != job.Tag {
+			return nil, "", 0, source.ErrReplaced
+		}
+		spool, err := os.CreateTemp(w.dir.path, "source-*")
+		if err != nil {
+			return nil, "", 0, err
+		}
+		_ = os.Remove(spool.Name()) // it ends with the process
+		if _, err := io.Copy(io.MultiWriter(spool, h), from); err != nil {
+			_ = spool.Close()
+			return nil, "", 0, err
+		}
+		_ = handle.Close()
+		handle = spool
+	} else if _, err := io.Copy(h, from); err != nil {
+		return nil, "", 0, err
+	}
+	w.metrics.read.Add(float64(size))
+	sum = hex.EncodeToString(h.Sum(nil))
+	if want, ok := strings.CutPrefix(job.Tag, sumTag); ok && want != sum {
+		return nil, "", 0, source.ErrReplaced
+	}
+	file, err := source.New(handle, source.Origin{Name: job.Source}, w.limits())
+	return file, sum, size, err
+}
+
+// readerFunc is a function as an io.Reader.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// until makes a reader end with ctx.
+func (f readerFunc) until(ctx context.Context) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return f(p)
+	})
+}
+
+// Tags of jobs.
+const (
+	sumTag    = "sha256:"
+	objectEnd = "etag:"
+)
+
+// objectTag returns the tag of an object. It has the place, because two objects with one ETag need not have the same contents.
+func objectTag(url, tag string) string { return objectEnd + tag + " " + url }
+
+// handle opens what a job names, if it is below an origin. Links do not lead out.
+func (w *worker) handle(ctx context.Context, name string) (source.Handle, error) {
+	for _, from := range w.from {
+		if from.bucket != nil {
+			if rel, ok := strings.CutPrefix(name, from.dir+"/"); ok && fs.ValidPath(rel) {
+				return from.bucket.Open(ctx, rel)
+			}
+			continue
+		}
+		rel, err := filepath.Rel(from.dir, name)
+		if err != nil || bucket.Is(name) || !filepath.IsAbs(name) || !filepath.IsLocal(rel) || path.Clean(name) != name {
+			continue
+		}
+		return openBelow(from.dir, rel)
+	}
+	return nil, errOutside
+}
+
+// openBelow opens a file below a directory.
+func openBelow(dir, rel string) (source.Handle, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	stat, err := root.Stat(rel)
+	switch {
+	case err != nil && !isErrno(err):
+		return nil, errOutside // a link leads out; os.Root has no error for it that can be told apart
+	case err != nil:
+		return nil, err
+	case !stat.Mode().IsRegular(): // opening a device can have effects
+		return nil, source.ErrIrregular
+	}
+	file, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return file, nil
+}
+
+// isErrno reports whether an error comes from the operating system.
+func isErrno(err error) bool {
+	_, ok := errors.AsType[syscall.Errno](err)
+	return ok
+}
