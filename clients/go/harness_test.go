@@ -50,7 +50,13 @@ type daemon struct {
 // serve starts a daemon on a directory.
 func serve(tb testing.TB, dir string) *daemon {
 	tb.Helper()
-	d := &daemon{tb: tb, real: daemontest.New(root, dir)}
+	return serveAs(tb, root, dir)
+}
+
+// serveAs starts a daemon on a directory that has another alias.
+func serveAs(tb testing.TB, alias, dir string) *daemon {
+	tb.Helper()
+	d := &daemon{tb: tb, real: daemontest.New(alias, dir)}
 	d.start()
 	if tb.Failed() {
 		tb.FailNow()

@@ -40,17 +40,37 @@ func run(t *testing.T, source string, args ...string) string {
 	return string(out)
 }
 
-// TestReadme runs the README's program as printed, except for the daemon's address.
+// TestReadme runs the README's programs as printed, except for the daemon's address.
 func TestReadme(t *testing.T) {
-	_, source, _ := strings.Cut(string(read(t, "README.md")), "```go\n")
-	source, _, ok := strings.Cut(source, "```")
-	if !ok || !strings.Contains(source, "localhost:7171") {
-		t.Fatal("the README has no program")
+	d := serveAs(t, "samples", samples)
+	wants := []string{`"kind":"join"`, "moves, the first to 336 1521"}
+	for _, block := range strings.Split(string(read(t, "README.md")), "```go\n")[1:] {
+		source, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(source, "package main") {
+			continue
+		}
+		if !strings.Contains(source, "localhost:7171") || len(wants) == 0 {
+			t.Fatalf("an unknown program:\n%s", source)
+		}
+		out := run(t, strings.Replace(source, "localhost:7171", d.addr, 1))
+		if !strings.Contains(out, wants[0]) || strings.Contains(out, "null") {
+			t.Errorf("the program prints\n%s", out)
+		}
+		wants = wants[1:]
 	}
-	d := serve(t, samples)
-	out := run(t, strings.Replace(source, "localhost:7171", d.addr, 1))
-	if !strings.Contains(out, `"kind":"join"`) || strings.Contains(out, "null") {
-		t.Errorf("the program prints\n%s", out)
+	if len(wants) > 0 {
+		t.Errorf("the README lacks programs that print %s", wants)
+	}
+}
+
+// TestArrowApart: programs that use only this package do not contain the Arrow library.
+func TestArrowApart(t *testing.T) {
+	out, err := exec.CommandContext(soon(t), "go", "list", "-deps", ".").Output()
+	if err != nil || !strings.Contains(string(out), "grpc") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if strings.Contains(string(out), "apache/arrow") {
+		t.Error("the client imports the Arrow library")
 	}
 }
 

@@ -64,6 +64,25 @@ def test_a_directory_and_names_with_commas(tmp_path: Path) -> None:
     assert client.name == "local/x,y.teehistorian"
 
 
+def test_a_path_in_place_of_a_name_is_told_with_the_name() -> None:
+    with replayd.open(FINISHED) as client:
+        for name in (FINISHED.name, str(FINISHED), "local/none.teehistorian"):
+            for call in (lambda: list(client.events(name)), lambda: client.replay(name), lambda: client.table(name, "tick")):
+                with pytest.raises(replayd.ReplaydError, match=f"'{client.name}', which is client.name") as caught:
+                    call()
+                assert caught.value.reason == "REPLAY_NOT_FOUND" and "client.name" in caught.value.message
+        with pytest.raises(replayd.ReplaydError) as other:
+            list(client.events(client.name, kinds=["none"]))  # type: ignore[list-item]
+        assert "client.name" not in str(other.value)
+
+    async def replay() -> None:
+        async with replayd.open_async(FINISHED) as client:
+            await client.replay(FINISHED.name)
+
+    with pytest.raises(replayd.ReplaydError, match="which is client.name"):
+        asyncio.run(replay())
+
+
 def test_the_users_own_flags_are_not_the_daemons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPLAYD_TOKEN_FILE", "/nothing")
     monkeypatch.setenv("REPLAYD_METRICS_LISTEN", "nonsense")

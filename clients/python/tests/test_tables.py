@@ -15,6 +15,7 @@ import pytest
 
 import replayd
 from conftest import FINISHED, REPOSITORY, Daemon
+from replayd._connection import compression
 from replayd.v1 import filter_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
@@ -61,13 +62,18 @@ def test_rows(daemon: Daemon) -> None:
         assert list(client.rows(NAME, "player_diff", ["at_tick", "dx"], cursor=cursor)) == got[50:]
         messages = list(client.rows(NAME, "message", ["name", "redacted", "raw", "warnings", "error"]))
         assert messages[0][0] == "cl_start_info" and type(messages[0][1]) is bool and type(messages[0][2]) is bytes
+        some = next(client.batches(NAME, kinds=["player_diff"], tables=True, columns=["dx", "at_tick"])).tables["player_diff"]
+        assert some.arrow().schema.names == ["at_tick", "dx"]
         inputs = list(client.rows(NAME, "input_diff", ["input.target_x", "input.hook"]))
         assert inputs == [(e.value.input.target_x, e.value.input.hook) for e in events if e.kind == "input_diff"]
         for wrong in ("nothing", "at_tick.x", "input.nothing"):
-            with pytest.raises(KeyError, match="there is no column"):
+            with pytest.raises(replayd.ReplaydError, match=wrong.split(".")[-1]):
                 list(client.rows(NAME, "input_diff", [wrong]))
         with pytest.raises(TypeError, match="must be a list"):
             client.rows(NAME, "player_diff", "dx")
+        for empty in (client.rows, client.table, client.frame):
+            with pytest.raises(ValueError, match="columns is empty"):
+                empty(NAME, "player_diff", [])
         with pytest.raises(TypeError, match="kinds is not an option here"):
             client.rows(NAME, "player_diff", ["dx"], kinds=["join"])
         with pytest.raises(replayd.ReplaydError, match="nonsense"):
@@ -82,6 +88,34 @@ def test_rows(daemon: Daemon) -> None:
     assert rows == got and len(frame) == len(got) and len(joins) == 4
 
 
+def test_rows_are_those_of_the_table(daemon: Daemon) -> None:
+    """Of every column of every kind of the samples: numbers, texts, names, structs and lists, missing ones too."""
+    with replayd.connect(daemon.address) as client:
+        for name in (NAME, "r/dem/sample.dem"):
+            kinds = {table.kind for batch in client.batches(name, tables=True) for table in batch.tables.values()}
+            for kind in sorted(kinds):
+                known: Any = kind
+                table = client.table(name, known, max_batch_events=100)
+                rows = list(client.rows(name, known, table.column_names, max_batch_events=100))
+                assert repr(rows) == repr([tuple(row.values()) for row in table.to_pylist()]), (name, kind)  # also of types, and NaN
+
+
+def test_tables_of_a_daemon_on_this_machine_are_not_compressed(daemon: Daemon) -> None:
+    def size(**options: Any) -> int:
+        batches = client.batches(NAME, kinds=["player_diff"], tables=True, **options)
+        return sum(len(table.message.data) for batch in batches for table in batch.tables.values())
+
+    with replayd.connect(daemon.address) as client:
+        none, lz4 = (size(arrow_compression=c) for c in (stream_pb2.ARROW_COMPRESSION_NONE, stream_pb2.ARROW_COMPRESSION_LZ4))
+        assert size() == none > 1.5 * lz4
+        uploaded = client.decode_batches(FINISHED, kinds=["player_diff"], tables=True)
+        assert sum(len(batch.tables["player_diff"].message.data) for batch in uploaded if batch.tables) == none
+    for address in ("localhost:1", "127.0.0.1:1", "[::1]:1", "unix:/run/x"):
+        assert compression(address) == stream_pb2.ARROW_COMPRESSION_NONE
+    for address in ("replays.example.org:1", "10.0.0.1:1", "dns:///localhosted.example.org:1", "unixes:1"):
+        assert compression(address) == stream_pb2.ARROW_COMPRESSION_UNSPECIFIED
+
+
 def test_a_state_is_in_the_table_without_positions(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         states = client.table(NAME, "player_state", tick=500, with_state=True)
@@ -91,7 +125,8 @@ def test_a_state_is_in_the_table_without_positions(daemon: Daemon) -> None:
 
 def test_a_kind_without_events_is_an_empty_table(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
-        assert client.table(NAME, "antibot").num_rows == 0
+        nothing = client.table(NAME, "antibot")
+        assert nothing.num_rows == 0 and {"at_tick", "data"} < set(nothing.column_names)
         assert client.frame(NAME, "antibot", ["at_tick", "data"]).columns.tolist() == ["at_tick", "data"]
         assert list(client.rows(NAME, "antibot", ["at_tick", "data"])) == []
 
@@ -153,6 +188,27 @@ def test_entities_are_a_wide_table(daemon: Daemon) -> None:
             return await client.entities(DOTA, "CDOTA_Unit_Hero_*", fields)
 
     assert asyncio.run(run()).equals(table)
+
+
+def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -> None:
+    """In the sample, slot 0 is used again, and all of slot 9 is told again after it left the view."""
+    from replayd.entities import EntityState
+
+    name, fields = "r/dem/sample.dem", ["m_iInt", "m_iUint", "m_bFlag", "m_szName"]
+    with replayd.connect(daemon.address) as client:
+        state, expected, samples = EntityState(), [], {}
+        for event in client.events(name, kinds=EntityState.KINDS):
+            entity = state.apply(event)
+            told = {event.string(f.field) for f in getattr(event.value, "fields", ())}
+            if entity and told.intersection(fields) and event.kind != "entity_deleted":
+                expected.append((event.tick, entity.index, entity.serial, *map(entity.get, fields)))
+            samples[event.tick] = [(s, e.serial, *map(e.get, fields)) for s, e in sorted(state.items()) if s in (0, 9)]
+        wide = client.entities(name, "C*", fields).select(["entity", "serial", *fields, "at_tick"]).to_pylist()
+        assert [(row.pop("at_tick"), *row.values()) for row in wide] == expected
+        assert (6, 0, 8, None, 11, None, "default") in expected  # the flag and the number of the entity before are gone
+        every = client.entities(name, "CEverything", fields, every=1).select(["at_tick", "entity", "serial", *fields]).to_pylist()
+        for tick, rows in samples.items():
+            assert [tuple(row.values())[1:] for row in every if row["at_tick"] == tick] == rows
 
 
 def test_a_missing_extra_is_told_with_the_remedy(daemon: Daemon) -> None:

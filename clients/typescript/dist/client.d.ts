@@ -52,7 +52,7 @@ export interface StreamOptions {
     successorRule?: SuccessorRule;
     /** Add the players to the events of a teehistorian file. */
     resolvePlayers?: boolean;
-    /** The maximum number of events in a batch. Default 512, with `tables` 16384. */
+    /** The maximum number of events in a batch. Default 512, with `tables` 131072. */
     maxBatchEvents?: number;
     /** How many milliseconds events may wait for a batch to fill. Default 0. */
     maxBatchDelay?: number;
@@ -63,6 +63,11 @@ export interface StreamOptions {
      * not compressed.
      */
     tables?: boolean;
+    /**
+     * Only with `tables`: only these columns, by the names in docs/events; a dot leads into a struct. Default: all. Every kind that the
+     * stream lets through must have them.
+     */
+    columns?: readonly string[];
     /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
     strict?: boolean;
     /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */

@@ -305,6 +305,7 @@ const optionNames = {
     maxBatchDelay: true,
     heartbeat: true,
     tables: true,
+    columns: true,
     strict: true,
     slowConsumer: true,
     retry: true,
@@ -365,6 +366,7 @@ function build(replay, options) {
         successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
         resolvePlayers: options.resolvePlayers ?? false,
         maxBatchEvents: options.maxBatchEvents ?? 0,
+        columns: [...(options.columns ?? [])],
         encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
         arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
         strict: options.strict ?? false,

@@ -1,6 +1,7 @@
 import { type SecureClientSessionOptions } from "node:http2";
 import { type Bytes, Client, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
+import { type Daemon } from "./local.js";
 export * from "./common.js";
 /** The options of connect. */
 export interface ConnectOptions {
@@ -25,3 +26,23 @@ export declare class NodeClient extends Client {
  * is kept for later calls. It does not keep the process alive while nothing is streamed.
  */
 export declare function connect(address: string, { tls, token }?: ConnectOptions): NodeClient;
+/** A client of a daemon of its own. */
+export declare class LocalClient extends NodeClient {
+    private readonly daemon;
+    /** @internal */
+    constructor(daemon: Daemon);
+    /** The name of the file that was opened, for `events` and the other methods. */
+    get name(): string;
+    /** Ends the daemon, and waits for it. Streams end. */
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+/**
+ * Returns a client for a local file or directory. It needs no running daemon: it starts one for this file alone, and `close` ends
+ * it. The name of the file for the client's methods is `client.name`. Names of other replays in its directory begin with "local/".
+ *
+ * The program `replayd` must be in the PATH, or $REPLAYD must have its path; without it, or without such a file, an error is
+ * thrown. The daemon listens at a socket that only this user can reach. It does not keep this process alive, and ends when this
+ * process does, even if it is killed. Windows has no such sockets: use `connect` there.
+ */
+export declare function open(path: string): Promise<LocalClient>;

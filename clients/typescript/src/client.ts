@@ -90,7 +90,7 @@ export interface StreamOptions {
   successorRule?: SuccessorRule;
   /** Add the players to the events of a teehistorian file. */
   resolvePlayers?: boolean;
-  /** The maximum number of events in a batch. Default 512, with `tables` 16384. */
+  /** The maximum number of events in a batch. Default 512, with `tables` 131072. */
   maxBatchEvents?: number;
   /** How many milliseconds events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
@@ -101,6 +101,11 @@ export interface StreamOptions {
    * not compressed.
    */
   tables?: boolean;
+  /**
+   * Only with `tables`: only these columns, by the names in docs/events; a dot leads into a struct. Default: all. Every kind that the
+   * stream lets through must have them.
+   */
+  columns?: readonly string[];
   /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
   strict?: boolean;
   /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */
@@ -442,6 +447,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   maxBatchDelay: true,
   heartbeat: true,
   tables: true,
+  columns: true,
   strict: true,
   slowConsumer: true,
   retry: true,
@@ -506,6 +512,7 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
     resolvePlayers: options.resolvePlayers ?? false,
     maxBatchEvents: options.maxBatchEvents ?? 0,
+    columns: [...(options.columns ?? [])],
     encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
     arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
     strict: options.strict ?? false,

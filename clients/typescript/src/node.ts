@@ -3,11 +3,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
 import { constants, type SecureClientSessionOptions } from "node:http2";
+import { connect as dial } from "node:net";
 import { basename } from "node:path";
 import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { batchesOf, bearer, type Bytes, Client, eventsOf, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
+import { type Daemon, start } from "./local.js";
 
 export * from "./common.js";
 
@@ -81,12 +83,52 @@ class SessionManager extends Http2SessionManager {
  * is kept for later calls. It does not keep the process alive while nothing is streamed.
  */
 export function connect(address: string, { tls = false, token }: ConnectOptions = {}): NodeClient {
-  const baseUrl = `${tls ? "https" : "http"}://${address}`;
+  const { transport, abort } = transportTo(`${tls ? "https" : "http"}://${address}`, typeof tls === "object" ? tls : {}, token);
+  return new NodeClient(transport, abort);
+}
+
+function transportTo(baseUrl: string, options: SecureClientSessionOptions, token?: string) {
   const pings = { pingIntervalMs: 12_000, pingTimeoutMs: 8_000 }; // see "Dead connections" in clients/README.md
-  const sessionManager = new SessionManager(baseUrl, pings, {
-    ...(typeof tls === "object" ? tls : {}),
-    settings: { initialWindowSize: window },
-  });
+  const sessionManager = new SessionManager(baseUrl, pings, { ...options, settings: { initialWindowSize: window } });
   const interceptors = token ? [withEnd, bearer(token)] : [withEnd];
-  return new NodeClient(createGrpcTransport({ baseUrl, sessionManager, interceptors }), () => sessionManager.abort());
+  return { transport: createGrpcTransport({ baseUrl, sessionManager, interceptors }), abort: () => sessionManager.abort() };
+}
+
+/** A client of a daemon of its own. */
+export class LocalClient extends NodeClient {
+  private readonly daemon: Daemon;
+
+  /** @internal */
+  constructor(daemon: Daemon) {
+    const { transport, abort } = transportTo("http://localhost", { createConnection: () => dial(daemon.socket) });
+    super(transport, abort);
+    this.daemon = daemon;
+  }
+
+  /** The name of the file that was opened, for `events` and the other methods. */
+  get name(): string {
+    return this.daemon.name;
+  }
+
+  /** Ends the daemon, and waits for it. Streams end. */
+  override close(): Promise<void> {
+    super.close();
+    return this.daemon.end();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Returns a client for a local file or directory. It needs no running daemon: it starts one for this file alone, and `close` ends
+ * it. The name of the file for the client's methods is `client.name`. Names of other replays in its directory begin with "local/".
+ *
+ * The program `replayd` must be in the PATH, or $REPLAYD must have its path; without it, or without such a file, an error is
+ * thrown. The daemon listens at a socket that only this user can reach. It does not keep this process alive, and ends when this
+ * process does, even if it is killed. Windows has no such sockets: use `connect` there.
+ */
+export async function open(path: string): Promise<LocalClient> {
+  return new LocalClient(await start(path));
 }

@@ -32,6 +32,14 @@ describe("a daemon", () => {
     await daemon.stop();
   });
 
+  test("only the columns that are asked for", async () => {
+    const some = await table(client, finished.name, "player_diff", { columns: ["x", "at_tick"] });
+    assert.deepEqual(some.schema.fields.map((field) => field.name), ["at_tick", "x"]);
+    const moves = await collect(client.events(finished.name, { kinds: ["player_diff"] }));
+    assert.deepEqual(some.toArray().map((row) => row.x), moves.map((event) => event.value.x));
+    await assert.rejects(table(client, finished.name, "player_diff", { columns: ["nothing"] }), /player_diff.*nothing/);
+  });
+
   test("events are numbered and typed", async () => {
     const stream = client.events(finished.name);
     const events = await collect(stream);

@@ -50,7 +50,8 @@ class EntityCollector:
         self._batches += 1
         batch = response.state if response.HasField("state") else response.batch
         for table in tables_of(batch).values():
-            self._take(table.kind, table.arrow())
+            if len(table) > 0:  # others tell the columns of kinds without events
+                self._take(table.kind, table.arrow())
 
     def _take(self, kind: str, batch: Any) -> None:
         np = self._numpy
@@ -134,7 +135,7 @@ class EntityCollector:
             shown = ticks[picked]
             times = whole["time"].take(arrow.array(order[picked]))
         else:
-            picked, shown = self._sampled(ticks, begins, deleted)
+            picked, shown = self._sampled(ticks, slot, deleted)
             rate = self._ticks_per_second
             times = arrow.array(shown / rate if rate else [None] * len(shown), arrow.float64())
         result = {
@@ -151,14 +152,13 @@ class EntityCollector:
         made = arrow.table(result).take(arrow.array(np.lexsort((slot[picked], shown))))
         return made
 
-    def _sampled(self, ticks: Any, begins: Any, deleted: Any) -> tuple[Any, Any]:
+    def _sampled(self, ticks: Any, slot: Any, deleted: Any) -> tuple[Any, Any]:
         """The rows that hold at the sampled ticks, and these ticks."""
         np, every = self._numpy, self._every
         first = np.maximum(ticks, 0)
         until = np.full(len(ticks), first.max() + 1)  # the tick from which on the row no longer holds
-        same = ~begins[1:]  # the next row is of the same life
+        same = slot[1:] == slot[:-1]  # a slot that is used again ends the life before, if that was not told
         until[:-1][same] = first[1:][same]
-        # A slot that is used again ends the life before, if that was not told.
         until[deleted] = first[deleted]
         begin, end = -(-first // every), -(-until // every)
         counts = np.maximum(end - begin, 0)

@@ -14,7 +14,8 @@ from typing import Any
 
 import grpc
 
-from ._connection import OPTIONS
+from ._connection import OPTIONS, compression
+from ._error import ReplaydError, from_grpc
 from .aio import AsyncClient
 from .client import Client
 
@@ -53,12 +54,15 @@ class LocalClient(Client):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel)
+        super().__init__(channel, (), compression(daemon.address))
         self.name = name
         self._daemon = daemon
 
     def __enter__(self) -> LocalClient:
         return self
+
+    def _failed(self, error: grpc.RpcError) -> ReplaydError:
+        return _with_remedy(from_grpc(error), self.name)
 
     def close(self) -> None:
         """Ends the daemon. Streams end."""
@@ -73,12 +77,15 @@ class LocalAsyncClient(AsyncClient):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.aio.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel)
+        super().__init__(channel, (), compression(daemon.address))
         self.name = name
         self._daemon = daemon
 
     async def __aenter__(self) -> LocalAsyncClient:
         return self
+
+    def _failed(self, error: grpc.RpcError) -> ReplaydError:
+        return _with_remedy(from_grpc(error), self.name)
 
     async def close(self) -> None:
         """Ends the daemon. Streams end."""
@@ -86,6 +93,14 @@ class LocalAsyncClient(AsyncClient):
 
         await super().close()
         await asyncio.to_thread(self._daemon.close)
+
+
+def _with_remedy(error: ReplaydError, name: str) -> ReplaydError:
+    """The error, and for a name that the daemon does not have the one that was opened: callers give the path again."""
+    if error.reason == "REPLAY_NOT_FOUND":
+        error.message += f"; what was opened is {name!r}, which is client.name"
+        error.args = (error.message,)
+    return error
 
 
 def binary() -> str:
@@ -97,7 +112,7 @@ def binary() -> str:
     if found := shutil.which("replayd"):
         return found
     raise FileNotFoundError(
-        "the program replayd is not in the PATH: install it (https://github.com/replayd/replayd#install), or set $REPLAYD to its "
+        "the program replayd is not in the PATH: install it (https://github.com/replayd/replayd), or set $REPLAYD to its "
         "path, or use replayd.connect with a daemon that runs elsewhere"
     )
 

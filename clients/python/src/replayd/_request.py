@@ -11,8 +11,9 @@ from .events import AnyKind
 from .v1 import filter_pb2, replay_pb2, stream_pb2
 
 
-class StreamOptions(TypedDict, total=False):
-    """The options of a stream. All are optional. See proto/replayd/v1/stream.proto for details."""
+class TableOptions(TypedDict, total=False):
+    """The options of the calls that return a table, which name its columns themselves; and of streams. All are optional. See
+    proto/replayd/v1/stream.proto for details."""
 
     kinds: Sequence[AnyKind]
     """Only events of these kinds. For names that are unknown to type checkers, use an `include` filter."""
@@ -54,7 +55,7 @@ class StreamOptions(TypedDict, total=False):
     resolve_players: bool
     """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
-    """The maximum number of events in a batch. Default 512, with tables 16384."""
+    """The maximum number of events in a batch. Default 512, with tables 131072."""
     max_batch_delay: float
     """How many seconds events may wait for a batch to fill. Default 0."""
     heartbeat: float
@@ -62,13 +63,21 @@ class StreamOptions(TypedDict, total=False):
     tables: bool
     """Send events as tables of Apache Arrow, one for each kind; see Batch.tables. They are read many times as fast."""
     arrow_compression: stream_pb2.ArrowCompression.ValueType
-    """How tables are compressed. Default: LZ4, for a local file (replayd.open) not at all."""
+    """How tables are compressed. Default: LZ4, but not at all for a daemon on this machine."""
     strict: bool
     """Raise DATA_LOSS for a file that ends without the end marker of its format."""
     slow_consumer: stream_pb2.SlowConsumer.ValueType
     """What the daemon does if the client reads a live replay too slowly. Default: it still sends all events."""
     retry: Retry | None
     """How an interrupted stream is resumed. None disables resuming."""
+
+
+class StreamOptions(TableOptions, total=False):
+    """The options of a stream. All are optional."""
+
+    columns: Sequence[str]
+    """Only with tables: only these columns, by the names in docs/events; a dot leads into a struct. Default: all. Every kind that
+    the stream lets through must have them."""
 
 
 class ListOptions(TypedDict, total=False):
@@ -107,6 +116,8 @@ def _check_names(options: Mapping[str, object], known: frozenset[str]) -> None:
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
     """The request that the options describe."""
     _check_names(options, StreamOptions.__optional_keys__)
+    if isinstance(options.get("columns"), str):
+        raise TypeError("columns must be a list, not a str")
     request = stream_pb2.StreamEventsRequest(
         replay=replay,
         follow=options.get("follow", False),
@@ -116,6 +127,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         max_batch_events=options.get("max_batch_events", 0),
         strict=options.get("strict", False),
         encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,
+        columns=options.get("columns"),
         arrow_compression=options.get("arrow_compression", stream_pb2.ARROW_COMPRESSION_UNSPECIFIED),
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )
@@ -146,13 +158,17 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
     return request, options.get("retry", Retry())
 
 
-def table_options(kind: str, options: StreamOptions) -> StreamOptions:
-    """The options for the events of one kind as tables."""
-    for name in ("kinds", "tables"):
+def table_options(kind: str, columns: Sequence[str] | None, options: TableOptions) -> StreamOptions:
+    """The options for the events of one kind as tables, of all columns or of these."""
+    for name in ("kinds", "tables", "columns"):
         if name in options:
             raise TypeError(f"{name} is not an option here: the kind is {kind!r}")
-    whole = options.copy()
-    whole["tables"] = True
+    if columns is not None:
+        if isinstance(columns, str):
+            raise TypeError("columns must be a list, not a str")
+        if not columns:
+            raise ValueError("columns is empty: name one or more")
+    whole: StreamOptions = {**options, "tables": True, "columns": columns or ()}
     if "include" in options:
         whole["include"] = [_of_kinds(filter, [kind]) for filter in options["include"]]
     else:
@@ -161,19 +177,21 @@ def table_options(kind: str, options: StreamOptions) -> StreamOptions:
     return whole
 
 
-def entity_options(classes: str | Sequence[str], fields: Sequence[str], options: StreamOptions) -> StreamOptions:
+def entity_options(classes: str | Sequence[str], fields: Sequence[str], options: TableOptions) -> StreamOptions:
     """The options for the state of entities as tables."""
     if isinstance(fields, str):
         raise TypeError("fields must be a list, not a str")
     for name in ("kinds", "tables", "classes", "fields", "include"):
         if name in options:
             raise TypeError(f"{name} is not an option here")
-    whole = options.copy()
-    whole["tables"] = True
-    whole["kinds"] = ["entity_created", "entity_updated", "entity_entered", "entity_deleted"]
-    whole["classes"] = [classes] if isinstance(classes, str) else classes
-    whole["fields"] = fields
-    return whole
+    changed: Any = {name: value for name, value in options.items() if name in _FILTERS}
+    changed["classes"] = [classes] if isinstance(classes, str) else classes
+    deleted = changed | {"kinds": ["entity_deleted"]}  # they have no fields, so a filter for fields does not let them through
+    changed.update(kinds=["entity_created", "entity_updated", "entity_entered"], fields=fields)
+    rest: Any = {name: value for name, value in options.items() if name not in _FILTERS}
+    rest.update(tables=True, include=[_filter(changed), _filter(deleted)])
+    made: StreamOptions = rest
+    return made
 
 
 def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb2.EventFilter:
@@ -185,9 +203,13 @@ def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb
     return copy
 
 
-def _filter(options: StreamOptions) -> filter_pb2.EventFilter | None:
+_FILTERS = ("kinds", "players", "teams", "classes", "fields", "types", "groups", "layers")
+"""The options that form one filter."""
+
+
+def _filter(options: TableOptions) -> filter_pb2.EventFilter | None:
     """The filter for the options kinds to layers. None without any."""
-    for name in ("kinds", "players", "teams", "classes", "fields", "types", "groups", "layers"):
+    for name in _FILTERS:
         if isinstance(options.get(name), str):
             raise TypeError(f"{name} must be a list, not a str")
     filter = filter_pb2.EventFilter(

@@ -66,6 +66,11 @@ class Session:
         heartbeat = request.heartbeat_interval.ToTimedelta().total_seconds() or DEFAULT_HEARTBEAT
         self.silence = SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
 
+    def compress(self, default: stream_pb2.ArrowCompression.ValueType) -> None:
+        """Sets how tables are compressed, unless the caller did."""
+        if self.request.encoding == stream_pb2.ENCODING_ARROW and not self.request.arrow_compression:
+            self.request.arrow_compression = default
+
     def called(self) -> None:
         """Records the time when a call begins."""
         self._called = time.monotonic()

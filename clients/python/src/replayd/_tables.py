@@ -58,7 +58,8 @@ class Table:
             wanted = {name.partition(".")[0] for name in columns}
             if unknown := wanted.difference(names):
                 raise KeyError(f"there is no column {min(unknown)!r}, there are {', '.join(names)}")
-            options.included_fields = [i for i, name in enumerate(names) if name in wanted]
+            if len(wanted) < len(names):
+                options.included_fields = [i for i, name in enumerate(names) if name in wanted]
         batch: pyarrow.RecordBatch = ipc.open_stream(
             self.message.schema + self.message.data, options=options
         ).read_next_batch()
@@ -116,25 +117,26 @@ def column(batch: Any, name: str) -> Any:
     return found
 
 
-def values(array: Any) -> list[Any]:
-    """The Python values of an array of pyarrow. Arrays without missing values are converted at once, not value by value."""
+def values(array: Any) -> Iterable[Any]:
+    """The Python values of an array of pyarrow. They are made one by one while they are read: a list of them would not fit into a
+    processor's caches."""
     arrow = need("pyarrow", "arrow", "a table")
     kind = array.type
     if arrow.types.is_dictionary(kind):
         texts = [*array.dictionary.to_pylist(), None]  # the last is that of -1
-        indices = array.indices.fill_null(-1) if array.null_count else array.indices
-        return [texts[i] for i in values(indices)]
-    if array.null_count == 0 and (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)):
-        numbers: list[Any] = array.to_numpy().tolist()
-        return numbers
+        return map(texts.__getitem__, values(array.indices.fill_null(-1) if array.null_count else array.indices))
+    if arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_boolean(kind):
+        numbers = memoryview((array.fill_null(False if arrow.types.is_boolean(kind) else 0) if array.null_count else array).to_numpy(zero_copy_only=False))
+        if array.null_count == 0:
+            return numbers
+        there = memoryview(array.is_valid().to_numpy(zero_copy_only=False))
+        return [number if is_there else None for number, is_there in zip(numbers, there)]
     listed: list[Any] = array.to_pylist()
     return listed
 
 
 def rows_of(kind: str, columns: Sequence[str]) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
     """A function that returns the tuples of a response."""
-    if isinstance(columns, str):
-        raise TypeError("columns must be a list, not a str")
     need("pyarrow", "arrow", "rows()")
     need("numpy", "arrow", "rows()")
 
@@ -152,25 +154,31 @@ class Collector:
     """Collects the tables of a kind."""
 
     def __init__(self, kind: str, columns: Sequence[str] | None) -> None:
-        if isinstance(columns, str):
-            raise TypeError("columns must be a list, not a str")
         self._arrow = need("pyarrow", "arrow", "table()")
         self._kind = kind
         self._columns = columns
-        self._parts: list[Any] = []
+        self._parts: list[tuple[bytes, list[Any]]] = []  # the batches after each change of the schema, which successors may have
 
     def take(self, response: stream_pb2.StreamEventsResponse) -> None:
         """Adds the tables of a response."""
         for table in _tables(response, self._kind):
-            whole = self._arrow.Table.from_batches([table._read(self._columns)])
-            if self._columns is not None:
-                arrays = [column(whole, name) for name in self._columns]
-                fields = [
-                    whole.schema.field(name) if name in whole.schema.names else self._arrow.field(name, array.type)
-                    for name, array in zip(self._columns, arrays)
-                ]
-                whole = self._arrow.table(arrays, schema=self._arrow.schema(fields, whole.schema.metadata))
-            self._parts.append(whole)
+            schema = table.message.schema
+            if not self._parts or self._parts[-1][0] != schema:
+                self._parts.append((schema, []))
+            self._parts[-1][1].append(table._read(self._columns))
+
+    def _part(self, batches: list[Any]) -> Any:
+        """The table of batches of one schema, of the columns that were asked for. Choosing them for each batch would take longer than
+        reading it."""
+        whole = self._arrow.Table.from_batches(batches)
+        if self._columns is None or self._columns == whole.schema.names:
+            return whole
+        arrays = [column(whole, name) for name in self._columns]
+        fields = [
+            whole.schema.field(name) if name in whole.schema.names else self._arrow.field(name, array.type)
+            for name, array in zip(self._columns, arrays)
+        ]
+        return self._arrow.table(arrays, schema=self._arrow.schema(fields, whole.schema.metadata))
 
     def table(self) -> pyarrow.Table:
         """The whole table."""
@@ -181,7 +189,8 @@ class Collector:
             fields = [(name, types.get(name, arrow.null())) for name in names]
             empty: pyarrow.Table = arrow.schema(fields).empty_table()
             return empty
-        made: pyarrow.Table = arrow.concat_tables(self._parts, promote_options="default").unify_dictionaries()
+        parts = [self._part(batches) for _, batches in self._parts]
+        made: pyarrow.Table = arrow.concat_tables(parts, promote_options="default").unify_dictionaries()
         return made
 
 

@@ -12,14 +12,14 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from . import _collect
 from ._error import ReplaydError, from_grpc
 from ._event import Format
-from ._entities import EntityCollector
-from ._request import ListOptions, StreamOptions, build, entity_options, list_request, table_options
+from ._request import ListOptions, StreamOptions, TableOptions, build, list_request, table_options
 from ._session import Session
 from ._stream import StreamBase, batches_of, events_of, responses_of
 from ._stubs import Stubs
-from ._tables import Collector, rows_of, to_pandas, to_polars
+from ._tables import rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
@@ -79,9 +79,15 @@ class AsyncStream(StreamBase, Generic[T]):
 class AsyncClient:
     """A client of one daemon, for one event loop."""
 
-    def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        metadata: tuple[tuple[str, str], ...] = (),
+        compression: stream_pb2.ArrowCompression.ValueType = stream_pb2.ARROW_COMPRESSION_UNSPECIFIED,
+    ) -> None:
         self._channel = channel
         self._metadata = metadata
+        self._compression = compression
         self._stubs = Stubs(channel)
 
     async def __aenter__(self) -> AsyncClient:
@@ -126,35 +132,32 @@ class AsyncClient:
         return AsyncStream(session, self._responses(session), responses_of)
 
     def rows(
-        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[TableOptions]
     ) -> AsyncStream[tuple[Any, ...]]:
-        """Streams the events of one kind as plain tuples with the values of these columns, the fastest way of one by one.
-
-        docs/events lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
-        session = Session(*build(replay, table_options(kind, options)))
+        """The same as `Client.rows`."""
+        session = Session(*build(replay, table_options(kind, columns, options)))
         return AsyncStream(session, self._responses(session), rows_of(kind, columns))
 
     async def table(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pyarrow.Table:
-        """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows."""
-        collector = Collector(kind, columns)
-        session = Session(*build(replay, table_options(kind, options)))
+        """The same as `Client.table`."""
+        session, collector = _collect.kind(replay, kind, columns, options)
         async for response in self._responses(session):
             collector.take(response)
         return collector.table()
 
     async def frame(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pandas.DataFrame:
-        """Returns all events of one kind as a pandas.DataFrame; see table."""
+        """The same as `Client.frame`."""
         made: pandas.DataFrame = to_pandas(await self.table(replay, kind, columns, **options))
         return made
 
     async def polars(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> polars.DataFrame:
-        """Returns all events of one kind as a polars.DataFrame; see table."""
+        """The same as `Client.polars`."""
         made: polars.DataFrame = to_polars(await self.table(replay, kind, columns, **options))
         return made
 
@@ -165,16 +168,10 @@ class AsyncClient:
         fields: Sequence[str],
         /,
         every: int | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
-        """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
-        entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
-
-        `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
-        `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
-        """
-        collector = EntityCollector(fields, every)
-        session = Session(*build(replay, entity_options(classes, fields, options)))
+        """The same as `Client.entities`."""
+        session, collector = _collect.entities(replay, classes, fields, every, options)
         async for response in self._responses(session):
             collector.take(response)
         return collector.table()
@@ -203,6 +200,7 @@ class AsyncClient:
         return AsyncStream(session, self._decoded(session, source), batches_of)
 
     async def _decoded(self, session: Session, source: Source) -> AsyncGenerator[stream_pb2.StreamEventsResponse]:
+        session.compress(self._compression)
         with Upload(source, session) as upload:
             call: Any = self._stubs.decode_replay(upload.parts(), metadata=self._metadata)
             upload.call.set_result(call)
@@ -214,13 +212,14 @@ class AsyncClient:
                 if upload.failure:
                     raise upload.failure from None
                 if isinstance(error, grpc.aio.AioRpcError):
-                    raise from_grpc(error) from None
+                    raise self._failed(error) from None
                 raise
             finally:
                 call.cancel()
         check(session)
 
     async def _responses(self, session: Session) -> AsyncGenerator[stream_pb2.StreamEventsResponse]:
+        session.compress(self._compression)
         while session.end is None:
             session.called()
             call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
@@ -233,7 +232,7 @@ class AsyncClient:
                     if session.observe(response):
                         yield response
             except grpc.aio.AioRpcError as error:
-                failure = from_grpc(error)
+                failure = self._failed(error)
             except TimeoutError:
                 failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"no response for {session.silence:g} s")
             finally:
@@ -279,12 +278,16 @@ class AsyncClient:
                 for change in response.changes:
                     yield change
         except grpc.aio.AioRpcError as error:
-            raise from_grpc(error) from None
+            raise self._failed(error) from None
         finally:
             call.cancel()
+
+    def _failed(self, error: grpc.RpcError) -> ReplaydError:
+        """The exception for a call that failed."""
+        return from_grpc(error)
 
     async def _call(self, method: Any, request: Message) -> Any:
         try:
             return await method(request, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
-            raise from_grpc(error) from None
+            raise self._failed(error) from None

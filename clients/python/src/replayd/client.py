@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 import grpc
 from google.protobuf.message import Message
 
+from . import _collect
 from ._error import ReplaydError, from_grpc
 from ._event import Format
-from ._entities import EntityCollector
-from ._request import ListOptions, StreamOptions, build, entity_options, list_request, table_options
+from ._request import ListOptions, StreamOptions, TableOptions, build, list_request, table_options
 from ._session import Session
 from ._stream import StreamBase, batches_of, events_of, responses_of
 from ._stubs import Stubs
-from ._tables import Collector, rows_of, to_pandas, to_polars
+from ._tables import rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
@@ -78,9 +78,15 @@ class Stream(StreamBase, Generic[T]):
 class Client:
     """A client of one daemon. Threads may share a client. A stream must be used by one thread at a time."""
 
-    def __init__(self, channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(
+        self,
+        channel: grpc.Channel,
+        metadata: tuple[tuple[str, str], ...] = (),
+        compression: stream_pb2.ArrowCompression.ValueType = stream_pb2.ARROW_COMPRESSION_UNSPECIFIED,
+    ) -> None:
         self._channel = channel
         self._metadata = metadata
+        self._compression = compression
         self._stubs = Stubs(channel)
 
     def __enter__(self) -> Client:
@@ -123,33 +129,32 @@ class Client:
         return Stream(session, self._responses(session), responses_of)
 
     def rows(
-        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[TableOptions]
     ) -> Stream[tuple[Any, ...]]:
         """Streams the events of one kind as plain tuples with the values of these columns, the fastest way of one by one.
 
         docs/events lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
-        session = Session(*build(replay, table_options(kind, options)))
+        session = Session(*build(replay, table_options(kind, columns, options)))
         return Stream(session, self._responses(session), rows_of(kind, columns))
 
     def table(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pyarrow.Table:
         """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows."""
-        collector = Collector(kind, columns)
-        session = Session(*build(replay, table_options(kind, options)))
+        session, collector = _collect.kind(replay, kind, columns, options)
         for response in self._responses(session):
             collector.take(response)
         return collector.table()
 
     def frame(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pandas.DataFrame:
         """Returns all events of one kind as a pandas.DataFrame; see table."""
         made: pandas.DataFrame = to_pandas(self.table(replay, kind, columns, **options))
         return made
 
     def polars(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[StreamOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> polars.DataFrame:
         """Returns all events of one kind as a polars.DataFrame; see table."""
         made: polars.DataFrame = to_polars(self.table(replay, kind, columns, **options))
@@ -162,7 +167,7 @@ class Client:
         fields: Sequence[str],
         /,
         every: int | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
         """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
         entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
@@ -170,8 +175,7 @@ class Client:
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
         `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
         """
-        collector = EntityCollector(fields, every)
-        session = Session(*build(replay, entity_options(classes, fields, options)))
+        session, collector = _collect.entities(replay, classes, fields, every, options)
         for response in self._responses(session):
             collector.take(response)
         return collector.table()
@@ -200,6 +204,7 @@ class Client:
         return Stream(session, self._decoded(session, source), batches_of)
 
     def _decoded(self, session: Session, source: Source) -> Iterator[stream_pb2.StreamEventsResponse]:
+        session.compress(self._compression)
         with Upload(source, session) as upload:
             call: Any = self._stubs.decode_replay(upload.parts(), metadata=self._metadata)
             upload.call.set_result(call)
@@ -208,12 +213,13 @@ class Client:
                     if session.observe(response):
                         yield response
             except grpc.RpcError as error:
-                raise upload.failure or from_grpc(error) from None
+                raise upload.failure or self._failed(error) from None
             finally:
                 call.cancel()
         check(session)
 
     def _responses(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
+        session.compress(self._compression)
         while session.end is None:
             session.called()
             call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
@@ -224,7 +230,7 @@ class Client:
                     if session.observe(response):
                         yield response
             except grpc.RpcError as error:
-                failure = from_grpc(error)
+                failure = self._failed(error)
                 if watchdog.expired:
                     failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"no response for {session.silence:g} s")
             finally:
@@ -269,15 +275,19 @@ class Client:
             for response in call:
                 yield from response.changes
         except grpc.RpcError as error:
-            raise from_grpc(error) from None
+            raise self._failed(error) from None
         finally:
             call.cancel()
+
+    def _failed(self, error: grpc.RpcError) -> ReplaydError:
+        """The exception for a call that failed."""
+        return from_grpc(error)
 
     def _call(self, method: Any, request: Message) -> Any:
         try:
             return method(request, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_grpc(error) from None
+            raise self._failed(error) from None
 
 
 class _Watchdog:

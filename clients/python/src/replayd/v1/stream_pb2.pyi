@@ -275,6 +275,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     POSITIONS_FIELD_NUMBER: builtins.int
     RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
     ARROW_COMPRESSION_FIELD_NUMBER: builtins.int
+    COLUMNS_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
@@ -295,8 +296,8 @@ class StreamEventsRequest(google.protobuf.message.Message):
     encoding: Global___Encoding.ValueType
     """How events are encoded."""
     max_batch_events: builtins.int
-    """The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
-    batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
+    """The largest number of events in a batch. 0 means 512. More than 16384 means 16384. With ENCODING_ARROW, 0 and more than
+    131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
     """
     strict: builtins.bool
     """True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
@@ -338,6 +339,15 @@ class StreamEventsRequest(google.protobuf.message.Message):
         or 0 means 15 s. Other values are clamped to 1 s .. 5 min.
         """
 
+    @property
+    def columns(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only with ENCODING_ARROW. The columns that the tables have, by the names in docs/events: other columns are neither made
+        nor sent. A dot leads into a struct, and into the structs of a list ("input.target_x"); a struct then has only these
+        members. Tables have them in their own order. Empty means all columns. A request is refused when a kind that the filters
+        let through lacks one of them, so filters should name the kinds. At most 256. Tables of other kinds, which come in states
+        and in the place of events that are too large, have all their columns.
+        """
+
     def __init__(
         self,
         *,
@@ -357,10 +367,11 @@ class StreamEventsRequest(google.protobuf.message.Message):
         positions: builtins.bool = ...,
         resolve_players: builtins.bool = ...,
         arrow_compression: Global___ArrowCompression.ValueType = ...,
+        columns: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
@@ -445,7 +456,7 @@ class Table(google.protobuf.message.Message):
     kind: builtins.str
     """The kind's name, as in EventFilter.kinds."""
     rows: builtins.int
-    """The number of rows, at least 1."""
+    """The number of rows. 0 in the tables before the end of a stream: see EventBatch.tables."""
     schema: builtins.bytes
     """The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
     FOLLOW_STATE_SUCCESSOR.
@@ -713,7 +724,9 @@ class EventBatch(google.protobuf.message.Message):
     @property
     def tables(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Table]:
         """The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
-        as the batch has events.
+        as the batch has events. Before the end of a stream, a batch without events may follow: it has a table without rows for
+        each kind that the include filters name and that the stream had no events of, so that its columns are known, too. A stream
+        that starts from a cursor has no such batch.
         """
 
     def __init__(

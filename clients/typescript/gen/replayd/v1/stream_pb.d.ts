@@ -92,8 +92,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   encoding: Encoding;
 
   /**
-   * The largest number of events in a batch. 0 means 512, and 16384 with ENCODING_ARROW. More than 16384 means 16384. A
-   * batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
+   * The largest number of events in a batch. 0 means 512. More than 16384 means 16384. With ENCODING_ARROW, 0 and more than
+   * 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values.
    *
    * @generated from field: uint32 max_batch_events = 10;
    */
@@ -147,6 +147,17 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * @generated from field: replayd.v1.ArrowCompression arrow_compression = 16;
    */
   arrowCompression: ArrowCompression;
+
+  /**
+   * Only with ENCODING_ARROW. The columns that the tables have, by the names in docs/events: other columns are neither made
+   * nor sent. A dot leads into a struct, and into the structs of a list ("input.target_x"); a struct then has only these
+   * members. Tables have them in their own order. Empty means all columns. A request is refused when a kind that the filters
+   * let through lacks one of them, so filters should name the kinds. At most 256. Tables of other kinds, which come in states
+   * and in the place of events that are too large, have all their columns.
+   *
+   * @generated from field: repeated string columns = 17;
+   */
+  columns: string[];
 };
 
 /**
@@ -252,7 +263,7 @@ export declare type Table = Message<"replayd.v1.Table"> & {
   kind: string;
 
   /**
-   * The number of rows, at least 1.
+   * The number of rows. 0 in the tables before the end of a stream: see EventBatch.tables.
    *
    * @generated from field: uint32 rows = 2;
    */
@@ -593,7 +604,9 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
 
   /**
    * The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
-   * as the batch has events.
+   * as the batch has events. Before the end of a stream, a batch without events may follow: it has a table without rows for
+   * each kind that the include filters name and that the stream had no events of, so that its columns are known, too. A stream
+   * that starts from a cursor has no such batch.
    *
    * @generated from field: repeated replayd.v1.Table tables = 9;
    */

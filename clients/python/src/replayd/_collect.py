@@ -1,0 +1,24 @@
+"""Streams whose responses make one table. It does no input or output, so client.py and aio.py share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._entities import EntityCollector
+from ._request import TableOptions, build, entity_options, table_options
+from ._session import Session
+from ._tables import Collector
+
+
+def kind(
+    replay: str, kind: str, columns: Sequence[str] | None, options: TableOptions
+) -> tuple[Session, Collector]:
+    """For the table of the events of one kind."""
+    return Session(*build(replay, table_options(kind, columns, options))), Collector(kind, columns)
+
+
+def entities(
+    replay: str, classes: str | Sequence[str], fields: Sequence[str], every: int | None, options: TableOptions
+) -> tuple[Session, EntityCollector]:
+    """For the state of entities over time."""
+    return Session(*build(replay, entity_options(classes, fields, options))), EntityCollector(fields, every)
