@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write the demos of the browser's tests anew")
 
-// TestMatches checks that the demos for the browser tests are the ones that this file generates.
+// TestMatches checks that the demos and the map for the browser tests are the ones that this package generates.
 func TestMatches(t *testing.T) {
-	for name, made := range map[string][]byte{"dota.dem": dotaMatch(), "cs.dem": csMatch()} {
+	for name, made := range map[string][]byte{"dota.dem": dotaMatch(), "cs.dem": csMatch(), "designed.map": designedMap(t)} {
 		path := filepath.Join("test", name)
 		if *update {
 			if err := os.WriteFile(path, made, 0o644); err != nil {
@@ -109,18 +109,22 @@ func (m *match) tick(tick int, e *demtest.Entities, delta bool, messages ...demt
 	m.Compressed(demtest.CmdPacket, int32(tick), demtest.PackMessages(append(messages, e.Message(delta))...))
 }
 
-func (m *match) end(tick int, interval float32) []byte {
+func (m *match) end(tick int, interval float32, more ...byte) []byte {
 	m.Record(demtest.CmdStop, int32(tick), nil)
-	m.Record(demtest.CmdFileInfo, int32(tick), demtest.Proto(nil).Float(1, float32(tick)*interval).Varint(2, int64(tick)).Varint(3, int64(tick)))
+	info := demtest.Proto(nil).Float(1, float32(tick)*interval).Varint(2, int64(tick)).Varint(3, int64(tick))
+	m.Record(demtest.CmdFileInfo, int32(tick), append(info, more...))
 	return m.Bytes()
 }
 
 func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
-// dotaMatch returns half a minute of Dota 2. Ten heroes meet in the middle, and two of them die. There is also a tower.
+// dotaMatch returns half a minute of Dota 2. Ten heroes meet in the middle, and two of them die. There is also a tower. A hero was
+// banned before, another one is while it is played, and two are picked; the end says who chose.
 func dotaMatch() []byte {
 	const ticks, interval = 900, 1.0 / 30
+	const invoker, rubick = 74, 86
 	heroes := []string{"Axe", "Lina", "Juggernaut", "CrystalMaiden", "Sven", "Pudge", "Zuus", "Windrunner", "Lion", "DragonKnight"}
+	numbers := []int64{2, 25, 8, 5, 18, 14, 22, 21, 26, 49}
 	npcs := []string{"axe", "lina", "juggernaut", "crystal_maiden", "sven", "pudge", "zuus", "windrunner", "lion", "dragon_knight"}
 	players := []string{"Ada", "Grace", "Linus", "Margaret", "Edsger", "Barbara", "Donald", "Frances", "Ken", "Radia"}
 	schema := []demtest.Serializer{
@@ -134,7 +138,8 @@ func dotaMatch() []byte {
 			{Name: "m_vecPlayerTeamData", Type: "CUtlVectorEmbeddedNetworkVar< PlayerTeam_t >", Serializer: "PlayerTeam_t"}}},
 		{Name: "CDOTATeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iHeroKills", Type: "int32"}}},
 		{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_bGamePaused", Type: "bool"},
-			{Name: "m_nTotalPausedTicks", Type: "int32"}, {Name: "m_nGameState", Type: "int32"}}},
+			{Name: "m_nTotalPausedTicks", Type: "int32"}, {Name: "m_nGameState", Type: "int32"},
+			{Name: "m_BannedHeroes", Type: "int32[24]"}, {Name: "m_SelectedHeroes", Type: "int32[24]"}}},
 		{Name: "CDOTAGamerulesProxy", Fields: []demtest.Field{{Name: "m_pGameRules", Type: "CGameRules*", Serializer: "CGameRules"}}},
 	}
 	for _, name := range []string{"CDOTA_DataRadiant", "CDOTA_DataDire"} {
@@ -169,7 +174,7 @@ func dotaMatch() []byte {
 		values = append(values, whole(handle(hero+i), 1, i, 0), signed(int64(i%5), 1, i, 1), signed(0, 1, i, 2), signed(0, 1, i, 3), signed(0, 1, i, 4))
 	}
 	m.create(e, resource, "CDOTA_PlayerResource", values...)
-	m.create(e, rules, "CDOTAGamerulesProxy", truth(true, 0), floats([]int{0, 0}, 40), truth(false, 0, 1), signed(0, 0, 2), signed(5, 0, 3))
+	m.create(e, rules, "CDOTAGamerulesProxy", truth(true, 0), floats([]int{0, 0}, 40), truth(false, 0, 1), signed(0, 0, 2), signed(5, 0, 3), signed(invoker, 0, 4, 0))
 	for i, name := range []string{"Radiant", "Dire"} {
 		m.create(e, teams+i, "CDOTATeam", whole(uint64(2+i), 0), text(name, 1), signed(0, 2))
 	}
@@ -209,6 +214,14 @@ func dotaMatch() []byte {
 	fallen := map[int]int{620: 6, 760: 3}                        // the hero that dies, by tick
 	for tick := 2; tick < ticks; tick += 2 {
 		e, messages := m.entities(), []demtest.Message{}
+		switch tick {
+		case 20:
+			e.Update(rules, signed(rubick, 0, 4, 1))
+		case 100:
+			e.Update(rules, signed(numbers[0], 0, 5, 0))
+		case 120:
+			e.Update(rules, signed(numbers[5], 0, 5, 1))
+		}
 		if victim, ok := fallen[tick]; ok {
 			killer := 9 - victim
 			messages = append(messages, log(4, 2+victim, 2+killer, heroesFight))
@@ -253,7 +266,14 @@ func dotaMatch() []byte {
 		}
 		m.tick(tick, e, true, messages...)
 	}
-	return m.end(ticks, interval)
+	choice := func(pick, team int, hero int64) demtest.Proto {
+		return demtest.Proto(nil).Varint(1, int64(pick)).Varint(2, int64(team)).Varint(3, hero)
+	}
+	played := demtest.Proto(nil).Varint(1, 7000000003).Varint(2, 2).Varint(3, 2).Bytes(6, choice(0, 2, invoker)).Bytes(6, choice(0, 3, rubick))
+	for i, number := range numbers {
+		played = played.Bytes(6, choice(1, 2+i/5, number))
+	}
+	return m.end(ticks, interval, demtest.Proto(nil).Bytes(4, demtest.Proto(nil).Bytes(4, played))...)
 }
 
 // csMatch returns ten seconds of a round of Counter-Strike 2 with ten players. One of them dies.

@@ -51,8 +51,6 @@ export class Charts {
     for (const part of [0.5, 1]) {
       c.fillStyle = t.grid;
       c.fillRect(0, Math.round(yOf(most * part)), width, 1);
-      c.fillStyle = t.mark;
-      c.fillText(shortNumber(most * part), 2, yOf(most * part) - 3);
     }
     const said: string[] = [];
     for (const [id, line] of lines) {
@@ -72,6 +70,14 @@ export class Charts {
       c.stroke();
       const now = line.at(tick);
       if (now !== undefined) said.push(`${name} ${Math.round(now)}`);
+    }
+    c.lineWidth = 3;
+    c.strokeStyle = t.halo;
+    c.fillStyle = t.mark;
+    for (const part of [0.5, 1]) { // over the lines
+      const place = [shortNumber(most * part), 2, yOf(most * part) - 3] as const;
+      c.strokeText(...place);
+      c.fillText(...place);
     }
     c.fillStyle = t.label;
     c.fillRect(Math.round((tick / end) * width), 0, 1, height);

@@ -4,6 +4,7 @@ import { type Batch, type Entity, EntityState, type Event, type Filter, type Kin
 import { CombatLogType, type CombatLog, type GameEvent } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
+import { bare, draftOf, Drafting, words } from "./draft.js";
 import type { Format, News, Person, Sample, Side, World } from "./format.js";
 import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
 import { type Place, placeBetween, Steps } from "./steps.js";
@@ -14,7 +15,7 @@ const buildings = ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseN
 const controllers = ["CDOTAPlayerController", "CCSPlayerController", "CCitadelPlayerController"];
 const pawns = ["CCSPlayerPawn", "CCitadelPlayerPawn"];
 const teams = ["CDOTATeam", "CCSTeam", "CCitadelTeam"];
-const others = ["CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CCSGameRulesProxy", "CCitadelGameRulesProxy"];
+const others = ["CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTAGamerulesProxy", "CCSGameRulesProxy", "CCitadelGameRulesProxy"];
 const classes = [heroes, ...buildings, ...controllers, ...pawns, ...teams, ...others];
 
 /** Fields that identify players, and their possessions. */
@@ -23,6 +24,7 @@ const whoFields = [
   "m_hReplicatingOtherHeroModel", "m_vecPlayerData.*.m_iszPlayerName", "m_vecPlayerTeamData.*.m_hSelectedHero",
   "m_vecPlayerTeamData.*.m_nSelectedHeroID", "m_pEntity.m_nameStringableIndex", "m_vecPlayerTeamData.*.m_iTeamSlot", "m_vecDataTeam.*.m_iNetWorth", "m_pInGameMoneyServices.m_iAccount", "*m_iGoldNetWorth",
   "*m_bAlive", "m_bPawnIsAlive", "m_lifeState", "m_pGameRules.m_totalRoundsPlayed",
+  "m_pGameRules.m_BannedHeroes.*", "m_pGameRules.m_SelectedHeroes.*",
 ];
 /** Fields of the players' state at a tick, as shown. */
 const nowFields = [
@@ -44,15 +46,6 @@ function entitiesWith(fields: string[]): Filter[] {
 const padded = (index: number) => String(index).padStart(4, "0");
 const handleOf = ({ index, serial }: Entity) => index | ((serial & 0x3ff) << 14);
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
-
-/** A hero's name without the prefixes, case and underscores, in which a game's spellings of the name differ. */
-const bare = (name: string) => name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_)/, "").replaceAll("_", "").toLowerCase();
-
-/** Names such as "npc_dota_badguys_tower1_mid" and "DragonKnight" as readable words. */
-function words(name: string): string {
-  const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|item_|modifier_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
-  return text.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()).replace("Goodguys", "Radiant").replace("Badguys", "Dire");
-}
 
 interface Life {
   now: number;
@@ -106,6 +99,7 @@ export class DemWorld implements World {
   private readonly watched = new Map<number, Entity>();
   private readonly sampled = new Map<number, number>();
   private open = -1;
+  private readonly drafts = new Drafting();
 
   constructor(readonly start: number, private readonly ticksPerSecond: number) {
     this.from = start;
@@ -272,7 +266,8 @@ export class DemWorld implements World {
           if (!scores) this.scores.set(team, (scores = new Steps()));
           scores.note(tick, score);
         }
-      } else if (className.endsWith("GameRulesProxy")) {
+      } else if (className === "CDOTAGamerulesProxy") this.news.push(...this.drafts.look(entity, tick));
+      else if (className.endsWith("GameRulesProxy")) {
         const [least, most] = ["m_vMinimapMins", "m_vMinimapMaxs"].map((name) => entity.get(`m_pGameRules.${name}`) as number[] | undefined);
         if (least && most && most[0] > least[0] && most[1] > least[1]) this.given = { left: least[0], right: most[0], top: -most[1], bottom: -least[1] };
       }
@@ -584,6 +579,8 @@ export function dem(replay: Replay): Format<DemWorld> {
       return { team, name, colour: teamColour(title, team), ...(score === undefined ? {} : { score: String(score) }) };
     }),
     person: playerOf,
+    ...(title === "dota" && { draft: (marks) => draftOf((replay.header.case === "dem" && replay.header.value.fileInfo?.match?.draft) || [], marks) }),
+    sideOf: (team) => (team === 2 || team === 3 ? { team, name: sideNames[title][team - 2], colour: teamColour(title, team) } : undefined),
     clock: (world, tick) => {
       const time = world.timeAt(tick);
       return time === undefined ? "" : `${time < 0 ? "-" : ""}${timeText(Math.abs(time))}`;

@@ -25,10 +25,30 @@ export function fill(element: Element, ...children: Child[]): void {
 /**
  * Makes the children of an element equal to those given, and keeps the elements that are there where their tags and their
  * data-client are the same: a button that changes while it is pressed is still clicked. Kept elements keep their listeners.
+ * A child with a data-key is kept only for the one with the same key, wherever it is, so that a list may lose its beginning.
  */
 export function update(element: Element, ...children: Child[]): void {
   const wanted = children.filter((child) => child !== undefined && child !== false).map((child) =>
     typeof child === "string" ? document.createTextNode(child) : child);
+  const keyOf = (node: Node) => (node instanceof HTMLElement ? node.dataset["key"] : undefined);
+  if (wanted.some((node) => keyOf(node) !== undefined)) {
+    const keys = new Set(wanted.map(keyOf));
+    for (const old of [...element.childNodes]) if (!keys.has(keyOf(old))) old.remove();
+    let next = element.firstChild;
+    for (const node of wanted) { // those that stay are in the same order
+      if (next && keyOf(next) === keyOf(node)) {
+        const old: ChildNode = next;
+        next = next.nextSibling;
+        if (!old.isEqualNode(node) && !merge(old, node)) old.replaceWith(node);
+      } else element.insertBefore(node, next);
+    }
+    while (next) {
+      const old: ChildNode = next;
+      next = next.nextSibling;
+      old.remove();
+    }
+    return;
+  }
   const there = [...element.childNodes];
   wanted.forEach((node, i) => {
     const old = there[i];

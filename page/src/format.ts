@@ -1,11 +1,12 @@
 // The interfaces between the player and a format.
 
 import type { Batch, StreamOptions } from "@replayd/client";
+import type { Choice } from "./draft.js";
 import type { Game } from "./game.js";
 import type { Stage } from "./stage.js";
 
 /** The kinds of news. Marks of later kinds are drawn over earlier ones. News of the kind "build" have no marks. */
-export const newsKinds = ["chat", "join", "leave", "team", "command", "round", "death", "save", "goal", "finish", "build"] as const;
+export const newsKinds = ["chat", "join", "leave", "team", "command", "draft", "round", "death", "save", "goal", "finish", "build"] as const;
 
 /** A message about the game for the viewer. */
 export interface News {
@@ -89,6 +90,10 @@ export interface Format<W extends World = World> {
   /** The sides in the order of their lists. Empty if all players of a game are in one list. */
   sides(world: W, tick: number): Side[];
   person(world: W, id: number, tick: number): { name: string; colour: string };
+  /** The draft before the game, given the marks of the time line. */
+  draft?(marks: readonly News[]): Choice[];
+  /** A side by its number, or undefined for none. */
+  sideOf?(team: number): Side | undefined;
   /** The text of the game's own clock. */
   clock?(world: W, tick: number): string;
   /** Whether there are lists of what each player built. */

@@ -3,12 +3,19 @@
 import { Batch, FollowState, type Replay, type StreamEventsResponse } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import type { Format, News, World } from "./format.js";
+import { follow, lagFor } from "./live.js";
 import { client, sleep } from "./net.js";
 import { Steps } from "./steps.js";
 
 /** Seconds that are loaded ahead of the clock, and kept behind it. */
 const ahead = 45;
 const behind = 90;
+
+/** For how many milliseconds ticks of a live game are gathered into one message. Most of what a viewer costs the daemon is messages. */
+const together = 40;
+
+/** How long to wait at most before the next attempt to reconnect, by how long the daemon has been away: one that restarts is back at once, or not soon. */
+const patience = [{ away: 1000, wait: 50 }, { away: 5000, wait: 100 }, { away: Infinity, wait: 1000 }]; // milliseconds
 
 /** The news, beats and chart values of the whole game so far. */
 export class Told {
@@ -65,6 +72,7 @@ export class Game<W extends World = World> {
   /** The number of reconnects. */
   reconnects = 0;
   connected = false;
+  private lost = 0;
   /** Joins, deaths and the like of the whole replay, for the time line. */
   readonly told = new Told();
   readonly ticksPerSecond: number;
@@ -73,6 +81,8 @@ export class Game<W extends World = World> {
   private lag = 6;
   private readonly arrivals: { at: number; ticks: number }[] = [];
   private arrived = 0;
+  /** Until when ticks that arrive were written before, and do not say how many arrive at once while the game is followed. */
+  private missed = 0;
 
   /** told has everything that the replay had at the time of the survey. */
   private surveyed = false;
@@ -98,9 +108,9 @@ export class Game<W extends World = World> {
   }
 
   /** Goes to a tick. If the tick is not in or near the loaded part, loads from shortly before the tick. */
-  seek(tick: number, live = false): void {
-    this.tick = Math.max(0, live ? tick : Math.min(tick, this.last));
-    this.live = live;
+  seek(tick: number): void {
+    this.tick = Math.max(0, Math.min(tick, this.last));
+    this.live = false;
     const { world } = this;
     const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
     if (world.to >= 0 && near && this.failure === undefined) return;
@@ -116,7 +126,8 @@ export class Game<W extends World = World> {
       this.tick = Math.max(this.tick, this.world.to - this.lag);
       return;
     }
-    this.seek(this.last, true);
+    this.live = true;
+    this.tick = Math.max(0, this.last);
     this.load(this.last - 4 * this.ticksPerSecond);
   }
 
@@ -132,13 +143,24 @@ export class Game<W extends World = World> {
     this.world = this.format.world(from);
     this.complete = false;
     this.failure = undefined;
+    this.missed = Infinity;
     void this.run(this.world, from, this.loading.signal);
   }
 
   private async run(world: W, tick: number, signal: AbortSignal): Promise<void> {
+    const retry = {
+      initial: 25, // milliseconds
+      maximum: patience[0].wait,
+      onRetry: () => {
+        if (this.connected) this.lost = performance.now();
+        retry.maximum = patience.find(({ away }) => performance.now() - this.lost < away)!.wait;
+        this.reconnects++;
+        this.connected = false;
+        this.missed = Infinity;
+      },
+    };
     const stream = client.responses(this.replay.name, {
-      ...this.format.around, tick, withState: true, maxBatchEvents: 4096, follow: this.grows, heartbeat: 1000, signal,
-      retry: { initial: 100, maximum: 1000, onRetry: () => { this.reconnects++; this.connected = false; } },
+      ...this.format.around, tick, withState: true, maxBatchEvents: 4096, follow: this.grows, maxBatchDelay: together, heartbeat: 1000, signal, retry,
     });
     try {
       for await (const response of stream) {
@@ -191,9 +213,11 @@ export class Game<W extends World = World> {
   private note(ticks: number): void {
     const now = performance.now();
     this.arrived = now;
+    if (this.missed === Infinity) this.missed = now + 300;
+    if (now < this.missed) return;
     this.arrivals.push({ at: now, ticks: Math.min(ticks, 100) });
     while (now - this.arrivals[0].at > 4000) this.arrivals.shift();
-    this.lag = Math.min(100, Math.max(2, ...this.arrivals.slice(1).map((arrival) => arrival.ticks + 1)));
+    this.lag = lagFor(this.arrivals.slice(1).map(({ ticks }) => ticks));
   }
 
   /** How far the clock of a live game is behind the last tick that has arrived, in milliseconds. */
@@ -213,8 +237,7 @@ export class Game<W extends World = World> {
     if (this.live) {
       const away = this.world.to - this.lag - this.tick;
       if (away > 3 * this.ticksPerSecond) this.tick += away; // jump after an interruption
-      else this.tick += step * Math.min(1.5, Math.max(0, 1 + away / 20));
-      this.tick = Math.min(this.tick, Math.max(this.tick - step, this.world.to));
+      else this.tick = follow(this.tick, this.world.to, this.lag, step);
       return;
     }
     const reachable = Math.max(this.tick, this.world.to);

@@ -9,7 +9,7 @@ import { client, sleep, wantsToken } from "./net.js";
 import { askToken } from "./token.js";
 
 const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
-  [Format.TEEHISTORIAN]: ["ddnet", "DDNet games"], [Format.DATAFILE]: ["map", "maps"],
+  [Format.TEEHISTORIAN]: ["ddnet", "DDNet games"], [Format.DATAFILE]: ["map", "Maps"],
   [Format.DEM]: ["demo", "Source 2 demos"], [Format.SC2REPLAY]: ["sc2", "StarCraft II replays"],
 };
 
@@ -63,12 +63,12 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     fill(list, ...rest.slice(0, limit).map(row));
     more.hidden = rest.length <= limit;
     if (whole) status.textContent = replays.size === 0 ? "Nothing is there yet. Drop a file here, or start replayd with --root." : `${matching.length} of ${replays.size}`;
-    const present = new Set([...replays.values()].map((replay) => replay.format));
+    const present = [...new Set([...replays.values()].map((replay) => replay.format))].sort((a, b) => a - b);
     fill(formats, ...[undefined, ...present].map((one) => {
       const button = h("button", {
         type: "button", "aria-pressed": String(one === format),
         onclick: () => { format = one; limit = page; draw(); (formats.querySelector("[aria-pressed=true]") as HTMLElement)?.focus(); },
-      }, one === undefined ? "Everything" : (formatNames[one]?.[1] ?? "other"));
+      }, one === undefined ? "Everything" : (formatNames[one]?.[1] ?? "Other"));
       return button;
     }));
   };

@@ -7,6 +7,11 @@ import { Format, type Replay } from "@replayd/client";
 
 const most = 400;
 
+/** Kinds that many files of a format have. */
+const examples: Partial<Record<Format, string>> = {
+  [Format.TEEHISTORIAN]: "join,message", [Format.DATAFILE]: "group,image", [Format.DEM]: "chat,combat_log", [Format.SC2REPLAY]: "chat,unit_died",
+};
+
 /** The values of the filter box. */
 interface Wanted {
   kinds: string[];
@@ -20,7 +25,7 @@ export class Inspector {
   private readonly list = h("ol", { class: "events", tabIndex: 0, "aria-label": "Events" });
   private readonly status = h("p", { class: "quiet", role: "status" });
   private readonly lines = h("div", { class: "lines" });
-  private readonly kinds = h("input", { type: "text", placeholder: "kinds, such as join,message", "aria-label": "Kinds of events", spellcheck: false });
+  private readonly kinds = h("input", { type: "text", "aria-label": "Kinds of events", spellcheck: false });
   private readonly players = h("input", { type: "text", placeholder: "players", "aria-label": "Players, by number", class: "narrow", inputMode: "numeric" });
   private readonly types = h("input", { type: "text", placeholder: "types", "aria-label": "Types of events, such as COMBAT_LOG_TYPE_DEATH", spellcheck: false });
   private asking = new AbortController();
@@ -30,13 +35,14 @@ export class Inspector {
   /** tickOf is undefined for replays without a clock. */
   constructor(private readonly replay: Replay, signal: AbortSignal, private readonly tickOf?: () => number) {
     signal.addEventListener("abort", () => this.asking.abort());
+    this.kinds.placeholder = `kinds, such as ${examples[replay.format] ?? "chat"}`;
     const again = () => {
       this.shown = undefined;
       this.update(true);
     };
     this.element = h("section", { class: "inspector", "aria-label": "Inspector" },
       h("form", { class: "filter", onsubmit: (event: Event) => { event.preventDefault(); again(); }, onchange: again },
-        this.kinds, this.players, replay.format === Format.DEM && this.types),
+        this.kinds, replay.format !== Format.DATAFILE && this.players, replay.format === Format.DEM && this.types),
       this.status, this.list, h("h2", {}, "The same elsewhere"), this.lines);
   }
 

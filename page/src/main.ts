@@ -17,13 +17,19 @@ async function show(): Promise<void> {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
+  const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : [];
+  const unknown = [...new URLSearchParams(location.search).keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) { // a misspelt one would show something else than the link says
+    return failed(new Error(`“${unknown}” in the address is no parameter of this page${known.length > 0 ? `; these are: ${known.join(", ")}` : ""}.`));
+  }
   if (!location.pathname.startsWith("/replay/")) return home(app, signal, drop);
   fill(app, h("main", { class: "middle" }, h("p", { class: "quiet", role: "status" }, "Loading …")));
   try {
     const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
     document.title = `${name} · replayd`;
     const replay = await client.replay(name).catch((error: unknown) => {
-      if (!isTemporary(name) || !(error instanceof ReplaydError) || error.code !== Code.NotFound) throw error;
+      if (!(error instanceof ReplaydError) || error.code !== Code.NotFound) throw error;
+      if (!isTemporary(name)) throw new Error(`There is no replay “${name}” here. It may have been moved, or not be shown to you.`);
       forgetFile(name);
       throw new Error("This file is no longer here. A file that was dropped on the page is kept for a limited time, and only while the daemon runs. Drop it again.");
     });

@@ -37,6 +37,8 @@ export class GameMap {
   private readonly front: Uint8Array;
   private readonly tele: Uint8Array;
   private readonly boost: Uint8Array;
+  private readonly switches: Uint8Array;
+  private readonly tune: Uint8Array;
   private readonly pieces = new Map<string, HTMLCanvasElement>();
   private pixels = 0;
   private whole: HTMLCanvasElement | undefined;
@@ -47,6 +49,8 @@ export class GameMap {
     this.front = new Uint8Array(width * height);
     this.tele = new Uint8Array(width * height);
     this.boost = new Uint8Array(width * height);
+    this.switches = new Uint8Array(width * height);
+    this.tune = new Uint8Array(width * height);
   }
 
   /** Loads a map's physics. Returns undefined if the map has none. */
@@ -73,6 +77,7 @@ export class GameMap {
     const layers: Partial<Record<LayerKind, [to: Uint8Array, at: number]>> = {
       [LayerKind.GAME]: [this.tiles, 0], [LayerKind.FRONT]: [this.front, 0],
       [LayerKind.TELE]: [this.tele, bytes === 2 ? 1 : 0], [LayerKind.SPEEDUP]: [this.boost, bytes === 6 ? 2 : 0],
+      [LayerKind.SWITCH]: [this.switches, bytes === 4 ? 1 : 0], [LayerKind.TUNE]: [this.tune, bytes === 2 ? 1 : 0],
     };
     const layer = layers[kind];
     if (!layer) return;
@@ -125,7 +130,20 @@ export class GameMap {
     piece.width = piece.height = pieceTiles * detail;
     const context = piece.getContext("2d")!;
     for (let y = 0; y < pieceTiles; y++) {
-      for (let x = 0; x < pieceTiles; x++) this.tile(context, column * pieceTiles + x, row * pieceTiles + y, x * detail, y * detail, detail);
+      let plain = 0; // tiles in a row that are nothing but wall, which most of many maps are: they are drawn at once
+      for (let x = 0; x <= pieceTiles; x++) {
+        const [atX, atY] = [column * pieceTiles + x, row * pieceTiles + y];
+        if (x < pieceTiles && this.plain(atX, atY)) {
+          plain++;
+          continue;
+        }
+        if (plain > 0) {
+          context.fillStyle = theme().wall;
+          context.fillRect((x - plain) * detail, y * detail, plain * detail, detail);
+          plain = 0;
+        }
+        if (x < pieceTiles) this.tile(context, atX, atY, x * detail, y * detail, detail);
+      }
     }
     for (this.pixels += piece.width ** 2; this.pixels > keptPixels && this.pieces.size > 0;) {
       const [oldest, { width }] = this.pieces.entries().next().value!;
@@ -176,10 +194,23 @@ export class GameMap {
     return canvas;
   }
 
+  /** Whether a tile is wall with wall on all sides, and nothing else. */
+  private plain(x: number, y: number): boolean {
+    if (this.look(x, y) !== Look.Solid || !this.isWall(x, y - 1) || !this.isWall(x, y + 1) || !this.isWall(x - 1, y) || !this.isWall(x + 1, y)) return false;
+    const index = y * this.width + x;
+    const inside = x >= 0 && y >= 0 && x < this.width && y < this.height;
+    return !inside || (this.tune[index] | this.boost[index] | this.tele[index] | this.switches[index]) === 0;
+  }
+
+  private isWall(x: number, y: number): boolean {
+    const look = this.look(x, y);
+    return look === Look.Solid || look === Look.Unhookable;
+  }
+
   private tile(c: CanvasRenderingContext2D, x: number, y: number, px: number, py: number, size: number): void {
     const look = this.look(x, y);
     const t = theme();
-    if (look === Look.Solid || look === Look.Unhookable) return this.wall(c, look, x, y, px, py, size);
+    if (look === Look.Solid || look === Look.Unhookable) this.wall(c, look, x, y, px, py, size);
     const index = y * this.width + x;
     const inside = x >= 0 && y >= 0 && x < this.width && y < this.height;
     switch (look) {
@@ -236,12 +267,9 @@ export class GameMap {
         c.globalAlpha = 1;
     }
     if (!inside) return;
-    if (this.tele[index]) {
-      c.fillStyle = t.tele;
-      c.fillRect(px, py, size, size);
-    }
-    if (this.boost[index]) {
-      c.fillStyle = t.boost;
+    for (const [layer, colour] of [[this.tune, t.tune], [this.boost, t.boost], [this.tele, t.tele], [this.switches, t.switch]] as const) {
+      if (!layer[index]) continue;
+      c.fillStyle = colour;
       c.fillRect(px, py, size, size);
     }
   }
@@ -249,11 +277,7 @@ export class GameMap {
   /** Draws a wall tile, with an edge where the wall ends. */
   private wall(c: CanvasRenderingContext2D, look: Look, x: number, y: number, px: number, py: number, size: number): void {
     const t = theme();
-    const isWall = (dx: number, dy: number) => {
-      const other = this.look(x + dx, y + dy);
-      return other === Look.Solid || other === Look.Unhookable;
-    };
-    const up = isWall(0, -1), down = isWall(0, 1), left = isWall(-1, 0), right = isWall(1, 0);
+    const up = this.isWall(x, y - 1), down = this.isWall(x, y + 1), left = this.isWall(x - 1, y), right = this.isWall(x + 1, y);
     const round = size >= 8 ? size * 0.28 : 0;
     const corners = [!up && !left, !up && !right, !down && !right, !down && !left].map((free) => (free ? round : 0));
     c.fillStyle = look === Look.Solid ? t.wall : t.metal;

@@ -92,7 +92,7 @@ class MapScene extends Scene {
       c.arc(at.x, at.y, Math.max(2.5, Math.min(7, 9 * this.camera.scale)), 0, 7);
       c.fill();
       c.stroke();
-      if (named && kind !== LayerKind.SWITCH) label(c, words(name) || "entity", at.x, at.y - 14, false);
+      if (named && kind !== LayerKind.SWITCH) label(c, ratio, words(name) || "entity", at.x, at.y - 14, false);
     }
   }
 
@@ -191,5 +191,8 @@ function tree(scene: MapScene, map: MapData): HTMLElement[] {
       ...layers.map((layer) => box(layer.name || layer.image?.name || `Layer ${layer.index}`, MapData.drawn(layer) ? layer.what : missing(layer), true,
         (on) => { if (on) scene.hidden.delete(layer.index); else scene.hidden.add(layer.index); }, !MapData.drawn(layer) || !scene.designed)));
   });
-  return [h("h2", {}, "Layers"), ...physics, ...groups.filter((group) => group !== undefined)];
+  const absent = [...new Set(map.layers.filter(({ image }) => image?.external).map(({ image }) => image!.name))];
+  const note = absent.length > 0 && h("p", { class: "quiet absent" },
+    `${absent.length === 1 ? "An image is" : `${absent.length} images are`} not in the file, so what shows ${absent.length === 1 ? "it" : "them"} is not drawn: ${absent.join(", ")}.`);
+  return [h("h2", {}, "Layers"), ...physics, ...groups.filter((group) => group !== undefined), ...(note ? [note] : [])];
 }

@@ -5,6 +5,7 @@ import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { Charts } from "./chart.js";
 import { dem } from "./dem.js";
 import { baseOf, fill, h, icon, timeText, update } from "./dom.js";
+import type { Choice } from "./draft.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
@@ -108,6 +109,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const players = h("ul", { class: "players" });
   const feed = h("ol", { class: "feed", tabIndex: 0, "aria-label": "What happened" });
   const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "What was built" });
+  const draft = h("section", { class: "drafted", hidden: true });
   const clock = h("span", { class: "clock" });
   const play = h("button", { type: "button", class: "round", onclick: () => toggle() });
   const live = h("button", { type: "button", class: "pill", hidden: true, title: "Go to what happens now (L)", onclick: () => game.goLive() });
@@ -142,6 +144,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       h("aside", { class: "side", "aria-label": "Players and events" },
         h("section", { class: "people" }, heads, players),
         format.charts.length > 0 && charts.element,
+        format.draft && draft,
         format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
         h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay))),
@@ -222,6 +225,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   let told = "";
   let newest = "";
   let built = "";
+  let drafted = "";
   const lists = () => {
     const tick = Math.floor(game.tick);
     const people = format.people(game.world, tick);
@@ -244,19 +248,34 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     if (overlay ? String(shown.map((news) => news.tick)) !== newest : latest !== newest) {
       newest = overlay ? String(shown.map((news) => news.tick)) : latest;
       const stay = feed.scrollTop + feed.clientHeight < feed.scrollHeight - 30;
-      fill(feed, ...shown.map((news) => entry(news)));
+      update(feed, ...keyed(shown.map((news) => [`${news.tick} ${news.kind} ${news.client} ${news.text}`, entry(news)])));
       if (!stay) feed.scrollTop = feed.scrollHeight;
     }
+    if (format.draft && !overlay) drafts(format.draft(game.told.marks));
     if (!format.builds || overlay) return;
     const orders = all.filter(({ kind }) => kind === "build");
     if (String(orders.length) === built) return;
     built = String(orders.length);
     const stay = builds.scrollTop + builds.clientHeight < builds.scrollHeight - 30;
-    fill(builds, ...people.map(({ id, name, colour }) => h("div", { class: "order" }, h("h3", {}, dot(colour), name),
-      h("ol", {}, ...grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => h("li", {},
+    update(builds, ...keyed(people.map(({ id, name, colour }) => [String(id), h("div", { class: "order" }, h("h3", {}, dot(colour), name),
+      h("ol", {}, ...keyed(grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => [`${news.tick} ${news.text}`, h("li", {},
         h("button", { type: "button", class: "when", onclick: () => go(news.tick) }, timeText(news.tick / game.ticksPerSecond)),
-        h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text)))))));
+        h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text))]))))])));
     if (!stay) builds.scrollTop = builds.scrollHeight;
+  };
+  const drafts = (choices: Choice[]) => {
+    const state = JSON.stringify(choices);
+    if (state === drafted) return;
+    drafted = state;
+    draft.hidden = choices.length === 0;
+    const teams = [...new Set(choices.map(({ team }) => team))].sort((a, b) => (a || 9) - (b || 9)); // those whose side is not known come last
+    fill(draft, h("h2", {}, "Draft"), h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "Bans and picks" }, ...teams.map((team) => {
+      const side = format.sideOf?.(team);
+      return h("div", { class: "order" }, side && h("h3", {}, dot(side.colour), side.name),
+        h("ol", {}, ...choices.filter((one) => one.team === team).map(({ hero, pick, tick }) => h("li", {},
+          tick === undefined ? h("span", {}) : h("button", { type: "button", class: "when", onclick: () => go(tick) }, timeText(tick / game.ticksPerSecond)),
+          h("span", { class: pick ? "" : "quiet" }, pick ? hero : `${hero} banned`)))));
+    })));
   };
   const dot = (colour: string) => {
     const dot = h("span", { class: "dot" });
@@ -288,7 +307,8 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   let shownPlaying: boolean | undefined;
   const controls = () => {
     const own = format.clock?.(game.world, game.tick);
-    clock.textContent = `${own ? `${own} · ` : ""}${timeText(game.tick / game.ticksPerSecond)} / ${timeText(game.last / game.ticksPerSecond)}`;
+    const times = [...(own ? [`${own} ·`] : []), timeText(game.tick / game.ticksPerSecond), `/ ${timeText(game.last / game.ticksPerSecond)}`];
+    if (clock.textContent !== times.join(" ")) fill(clock, ...times.flatMap((text) => [h("span", {}, text), " "]).slice(0, -1)); // breaks at a space where it is narrow
     if (shownPlaying !== game.playing) {
       shownPlaying = game.playing;
       fill(play, icon(game.playing ? "pause" : "play"));
@@ -305,34 +325,44 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     notice.hidden = !problem;
   };
 
+  const watched = overlay ? app.querySelector<HTMLElement>("main")! : canvas; // it says what is shown
   let before = performance.now();
   let nextLists = 0;
+  let wasReady = false;
+  let surveyed = false;
   const frame = (now: number) => {
     if (signal.aborted) return game.close();
     const passed = Math.min(now - before, 250);
     before = now;
     game.advance(passed);
-    const lazy = now >= nextLists;
+    // The lists cost more than a picture does, so they are drawn less often, but at once when the replay is ready.
+    const lazy = now >= nextLists || game.ready !== wasReady;
+    if (!overlay) scene.draw(passed); // first, because it asks for its size, for which the lists would have to be laid out
     if (lazy) {
       nextLists = now + 150;
+      wasReady = game.ready;
       lists();
     }
     if (!overlay) {
-      scene.draw(passed);
       timeline.draw();
       if (lazy) {
+        timeline.tell();
         controls();
         charts.draw();
       }
       inspector.update();
     }
-    const { dataset } = overlay ? app.querySelector<HTMLElement>("main")! : canvas;
-    dataset["tick"] = String(Math.floor(game.tick));
-    dataset["ready"] = String(game.ready && scene.whole);
+    if (!surveyed && ((game.ready && scene.whole) || game.failure !== undefined)) { // only then, so that the first picture is there sooner
+      surveyed = true;
+      game.survey().catch(() => {}); // the game plays without it, too
+    }
+    const { dataset } = watched;
+    const [tick, ready] = [String(Math.floor(game.tick)), String(game.ready && scene.whole)];
+    if (dataset["tick"] !== tick) dataset["tick"] = tick;
+    if (dataset["ready"] !== ready) dataset["ready"] = ready;
     requestAnimationFrame(frame);
   };
 
-  game.survey().catch(() => {}); // the game plays without it, too
   const tick = asked.get("tick");
   const one = asked.get("player");
   if (one !== null && Number.isInteger(Number(one))) scene.follow(Number(one));
@@ -346,6 +376,17 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   }
   signal.addEventListener("abort", () => game.close());
   requestAnimationFrame(frame);
+}
+
+/** Gives elements their keys, for update. Equal keys are numbered. */
+function keyed(elements: [key: string, element: HTMLElement][]): HTMLElement[] {
+  const known = new Map<string, number>();
+  return elements.map(([key, element]) => {
+    const count = known.get(key) ?? 0;
+    known.set(key, count + 1);
+    element.dataset["key"] = count ? `${key} ${count}` : key;
+    return element;
+  });
 }
 
 /** Groups consecutive news with the same text, and counts them. */

@@ -9,6 +9,10 @@ import { type Client, jumped, type TeeWorld } from "./world.js";
 /** The length of trails in ticks. */
 const trailTicks = 75;
 const teeRadius = 15;
+/** Below this radius in CSS pixels a character is a disc of this radius: feet, eyes and hooks would not be seen, but the player must be. */
+const specks = 3;
+/** The length of the shortest line of a trail, in CSS pixels. */
+const shortest = 1.5;
 
 export class Scene extends Stage<TeeWorld> {
   map: GameMap | undefined;
@@ -37,7 +41,7 @@ export class Scene extends Stage<TeeWorld> {
     for (const { id } of spots) this.trail(c, game.world.client(id));
     for (const client of game.world.clients.values()) this.death(c, client);
     for (const spot of spots) this.tee(c, game.world.client(spot.id), spot);
-    this.names(c, ratio, spots, 34 * scale, (id) => game.world.client(id).nameAt(game.tick));
+    this.names(c, ratio, spots, Math.max(34 * scale, 3 * specks), (id) => game.world.client(id).nameAt(game.tick));
   }
 
   protected target(places: readonly Spot[]): Camera | undefined {
@@ -72,26 +76,29 @@ export class Scene extends Stage<TeeWorld> {
     const { places } = client;
     const now = Math.floor(game.tick);
     const points: { x: number; y: number }[] = [];
+    const near = (shortest / this.camera.scale) ** 2;
     let newer = game.world.placeAt(client, game.tick);
     for (let index = places.indexAt(now); index >= 0 && newer; index--) {
-      points.push(newer);
+      const last = points.at(-1);
+      if (!last || (last.x - newer.x) ** 2 + (last.y - newer.y) ** 2 >= near) points.push(newer);
       const older = places.values[index];
       if (game.tick - places.ticks[index] > trailTicks || !older || jumped(older, newer)) break;
       newer = older;
     }
     // Draw the trail in bands of one line each. Separate translucent lines would overlap where they meet, and show dots.
-    const bands = 12;
+    const bands = Math.min(12, Math.max(2, Math.ceil(this.camera.scale * 20))); // from afar nobody sees them
     const each = Math.max(1, Math.ceil(points.length / bands));
     c.strokeStyle = colourOf(client.id);
     c.lineJoin = "round";
     c.lineCap = "butt";
+    const thin = 1 / this.camera.scale;
     for (let from = 0; from + 1 < points.length; from += each) {
       const left = 1 - from / points.length;
       c.globalAlpha = 0.6 * left ** 1.5 + 0.03;
-      c.lineWidth = 2 + 11 * left;
+      c.lineWidth = Math.max(thin, 2 + 11 * left);
       c.beginPath();
       c.moveTo(points[from].x, points[from].y);
-      for (const point of points.slice(from + 1, from + each + 1)) c.lineTo(point.x, point.y);
+      for (let i = from + 1; i < Math.min(from + each + 1, points.length); i++) c.lineTo(points[i].x, points[i].y);
       c.stroke();
     }
     c.globalAlpha = 1;
@@ -118,6 +125,14 @@ export class Scene extends Stage<TeeWorld> {
     const { game } = this;
     const t = theme();
     const colour = colourOf(client.id);
+    if (teeRadius * this.camera.scale < specks) {
+      c.fillStyle = colour;
+      c.beginPath();
+      c.arc(x, y, specks / this.camera.scale, 0, 7);
+      c.fill();
+      if (this.followed === client.id) this.ring(c, x, y);
+      return;
+    }
     const tick = Math.floor(game.tick);
     const aim = client.aims.at(tick);
     const angle = aim && (aim.x || aim.y) ? Math.atan2(aim.y, aim.x) : 0;
@@ -175,12 +190,14 @@ export class Scene extends Stage<TeeWorld> {
       c.fill();
       c.globalAlpha = 1;
     }
-    if (this.followed === client.id) {
-      c.strokeStyle = t.finish;
-      c.lineWidth = 2;
-      c.beginPath();
-      c.arc(x, y, 26, 0, 7);
-      c.stroke();
-    }
+    if (this.followed === client.id) this.ring(c, x, y);
+  }
+
+  private ring(c: CanvasRenderingContext2D, x: number, y: number): void {
+    c.strokeStyle = theme().finish;
+    c.lineWidth = Math.max(2, 1.5 / this.camera.scale);
+    c.beginPath();
+    c.arc(x, y, Math.max(26, 2 * specks / this.camera.scale), 0, 7);
+    c.stroke();
   }
 }

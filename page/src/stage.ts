@@ -164,19 +164,56 @@ export abstract class Stage<W extends World = World> {
       const at = this.onPage(spot);
       if (this.followed !== spot.id && taken.some((other) => Math.abs(other.x - at.x) < 56 && Math.abs(other.y - at.y) < 13)) continue;
       taken.push(at);
-      label(c, nameOf(spot.id), at.x, at.y - above, this.followed === spot.id);
+      label(c, ratio, nameOf(spot.id), at.x, at.y - above, this.followed === spot.id);
     }
   }
 }
 
-export function label(c: CanvasRenderingContext2D, name: string, x: number, y: number, strong: boolean): void {
+/** A name as a picture, and its size in CSS pixels. */
+interface Label {
+  picture: HTMLCanvasElement;
+  width: number;
+  height: number;
+}
+
+/** The labels that were drawn, by what they look like. Drawing a text with its outline anew in each frame takes long. */
+const labels = new Map<string, Label>();
+const keptLabels = 500;
+
+/** Draws a name with its middle at x, and its base line at y. The context's units are CSS pixels, of which ratio says how many pixels each has. */
+export function label(c: CanvasRenderingContext2D, ratio: number, name: string, x: number, y: number, strong: boolean): void {
+  const key = `${strong} ${ratio} ${theme().name} ${name}`;
+  let one = labels.get(key);
+  if (!one) {
+    if (labels.size >= keptLabels) labels.clear();
+    labels.set(key, (one = labelOf(name, strong, ratio)));
+  }
+  const whole = (at: number) => Math.round(at * ratio) / ratio; // between pixels it would be blurred
+  c.drawImage(one.picture, whole(x - one.width / 2), whole(y - one.height + below), one.width, one.height);
+}
+
+/** How far a label reaches below its base line, and how wide it is at most, in CSS pixels. */
+const below = 6;
+const widest = 400;
+
+function labelOf(name: string, strong: boolean, ratio: number): Label {
   const t = theme();
-  c.font = `${strong ? 700 : 600} 12px system-ui, sans-serif`;
-  c.textAlign = "center";
-  c.lineJoin = "round";
-  c.lineWidth = 4;
-  c.strokeStyle = t.halo;
-  c.strokeText(name, x, y);
-  c.fillStyle = strong ? t.finish : t.label;
-  c.fillText(name, x, y);
+  const picture = document.createElement("canvas");
+  const c = picture.getContext("2d")!;
+  const style = () => {
+    c.font = `${strong ? 700 : 600} 12px system-ui, sans-serif`;
+    c.textAlign = "center";
+    c.lineJoin = "round";
+    c.lineWidth = 4;
+    c.strokeStyle = t.halo;
+    c.fillStyle = strong ? t.finish : t.label;
+  };
+  style();
+  const [width, height] = [Math.min(widest, Math.ceil(c.measureText(name).width / 2) * 2 + 8), 24];
+  Object.assign(picture, { width: Math.ceil(width * ratio), height: Math.ceil(height * ratio) });
+  c.scale(ratio, ratio);
+  style(); // a new size resets it
+  c.strokeText(name, width / 2, height - below);
+  c.fillText(name, width / 2, height - below);
+  return { picture, width: picture.width / ratio, height: picture.height / ratio };
 }

@@ -5,7 +5,7 @@ import { type News, newsKinds } from "./format.js";
 import type { Game } from "./game.js";
 
 /** The heights of marks by kind. Marks of other kinds are half as high as the line. */
-const heights: Partial<Record<News["kind"], number>> = { finish: 1, goal: 0.9, save: 0.8, round: 0.8, chat: 0.35 };
+const heights: Partial<Record<News["kind"], number>> = { finish: 1, goal: 0.9, save: 0.8, round: 0.8, draft: 0.7, chat: 0.35 };
 const unmarked = new Set<News["kind"]>(["build", "team", "command"]);
 /** The width of a density bar in CSS pixels. */
 const barWidth = 4;
@@ -19,6 +19,9 @@ export class Timeline {
   private readonly tip = h("div", { class: "tip", "aria-hidden": "true" });
   private drawn = "";
   private told = "";
+  /** The size of the marks in CSS pixels. Asking the page for it in each frame would make it lay itself out once more. */
+  private width = 0;
+  private height = 0;
 
   constructor(private readonly game: Game, private readonly seek: (tick: number) => void) {
     this.element = h("div", {
@@ -26,6 +29,7 @@ export class Timeline {
       onpointerdown: (event: PointerEvent) => this.grab(event),
       onpointermove: (event: PointerEvent) => this.hover(event),
     }, this.marks, h("div", { class: "rail" }, this.loaded, this.played), this.knob, this.tip);
+    new ResizeObserver(([{ contentRect }]) => ({ width: this.width, height: this.height } = contentRect)).observe(this.marks);
   }
 
   private tickAt(event: PointerEvent): number {
@@ -50,13 +54,20 @@ export class Timeline {
     this.tip.style.left = `${Math.min(Math.max(event.offsetX, 60), width - 60)}px`;
   }
 
+  /** Moves the knob. In whole pixels, because the browser lays out and paints the page again after each change of a style. */
   draw(): void {
+    const { game, width } = this;
+    const end = Math.max(game.last, 1);
+    const pixels = (tick: number) => Math.round(Math.min(1, Math.max(0, tick / end)) * width);
+    this.played.style.width = this.knob.style.left = `${pixels(game.tick)}px`;
+    this.loaded.style.left = `${pixels(game.world.from)}px`;
+    this.loaded.style.right = `${width - pixels(game.world.to)}px`;
+  }
+
+  /** Draws the marks, and says where the knob is. */
+  tell(): void {
     const { game } = this;
     const end = Math.max(game.last, 1);
-    const percent = (tick: number) => `${Math.min(100, Math.max(0, (tick / end) * 100))}%`;
-    this.played.style.width = this.knob.style.left = percent(game.tick);
-    this.loaded.style.left = percent(game.world.from);
-    this.loaded.style.right = `calc(100% - ${percent(game.world.to)})`;
     const now = Math.floor(game.tick);
     const text = `${timeText(now / game.ticksPerSecond)} of ${timeText(end / game.ticksPerSecond)}, tick ${now}`;
     if (text !== this.told) {
@@ -71,7 +82,7 @@ export class Timeline {
   private drawMarks(end: number): void {
     const { marks, game } = this;
     const ratio = Math.min(devicePixelRatio || 1, 2);
-    const [width, height] = [Math.round(marks.clientWidth * ratio), Math.round(marks.clientHeight * ratio)];
+    const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
     const told = game.told;
     const key = [width, height, told.marks.length, told.beats.length, game.grows ? Math.floor(end / 50) : end].join();
     if (key === this.drawn || !width) return;

@@ -1,117 +1,14 @@
 // Tests the page in a real browser, served by bin/replayd: what it shows, and what it requests.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { connect as dial, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import puppeteer from "puppeteer-core";
-import { chromium } from "../../clients/browser/chromium.js";
-import { record } from "./record.js";
-
-const repository = fileURLToPath(new URL("../../", import.meta.url));
-const replayd = process.env.REPLAYD ?? join(repository, "bin/replayd");
-const axe = readFileSync(join(repository, "page/node_modules/axe-core/axe.min.js"), "utf8");
-const finished = "teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian";
-const named = chromium();
-const program = named && execFileSync("sh", ["-c", 'command -v "$0"', named], { encoding: "utf8" }).trim();
-const options = { skip: program ? false : "no Chromium here, and no root with apt-get to install one", timeout: 90_000 };
-const lastTick = 1701;
-
-let browser, directory, daemon, recorded;
-
-before(async () => {
-  if (!program) return;
-  directory = mkdtempSync(join(tmpdir(), "replayd-page-"));
-  cpSync(join(repository, "testdata"), directory, { recursive: true });
-  recorded = record(replayd, join(repository, "testdata/datafile/sample.map"), ["Nameless tee", "Ada", "Grace", "Linus", "Margaret", "Edsger"], 3000);
-  writeFileSync(join(directory, "recorded.teehistorian"), recorded);
-  for (const name of ["dota.dem", "cs.dem"]) {
-    cpSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
-    utimesSync(join(directory, name), 1.7e9, 1.7e9); // so that the daemon does not treat it as growing
-  }
-  daemon = await start(directory);
-  browser = await puppeteer.launch({
-    executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb", "--enable-unsafe-swiftshader"],
-  });
-});
-
-after(async () => {
-  await browser?.close();
-  await daemon?.stop();
-  if (directory) rmSync(directory, { recursive: true, force: true });
-});
-
-/** Starts a daemon that serves a directory. It can be killed and restarted at the same address. */
-async function start(root) {
-  const [grpc, web] = await Promise.all([freePort(), freePort()]);
-  let process;
-  const run = async () => {
-    process = spawn(replayd, ["serve", "--listen", `127.0.0.1:${grpc}`, "--web-listen", `127.0.0.1:${web}`, "--root", `samples=${root}`, "--log-level", "error"],
-      { stdio: ["ignore", "ignore", "inherit"] });
-    while (!(await reachable(web))) await sleep(20);
-  };
-  const kill = async () => {
-    const exited = new Promise((resolve) => process.once("exit", resolve));
-    process.kill("SIGKILL");
-    await exited;
-  };
-  await run();
-  return { url: `http://127.0.0.1:${web}`, stop: kill, restart: async () => { await kill(); await run(); } };
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-function reachable(port) {
-  return new Promise((resolve) => {
-    const socket = dial(port, "127.0.0.1");
-    socket.once("connect", () => resolve(socket.end() && true));
-    socket.once("error", () => resolve(false));
-  });
-}
-
-/** Opens a tab that must have no errors. away means that the daemon may be unreachable for a while. */
-async function tab(t, { width = 1280, height = 800, scheme = "dark", away = false } = {}) {
-  const context = await browser.createBrowserContext();
-  const page = await context.newPage();
-  await page.setViewport({ width, height });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  const faults = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" && !(away && /ERR_|Failed to load resource/.test(message.text()))) faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("request", (request) => {
-    if (!/^(blob|data):/.test(request.url()) && !request.url().startsWith(daemon.url)) faults.push(`asks for ${request.url()}`);
-  });
-  t.after(async () => {
-    await context.close();
-    assert.deepEqual(faults, []);
-  });
-  return page;
-}
-
-const tickOf = (page) => page.$eval("canvas.scene", (canvas) => Number(canvas.dataset.tick));
-const shown = (page) => page.waitForSelector('canvas.scene[data-ready="true"]');
-const until = (page, what, ...args) => page.waitForFunction(what, { polling: 50, timeout: 60_000 }, ...args);
-
-async function accessible(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`), []);
-}
+import { accessible, browser, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, tab, tickOf, until } from "./harness.js";
 
 test("from the list to a moment of a game, and back by its link", options, async (t) => {
   const page = await tab(t);
@@ -133,7 +30,7 @@ test("from the list to a moment of a game, and back by its link", options, async
   await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, lastTick);
   const { x, y, width, height } = await (await page.$(".timeline")).boundingBox();
   await page.mouse.click(x + width / 2, y + height - 10);
-  await until(page, () => location.search.includes("tick="));
+  await until(page, (last) => location.search.includes("tick=") && document.querySelector("canvas.scene").dataset.tick < last, lastTick);
   const middle = await tickOf(page);
   assert.ok(Math.abs(middle - lastTick / 2) < 3, `tick ${middle}`);
 
@@ -143,15 +40,24 @@ test("from the list to a moment of a game, and back by its link", options, async
   const link = await page.url();
   await page.keyboard.press("i");
   await until(page, () => document.querySelectorAll(".events li").length > 0);
-  assert.match(await page.$eval(".inspector", (inspector) => inspector.textContent), new RegExp(`at tick ${middle}.*replayd cat.*grpcurl.*curl -sN.*connect`, "s"));
+  await says(page, ".inspector", new RegExp(`at tick ${middle}.*replayd cat.*grpcurl.*curl -sN.*connect`, "s"));
   await accessible(page);
 
   const other = await tab(t, { scheme: "light" });
   await other.goto(link);
   await shown(other);
   assert.equal(await tickOf(other), middle);
-  assert.equal(await other.$eval('.players [aria-pressed="true"]', (button) => button.dataset.client), "0");
+  await other.waitForSelector('.players [aria-pressed="true"][data-client="0"]');
   await accessible(other);
+});
+
+test("a link with an unknown parameter is refused by its name", options, async (t) => {
+  const page = await tab(t);
+  for (const path of [`/replay/samples/${finished}?tick=141&plaier=0`, "/?plaier=0"]) {
+    await page.goto(daemon.url + path);
+    await until(page, () => /“plaier” in the address is no parameter/.test(document.querySelector("main")?.textContent));
+    await accessible(page);
+  }
 });
 
 test("the lines of the inspector give what it shows", options, async (t) => {
@@ -170,36 +76,26 @@ test("the lines of the inspector give what it shows", options, async (t) => {
 
 test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
-  const described = async () => (await fetch(`${daemon.url}/v1/replays/samples/recorded.teehistorian`)).json();
-  while (!JSON.stringify(await described()).includes("sample.map")) await sleep(100); // until the daemon has indexed the maps
+  await mapFound("recorded.teehistorian");
   for (const [name, moment] of [
     ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1"], ["golden-cs", "cs.dem?tick=500"],
-    ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"],
+    ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"], ["golden-map", "datafile/sample.map?time=0"],
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
     await sleep(700); // draw the same tick a few more times
-    const picture = PNG.sync.read(Buffer.from(await (await page.$("canvas.scene")).screenshot()));
-    const golden = fileURLToPath(new URL(`${name}.png`, import.meta.url));
-    if (process.env.UPDATE_GOLDEN || !existsSync(golden)) writeFileSync(golden, PNG.sync.write(picture));
-    const want = PNG.sync.read(readFileSync(golden));
-    assert.deepEqual([picture.width, picture.height], [want.width, want.height]);
-    let different = 0;
-    for (let i = 0; i < want.data.length; i += 4) {
-      if ([0, 1, 2].some((channel) => Math.abs(want.data[i + channel] - picture.data[i + channel]) > 40)) different++;
-    }
-    // Fonts and edges may differ between browsers. Minimaps have little on them, so their limit is lower.
-    const part = name === "golden" ? 200 : 600;
-    assert.ok(different <= (want.width * want.height) / part, `${name}: ${different} pixels differ`);
+    // Minimaps have little on them, so their limit is lower.
+    const oneIn = name === "golden" || name === "golden-map" ? 200 : 600;
+    samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL(`${name}.png`, import.meta.url)), oneIn);
   }
 });
 
 /** Generated demos and replays, and the texts that must be shown. The link opens them in the middle, which needs the state. */
 const matches = [
   {
-    name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 4,
-    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s],
-    feed: [/Ada.*: glhf/, /Margaret killed Donald/, /Donald killed Margaret/, /Radiant Tower1 Mid fell/],
+    name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 7,
+    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s, /Draft\s*Radiant\s*Invoker banned\s*0:03Axe\s*Lina.*Dire\s*0:00Rubick banned\s*0:04Pudge\s*Zuus/s],
+    feed: [/Rubick was banned/, /Axe was picked/, /Ada.*: glhf/, /Margaret killed Donald/, /Donald killed Margaret/, /Radiant Tower1 Mid fell/],
   },
   {
     name: "cs.dem", last: 640, players: 10, at: 500, who: 2, marks: 2,
@@ -207,6 +103,19 @@ const matches = [
   },
   { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];
+
+test("the draft of a match leads to its moments, and a game without one has none", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(`${daemon.url}/replay/samples/dota.dem?tick=780`);
+  await page.waitForSelector(".drafted .when");
+  await page.$eval(".drafted .when", (button) => button.click());
+  await until(page, () => document.querySelector("canvas.scene").dataset.tick === "100" && location.search.includes("tick=100"));
+  assert.deepEqual(await page.$$eval(".drafted .when", (buttons) => buttons.map((button) => button.textContent)), ["0:03", "0:00", "0:04"]);
+  await page.goto(`${daemon.url}/replay/samples/cs.dem?tick=500`);
+  await shown(page);
+  await says(page, ".feed", /Round 8 begins/);
+  assert.equal(await page.$(".drafted"), null);
+});
 
 test("demos and StarCraft II replays play, seek and link", options, async (t) => {
   const page = await tab(t);
@@ -230,10 +139,9 @@ test("demos and StarCraft II replays play, seek and link", options, async (t) =>
     await shown(page);
     await until(page, (count) => document.querySelectorAll(".feed li").length >= count, match.feed.length);
     assert.equal(await tickOf(page), match.at);
-    assert.equal(await page.$eval('.players [aria-pressed="true"]', (button) => button.dataset.client), String(match.who));
-    const [side, feed] = await Promise.all([".side", ".feed"].map((part) => page.$eval(part, (element) => element.textContent)));
-    for (const what of match.side) assert.match(side, what);
-    for (const what of match.feed) assert.match(feed, what);
+    await page.waitForSelector(`.players [aria-pressed="true"][data-client="${match.who}"]`);
+    for (const what of match.side) await says(page, ".side", what);
+    for (const what of match.feed) await says(page, ".feed", what);
     await until(page, () => (document.querySelector(".chart").getAttribute("aria-label") ?? "").match(/\d/));
   }
 });
@@ -250,6 +158,11 @@ test("every view opens, is accessible and fits, on a phone too", options, async 
       await accessible(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+      const over = await page.evaluate(() => { // the clock may have the game's own time too, which needs room
+        const [clock, button] = [".clock", ".controls button"].map((selector) => document.querySelector(selector)?.getBoundingClientRect());
+        return clock && button ? clock.right - button.left : 0;
+      });
+      assert.ok(over <= 0, `the clock of ${name} is ${over} pixels over the buttons`);
     }
   }
 });
@@ -258,8 +171,7 @@ test("a map is drawn with its layers, and names what is under the cursor", optio
   const page = await tab(t, { width: 1200, height: 700 });
   await page.goto(`${daemon.url}/replay/samples/datafile/sample.map?time=0`);
   await page.waitForSelector('[data-ready="true"]');
-  const layers = await page.$eval(".layers", (tree) => tree.textContent);
-  assert.match(layers, /Physicsgame, front, tele, speedup, switch, tune.*Entities13.*switches2.*sky.*parallax 0, 0.*checkers/s);
+  await says(page, ".layers", /Physicsgame, front, tele, speedup, switch, tune.*Entities13.*switches2.*sky.*parallax 0, 0.*checkers/s);
   const canvas = await page.$("canvas.scene");
   const { x, y, width, height } = await canvas.boundingBox();
   const scale = Math.min(width / (64 * 32), height / (24 * 32)); // the whole map is shown
@@ -280,6 +192,97 @@ test("a map is drawn with its layers, and names what is under the cursor", optio
   await entities.click();
   await sleep(200);
   assert.ok(differs(without, await picture()) > 100, "the entities are not switched off");
+});
+
+/** Puts a map on a tab so that its tiles have this many pixels. Returns the canvas, and where its first tile is. */
+async function showMap(page, url, columns, rows, size) {
+  await page.goto(url);
+  await page.waitForSelector('[data-ready="true"]');
+  const canvas = await page.$("canvas.scene");
+  const box = await canvas.boundingBox();
+  const { width, height } = await page.evaluate(() => ({ width: innerWidth, height: innerHeight }));
+  await page.setViewport({ width: Math.round(width - box.width + columns * size), height: Math.round(height - box.height + rows * size + 100) });
+  await page.reload();
+  await page.waitForSelector('[data-ready="true"]');
+  const again = await page.$("canvas.scene");
+  const { width: wide, height: tall } = await again.boundingBox();
+  assert.equal(wide, columns * size);
+  return { canvas: again, left: 0, top: Math.round((tall - rows * size) / 2) };
+}
+
+/** What `replayd render` draws, as PNG with its palette resolved. */
+function rendered(map, ...flags) {
+  return PNG.sync.read(execFileSync(replayd, ["render", map, "-", ...flags], { maxBuffer: 1 << 28 }));
+}
+
+test("the physics of a map are where `replayd render` draws them", options, async (t) => {
+  const [columns, rows, size] = [64, 24, 16];
+  const page = await tab(t, { width: 1200, height: 700 });
+  const { canvas, left, top } = await showMap(page, `${daemon.url}/replay/samples/datafile/sample.map?time=0`, columns, rows, size);
+  for (const box of (await page.$$(".layers input")).slice(1)) { // all but the physics
+    if (await box.evaluate((input) => input.checked)) await box.click();
+  }
+  await page.$eval(".zoom", (buttons) => buttons.remove()); // they lie over the map
+  await sleep(300);
+  const shot = PNG.sync.read(Buffer.from(await canvas.screenshot()));
+  const want = rendered(join(repository, "testdata/datafile/sample.map"), "--scale", "1", "--physics");
+  assert.deepEqual([want.width, want.height], [columns, rows]);
+
+  /** The mean colour of the middle of a tile. */
+  const middle = (column, row) => {
+    const sum = [0, 0, 0];
+    for (let dy = size / 8; dy < (size * 7) / 8; dy++) {
+      for (let dx = size / 8; dx < (size * 7) / 8; dx++) {
+        const at = ((top + row * size + dy) * shot.width + left + column * size + dx) * 4;
+        for (const channel of [0, 1, 2]) sum[channel] += shot.data[at + channel];
+      }
+    }
+    return sum.map((value) => value / ((size * 3) / 4) ** 2);
+  };
+  const kinds = new Map(); // the tiles by the colour that render gives them
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const colour = want.data.subarray((row * columns + column) * 4, (row * columns + column) * 4 + 3).join();
+      kinds.set(colour, [...(kinds.get(colour) ?? []), { column, row, seen: middle(column, row) }]);
+    }
+  }
+  const far = (a, b) => Math.max(...a.map((value, channel) => Math.abs(value - b[channel])));
+  const looks = new Map([...kinds].map(([colour, tiles]) => [colour, tiles[Math.floor(tiles.length / 2)].seen]));
+  const air = looks.get("29,33,40");
+  assert.ok(air && kinds.size > 12, `${kinds.size} kinds of tiles`);
+  for (const [colour, tiles] of kinds) {
+    if (colour !== "29,33,40") assert.ok(far(looks.get(colour), air) > 4, `tiles that render draws as ${colour} look like air`);
+    for (const { column, row, seen } of tiles) {
+      assert.ok(far(seen, looks.get(colour)) <= 10, `tile ${column}, ${row} is ${seen}, others of its kind are ${looks.get(colour)}`);
+    }
+  }
+});
+
+test("the designed layers of a map look as `replayd render` draws them", options, async (t) => {
+  const [columns, rows] = [40, 20];
+  const map = fileURLToPath(new URL("designed.map", import.meta.url));
+  for (const size of [20, 32]) { // smaller than the tiles of its image, and as large
+    const page = await tab(t, { width: 1200, height: 700 });
+    const { canvas, left, top } = await showMap(page, `${daemon.url}/replay/samples/designed.map?time=0`, columns, rows, size);
+    await says(page, ".layers", /grass.*not in the file.*An image is not in the file, so what shows it is not drawn: grass_main\./s);
+    for (const box of (await page.$$(".layers input")).slice(0, 3)) { // physics, entities, links
+      if (await box.evaluate((input) => input.checked)) await box.click();
+    }
+    await page.$eval(".zoom", (buttons) => buttons.remove());
+    await sleep(300);
+    const shot = PNG.sync.read(Buffer.from(await canvas.screenshot()));
+    const want = rendered(map, "--scale", String(size), "--layers", "design");
+    let different = 0;
+    for (let y = 0; y < want.height; y++) {
+      for (let x = 0; x < want.width; x++) {
+        const [a, b] = [(y * want.width + x) * 4, ((top + y) * shot.width + left + x) * 4];
+        if ([0, 1, 2].some((channel) => Math.abs(want.data[a + channel] - shot.data[b + channel]) > 16)) different++;
+      }
+    }
+    const part = different / (want.width * want.height);
+    t.diagnostic(`${size} pixels to a tile: ${(part * 100).toFixed(2)} % differ by more than 16 of 255`);
+    assert.ok(part <= 0.01, `${different} pixels differ`);
+  }
 });
 
 test("an overlay shows what happens over what is below it", options, async (t) => {
@@ -303,15 +306,29 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   const page = await tab(t);
   await page.goto(`${daemon.url}/replay/samples/live.dem`);
   await shown(page);
-  await until(page, () => document.querySelector(".timeline").dataset.marks === "1"); // the chat
-  assert.equal(await page.$eval(".pill", (pill) => pill.hidden), false);
+  await until(page, () => document.querySelector(".timeline").dataset.marks === "4"); // the chat and the draft
+  await until(page, () => !document.querySelector(".pill").hidden);
+  await until(page, () => document.querySelectorAll(".feed li").length === 4);
+  const chat = await page.$(".feed .news-chat"); // it must stay, or a click on it may get lost
   while (written < bytes.length) {
     appendFileSync(path, bytes.subarray(written, (written += 2500)));
     await sleep(50);
   }
-  await until(page, () => document.querySelector(".timeline").dataset.marks >= 3); // two deaths, without another request
+  await until(page, () => document.querySelector(".timeline").dataset.marks >= 6); // two deaths, without another request
   await until(page, () => Number(document.querySelector("canvas.scene").dataset.tick) > 880);
-  assert.match(await page.$eval(".feed", (feed) => feed.textContent), /Donald killed Margaret/);
+  await says(page, ".feed", /Donald killed Margaret/);
+  assert.ok(await chat.evaluate((item) => item.isConnected && item === document.querySelector(".feed .news-chat") && /glhf/.test(item.textContent)));
+});
+
+test("build orders keep what they have when they grow", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(`${daemon.url}/replay/samples/sc2replay/battle.SC2Replay?tick=100`);
+  await shown(page);
+  const first = await page.waitForSelector(".builds li");
+  const before = await page.$$eval(".builds li", (items) => items.length);
+  await page.keyboard.press("ArrowRight"); // five seconds
+  await until(page, (count) => document.querySelectorAll(".builds li").length > count, before);
+  assert.ok(await first.evaluate((item) => item.isConnected && item === document.querySelector(".builds li")));
 });
 
 test("a file that is opened becomes a temporary replay, in which the player seeks", options, async (t) => {
@@ -324,7 +341,7 @@ test("a file that is opened becomes a temporary replay, in which the player seek
     await (await page.waitForSelector("input[type=file]")).uploadFile(join(directory, name));
     await until(page, () => location.pathname.startsWith("/replay/@upload/"));
     await page.waitForSelector('[data-ready="true"]');
-    assert.equal(await page.$eval(".topbar h1", (heading) => heading.textContent), name.split("/").at(-1));
+    await until(page, (title) => document.querySelector(".topbar h1")?.textContent === title, name.split("/").at(-1));
     if (at === undefined) continue;
     await page.keyboard.press("End");
     if (last) await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, last);
@@ -361,84 +378,9 @@ test("an upload shows its progress, and is refused when it is no replay or cance
   await client.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4 << 20 });
   await open("large.bin");
   await until(page, () => document.querySelector("progress")?.value > 0);
-  assert.match(await page.$eval("main", (main) => main.textContent), /large\.bin.* of 63 MB/);
+  await says(page, "main", /large\.bin.* of 63 MB/);
   await accessible(page);
   await page.click("main button");
   await page.waitForSelector(".home");
   rmSync(join(directory, "large.bin"));
-});
-
-test("a live game goes on through kills of the daemon, and never back", options, async (t) => {
-  const bytes = readFileSync(join(repository, "testdata", finished));
-  const path = join(directory, "live", "game.teehistorian");
-  mkdirSync(join(directory, "live"));
-  let written = 3000;
-  writeFileSync(path, bytes.subarray(0, written));
-  const page = await tab(t, { away: true });
-  await page.goto(daemon.url);
-  const card = '.card[href$="/live/game.teehistorian"]'; // samples that were just copied are treated as growing, too
-  await page.waitForSelector(card);
-  await page.$eval(card, (link) => link.click()); // find and click at once, because the list is redrawn as the file grows
-  await shown(page);
-  await page.evaluate(() => {
-    const canvas = document.querySelector("canvas.scene");
-    window.back = [];
-    let last = -1;
-    new MutationObserver(() => {
-      const tick = Number(canvas.dataset.tick);
-      if (tick < last) window.back.push([last, tick]);
-      last = tick;
-    }).observe(canvas, { attributeFilter: ["data-tick"] });
-  });
-  const kills = Number(process.env.KILLS ?? 3);
-  let killed = 0;
-  for (let step = 0; written < bytes.length; step++) {
-    const part = Math.max(60, Math.floor(bytes.length / (60 + 20 * kills)));
-    appendFileSync(path, bytes.subarray(written, written + part));
-    written += part;
-    await sleep(60);
-    if (killed < kills && step % 15 === 10) {
-      await daemon.restart();
-      killed++;
-    }
-  }
-  await until(page, (tick) => Number(document.querySelector("canvas.scene").dataset.tick) >= tick - 5, lastTick);
-  assert.deepEqual(await page.evaluate(() => window.back), []);
-  assert.equal(killed, kills);
-});
-
-test("twelve tabs show a live game at once", options, async (t) => {
-  const bytes = readFileSync(join(repository, "testdata", finished));
-  const path = join(directory, "tabs.teehistorian");
-  let written = 2500;
-  writeFileSync(path, bytes.subarray(0, written));
-  const context = await browser.createBrowserContext(); // the tabs share the browser's connections and locks for an origin
-  t.after(() => context.close());
-  const pages = [];
-  for (let i = 0; i < 12; i++) {
-    const page = await context.newPage();
-    await page.setViewport({ width: 320, height: 300 });
-    await page.goto(`${daemon.url}/replay/samples/tabs.teehistorian`);
-    pages.push(page);
-  }
-  appendFileSync(path, bytes.subarray(written, (written += 4000)));
-  for (const page of pages) {
-    await page.bringToFront(); // browsers do not draw tabs in the background
-    await until(page, () => Number(document.querySelector("canvas.scene")?.dataset.tick) > 500);
-  }
-});
-
-test("the picture of the README", { ...options, skip: options.skip || !process.env.PICTURE }, async (t) => {
-  const path = join(directory, "picture", "game.teehistorian");
-  mkdirSync(join(directory, "picture"));
-  let written = Math.floor(recorded.length * 0.4);
-  writeFileSync(path, recorded.subarray(0, written));
-  const page = await tab(t, { width: 1280, height: 720 });
-  await page.goto(`${daemon.url}/replay/samples/picture/game.teehistorian`);
-  await shown(page);
-  for (let i = 0; i < 200; i++) {
-    appendFileSync(path, recorded.subarray(written, (written += 36)));
-    await sleep(20);
-  }
-  await page.screenshot({ path: process.env.PICTURE });
 });

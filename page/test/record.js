@@ -27,9 +27,9 @@ const uuid = (name) => {
 };
 const extension = (name, data) => [...int(-11), ...uuid(name), ...int(data.length), ...data];
 
-/** Records a number of ticks of a game of players with these names on a map. */
+/** Records a number of ticks of a game of players with these names on a map. Its ends say where each tick ends in it, by tick. */
 export function record(replayd, map, names, ticks) {
-  const tiles = execFileSync(replayd, ["cat", map, "--kind", "tile_layer,tiles"], { encoding: "utf8", maxBuffer: 1 << 28 }).trim().split("\n").map((line) => JSON.parse(line));
+  const tiles = execFileSync(replayd, ["cat", map, "--kind", "tile_layer,tiles"], { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n").map((line) => JSON.parse(line));
   const { width, height, layer } = tiles.find(({ tile_layer }) => tile_layer?.kind === "LAYER_KIND_GAME").tile_layer;
   const grid = new Uint8Array(width * height);
   for (const { tiles: part } of tiles) {
@@ -67,7 +67,11 @@ export function record(replayd, map, names, ticks) {
     put(int(-3), int(tee.id), int(tee.x), int(tee.y));
     put(int(-6), int(tee.id), [0, 100, 0, 0, 0, 0, 0, 0, 0, 0].flatMap(int));
   }
+  let size = out.reduce((sum, part) => sum + part.length, 0);
+  const ends = [size];
   for (let tick = 1; tick < ticks; tick++) {
+    const parts = [];
+    const put = (...more) => parts.push(...more.flat());
     put(int(-2), int(0));
     for (const tee of tees) {
       const before = { x: tee.x, y: tee.y };
@@ -100,7 +104,9 @@ export function record(replayd, map, names, ticks) {
         tee.input = { ax, ay, hook };
       }
     }
+    out.push(Buffer.from(parts));
+    ends.push((size += parts.length));
   }
   put(int(-1));
-  return Buffer.concat(out);
+  return Object.assign(Buffer.concat(out), { ends });
 }

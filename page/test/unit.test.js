@@ -1,0 +1,78 @@
+// Tests parts of the page that need no browser.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+/** Imports a source of the page, with what it imports. */
+async function source(name) {
+  const { outputFiles: [{ text }] } = await build({
+    entryPoints: [fileURLToPath(new URL(`../src/${name}`, import.meta.url))], bundle: true, write: false, format: "esm", platform: "node", logLevel: "error",
+  });
+  return import(`data:text/javascript,${encodeURIComponent(text)}`);
+}
+
+const { draftOf, words, chosen } = await source("draft.ts");
+const { follow, lagFor } = await source("live.ts");
+
+test("a draft says who chose, and when, as far as a demo has it", () => {
+  const known = [
+    { isPick: false, team: 3, heroId: 74, heroName: "npc_dota_hero_invoker" },
+    { isPick: true, team: 2, heroId: 5, heroName: "npc_dota_hero_crystal_maiden" },
+    { isPick: true, team: 3, heroId: 999, heroName: "" },
+    { isPick: false, team: 2, heroId: 0, heroName: "" }, // nobody was banned
+    { isPick: true, team: 9, heroId: 2, heroName: "npc_dota_hero_axe" },
+  ];
+  const news = [
+    { tick: 3, kind: "chat", client: -1, name: "Axe", text: chosen.pick },
+    { tick: 10, kind: "draft", client: -1, name: "Invoker", text: chosen.ban },
+    { tick: 20, kind: "draft", client: -1, name: "Crystal Maiden", text: chosen.ban }, // another choice than the pick
+    { tick: 30, kind: "draft", client: -1, name: "Hero 999", text: chosen.pick },
+  ];
+  assert.deepEqual(draftOf(known, news), [
+    { hero: "Invoker", pick: false, team: 3, tick: 10 },
+    { hero: "Crystal Maiden", pick: true, team: 2, tick: undefined },
+    { hero: "Hero 999", pick: true, team: 3, tick: 30 },
+    { hero: "Axe", pick: true, team: 0, tick: undefined },
+    { hero: "Crystal Maiden", pick: false, team: 0, tick: 20 },
+  ]);
+  assert.deepEqual(draftOf([], news).map(({ hero, team, tick }) => [hero, team, tick]), [["Invoker", 0, 10], ["Crystal Maiden", 0, 20], ["Hero 999", 0, 30]]);
+  assert.deepEqual(draftOf([], []), []);
+});
+
+test("names of a game become words", () => {
+  assert.deepEqual(["npc_dota_hero_dragon_knight", "CDOTA_Unit_Hero_DragonKnight", "npc_dota_badguys_tower1_mid"].map(words), ["Dragon Knight", "Dragon Knight", "Dire Tower1 Mid"]);
+});
+
+test("the clock of a live game is as near to its file as arrivals allow", () => {
+  assert.equal(lagFor([]), 2);
+  assert.equal(lagFor(new Array(100).fill(1)), 2);
+  assert.equal(lagFor(new Array(100).fill(2)), 2);
+  assert.equal(lagFor([...new Array(96).fill(2), 8, 8, 30, 30]), 2, "late arrivals after a restart are no rule");
+  assert.equal(lagFor([...new Array(90).fill(2), ...new Array(10).fill(8)]), 8);
+  assert.equal(lagFor(new Array(100).fill(10)), 6, "half of what arrives at once, and one");
+  assert.equal(lagFor([500, 500, 500]), 100);
+});
+
+test("the clock of a live game catches up, passes nothing that has not arrived, and never goes back", () => {
+  const after = (tick, arrived, seconds) => {
+    for (let frame = 0; frame < seconds * 60; frame++) tick = follow(tick, (arrived += 50 / 60), 2, 50 / 60);
+    return arrived - tick;
+  };
+  assert.ok(after(0, 52, 0.25) < 6, `${after(0, 52, 0.25)} ticks behind 0.25 s after it was 52 behind`);
+  assert.ok(after(0, 18, 0.12) < 6, `${after(0, 18, 0.12)} ticks behind 0.12 s after it was 18 behind`);
+  for (const away of [1, 2, 3]) { // what waits for the next message is not played faster so that it is seen
+    const step = follow(0, away + 2, 2, 0.1) / 0.1;
+    assert.ok(step > 1 && step < 1.2, `${away} ticks behind it goes at ${step}`);
+  }
+  assert.ok(Math.abs(after(100, 100, 2) - 2) < 1);
+  assert.equal(follow(100, 150, 2, 12.5), 148, "in a long frame it does not run ahead");
+  assert.equal(follow(100, 60, 2, 1), 100, "what it shows has not arrived again yet");
+  for (let tick = 0; tick < 300; tick++) {
+    for (const step of [0, 0.1, 1, 12.5]) {
+      const next = follow(tick, 150, 2, step);
+      assert.ok(next >= tick && next <= Math.max(tick, 150), `from ${tick} by ${step} to ${next}`);
+    }
+  }
+});
