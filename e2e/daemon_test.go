@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/replayd/replayd/internal/freeport"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -102,10 +102,9 @@ func (d *daemon) name(elem ...string) string {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return addr
 }
