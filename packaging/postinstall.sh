@@ -10,5 +10,8 @@ if [ "$1" = configure ]; then
 		action=start
 		[ -z "$2" ] || action=restart
 		deb-systemd-invoke $action replayd.service || true
+		# The server of the queue is the administrator's to start.
+		systemctl try-restart 'replayd-ship@*.service' || true
+		! systemctl --quiet is-active replayd-nats.service || deb-systemd-invoke restart replayd-nats.service || true
 	fi
 fi

@@ -1,5 +1,6 @@
 #!/bin/sh
 set -e
 if [ -d /run/systemd/system ] && [ "$1" = remove ]; then
-	deb-systemd-invoke stop replayd.socket replayd.service || true
+	systemctl stop 'replayd-ship@*.service' || true
+	deb-systemd-invoke stop replayd.socket replayd.service replayd-nats.service || true
 fi
