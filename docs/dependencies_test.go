@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -153,13 +154,28 @@ func licensed(dir, licence string) error {
 	return fmt.Errorf("its licence is not %s", name)
 }
 
-// TestNotices: THIRD_PARTY_NOTICES.md has the modules that are in the program, in these versions.
+// TestNoticesOfPage: THIRD_PARTY_NOTICES.md has the packages that are bundled in the page, as its build lists them.
+func TestNoticesOfPage(t *testing.T) {
+	notices, err := os.ReadFile(filepath.Join(root, "THIRD_PARTY_NOTICES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundled, err := os.ReadFile(filepath.Join(root, "page", "bundled.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(bundled, []byte("## @bufbuild/protobuf ")) || !bytes.Contains(notices, bundled) {
+		t.Error("it has other packages of the page than page/bundled.md: run make notices")
+	}
+}
+
+// TestNotices: THIRD_PARTY_NOTICES.md has the modules that are in the programs, in these versions.
 func TestNotices(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "THIRD_PARTY_NOTICES.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}## {{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/replayd")
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}## {{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/replayd", "./cmd/replayd-nats")
 	list.Dir = root
 	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := list.Output()
@@ -175,7 +191,7 @@ func TestNotices(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "## ") && strings.Count(line, " ") == 2 && strings.Contains(line, " v") {
 			if !want[line] {
-				t.Errorf("%q is not in the program: run make notices", line)
+				t.Errorf("%q is in no program: run make notices", line)
 			}
 			delete(want, line)
 		}
