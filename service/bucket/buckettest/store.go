@@ -90,12 +90,11 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, req)
 	hook := s.hook
 	s.mu.Unlock()
-	counted := &counting{ResponseWriter: w}
-	defer func() {
+	counted := &counting{ResponseWriter: w, count: func(n int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		req.Sent = counted.n
-	}()
+		req.Sent += int64(n)
+	}}
 	if hook != nil {
 		hook(counted, r, s.fake)
 		return
@@ -103,14 +102,16 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	s.fake.ServeHTTP(counted, r)
 }
 
+// counting counts bytes before they are sent: a client that has them all may ask at once how many there were.
 type counting struct {
 	http.ResponseWriter
-	n int64
+	count func(int)
 }
 
 func (c *counting) Write(p []byte) (int, error) {
+	c.count(len(p))
 	n, err := c.ResponseWriter.Write(p)
-	c.n += int64(n)
+	c.count(n - len(p))
 	return n, err
 }
 
