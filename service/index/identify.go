@@ -31,8 +31,8 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	defer x.mu.Unlock()
 	x.intern(&known)
 	if !x.put(e, &known) {
-		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
-			return now // another goroutine identified it
+		if now, _ := x.files.Get(e.Name); now != nil && (now.Identified || now.tried) {
+			return now // another goroutine read its beginning
 		}
 		return nil
 	}

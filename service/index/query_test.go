@@ -368,3 +368,23 @@ func TestListedOnce(t *testing.T) {
 	close(stop)
 	others.Wait()
 }
+
+// TestListedByMany checks that a file whose header is not complete yet is in every list, though others read its beginning meanwhile.
+func TestListedByMany(t *testing.T) {
+	t.Parallel()
+	tr, x := one(t)
+	tr.write("cut", game(1)[:200])
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				page, err := x.List(t.Context(), index.Query{}, "", 10)
+				if err != nil || len(page.Replays) != 1 || page.Replays[0].Format != decoders.Teehistorian {
+					t.Error(page, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
