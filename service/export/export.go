@@ -33,8 +33,9 @@ import (
 // exportBudget is how many bytes of values all tables of an export hold before the largest of them is written.
 const exportBudget = 4 << 20
 
-// groupBudget is how many bytes the compressed rows of all tables of an export take at most before they become row groups.
-const groupBudget = 8 << 20
+// groupBudget is how many bytes of memory the compressed rows of all tables of an export take at most until they are row groups. What is
+// more waits in files.
+const groupBudget = 4 << 20
 
 // Options are what an export needs.
 type Options struct {
@@ -86,7 +87,25 @@ type Export struct {
 
 // New returns an Export.
 func New(o Options) *Export {
-	return &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}, budget: tablefile.NewBudget(groupBudget)}
+	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
+	e.budget = tablefile.NewBudget(groupBudget, e.waiting)
+	return e
+}
+
+// waiting makes a file without a name for rows that wait. It disappears with the process, however that ends.
+func (e *Export) waiting() (*os.File, error) {
+	dir, err := e.o.Place.Drafts(e.row())
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".waiting.*.part")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Selection identifies what of a replay is exported, so that an export of something else is not taken for the same. All of the request
@@ -574,6 +593,7 @@ func (e *Export) put(ctx context.Context, m *manifest, t *exportTable) error {
 
 // Close removes the drafts that are left.
 func (e *Export) Close() {
+	_ = e.budget.Close()
 	for _, t := range e.tables {
 		if t.reader != nil {
 			t.reader.Release()

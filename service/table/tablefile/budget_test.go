@@ -2,8 +2,10 @@ package tablefile_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -50,13 +52,73 @@ func rowsOf(random *rand.Rand, rows int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestBudget: however much is written to however many files at the same time, no more than the budget is held, and it is what row
-// groups are made of.
+// files returns what makes the files of a budget, and how many it has made.
+func files(t *testing.T) (create func() (*os.File, error), made *int) {
+	t.Helper()
+	dir, n := t.TempDir(), 0
+	return func() (*os.File, error) {
+		n++
+		f, err := os.CreateTemp(dir, "")
+		if err == nil {
+			err = os.Remove(f.Name())
+		}
+		return f, err
+	}, &n
+}
+
+// TestWaiting: where rows wait changes nothing of what is written. What waits in files is as much as fits into them.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	var batches []arrow.RecordBatch
+	for range 40 {
+		batches = append(batches, rowsOf(random, 500))
+	}
+	write := func(budget int) (out bytes.Buffer, made int) {
+		create, n := files(t)
+		b := tablefile.NewBudget(budget, create)
+		w, err := tablefile.New(tablefile.Parquet, &out, budgetSchema, nil, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range batches {
+			if err := w.Write([]arrow.RecordBatch{r}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(nil), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return out, *n
+	}
+	want, none := write(8 << 20)
+	for _, budget := range []int{150 << 10, 300 << 10} {
+		if got, made := write(budget); !bytes.Equal(got.Bytes(), want.Bytes()) || made != 1 || none != 0 {
+			t.Errorf("a budget of %d makes other files, by %d and %d files in which rows wait", budget, made, none)
+		}
+	}
+	got, _ := write(20 << 10) // there is not even room for what describes the rows
+	few, err := file.NewParquetReader(bytes.NewReader(got.Bytes()))
+	if err != nil || few.NumRowGroups() < 2 || few.NumRows() != 40*500 {
+		t.Error("the rows are not divided:", err)
+	}
+	broken := errors.New("no room")
+	w, err := tablefile.New(tablefile.Parquet, io.Discard, budgetSchema, nil, tablefile.NewBudget(1<<10, func() (*os.File, error) { return nil, broken }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(batches[:1]); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+// TestBudget: however much is written to however many files at the same time, no more than the budget is held.
 func TestBudget(t *testing.T) { //nolint:paralleltest // it measures memory
-	const files, rounds, rows, budget = 8, 16, 2000, 2 << 20 // 15 MB in all
-	const more = 4 << 20                                     // pages and the dictionary of one column, and what describes row groups
-	const usual, little = 3, 5                               // files to look at, of which one has few rows
-	b, random := tablefile.NewBudget(budget), rand.New(rand.NewPCG(1, 2))
+	const writing, rounds, rows, budget = 8, 16, 2000, 2 << 20 // 15 MB in all
+	const more = 4 << 20                                       // pages and the dictionary of one column, and what describes row groups
+	const usual, little = 3, 5                                 // files to look at, of which one has few rows
+	create, _ := files(t)
+	b, random := tablefile.NewBudget(budget, create), rand.New(rand.NewPCG(1, 2))
 	// One file alone has the whole budget. After it, what encoders keep is there.
 	var alone bytes.Buffer
 	w, err := tablefile.New(tablefile.Parquet, &alone, budgetSchema, nil, b)
@@ -67,13 +129,13 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it measures memory
 		t.Fatal(err)
 	}
 	if alone.Len() > 8 { // the magic number is there
-		t.Errorf("%d bytes were written though the budget is not used up", alone.Len())
+		t.Errorf("%d bytes were written before there was a row group", alone.Len())
 	}
 	if err := w.Close(nil); err != nil {
 		t.Fatal(err)
 	}
-	var out [files]bytes.Buffer
-	var writers [files]tablefile.Writer
+	var out [writing]bytes.Buffer
+	var writers [writing]tablefile.Writer
 	for i := range writers {
 		to := io.Discard
 		if i == usual || i == little {
@@ -99,19 +161,19 @@ func TestBudget(t *testing.T) { //nolint:paralleltest // it measures memory
 		}
 	}
 	if held := most - min(before, most); held > budget+more {
-		t.Errorf("%d files hold %d bytes, with a budget of %d", files, held, budget)
+		t.Errorf("%d files hold %d bytes, with a budget of %d", writing, held, budget)
 	}
 	for _, w := range writers {
 		if err := w.Close(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, want := range map[int]struct{ rows, least, most int }{usual: {rounds * rows, 2, rounds}, little: {rounds * rows / 100, 1, 1}} {
+	for i, want := range map[int]int{usual: rounds * rows, little: rounds * rows / 100} {
 		r, err := file.NewParquetReader(bytes.NewReader(out[i].Bytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.NumRowGroups(); r.NumRows() != int64(want.rows) || n < want.least || n > want.most {
+		if n := r.NumRowGroups(); r.NumRows() != int64(want) || n != 1 {
 			t.Errorf("%d rows in %d row groups", r.NumRows(), n)
 		}
 	}
@@ -124,7 +186,8 @@ func TestFewRows(t *testing.T) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: typ, Nullable: true}}, nil)
 	var out bytes.Buffer
-	w, err := tablefile.New(tablefile.Parquet, &out, schema, nil, tablefile.NewBudget(256<<10))
+	create, _ := files(t)
+	w, err := tablefile.New(tablefile.Parquet, &out, schema, nil, tablefile.NewBudget(256<<10, create))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,19 @@ type packed struct {
 	buffers    []packedBuffer
 	below      []packed
 	names      *packed // of a dictionary
-	held       int     // bytes that it takes
 }
 
-// packedBuffer is a buffer. It is nil if the array has none in its place.
+// packedBuffer is a buffer, in memory or in a waiting file.
 type packedBuffer struct {
-	data       []byte
-	size       int // in bytes, unpacked
+	data       []byte // nil if it is in the file
+	at         int64  // where it is in the file
+	length     int    // of what is in memory or in the file, in bytes
+	size       int    // unpacked, or missing
 	compressed bool
 }
+
+// missing is the size of a buffer that an array has none of.
+const missing = -1
 
 const (
 	packedCost = 384 // bytes that describe an array, about
@@ -32,75 +36,131 @@ const (
 
 var zeros [alignment]byte
 
+// cost returns the bytes of memory that an array takes: those that describe it, and those of its values.
+func (p *packed) cost() (about, values int) {
+	about = packedCost
+	for i := range p.buffers {
+		values += cap(p.buffers[i].data)
+	}
+	for _, part := range p.parts() {
+		a, v := part.cost()
+		about, values = about+a, values+v
+	}
+	return about, values
+}
+
+// parts returns the arrays of which an array consists.
+func (p *packed) parts() []*packed {
+	var all []*packed
+	for i := range p.below {
+		all = append(all, &p.below[i])
+	}
+	if p.names != nil {
+		all = append(all, p.names)
+	}
+	return all
+}
+
+// move moves the values of an array to the end of a waiting file.
+func (p *packed) move(to *waiting) error {
+	for i := range p.buffers {
+		b := &p.buffers[i]
+		if b.data == nil {
+			continue
+		}
+		var err error
+		if b.at, err = to.add(b.data); err != nil {
+			return err
+		}
+		b.data = nil
+	}
+	for _, part := range p.parts() {
+		if err := part.move(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // packer packs and unpacks arrays. Its memory holds the array that was unpacked last.
-type packer struct{ room []byte }
+type packer struct {
+	room []byte
+	read []byte // a buffer from a waiting file
+}
 
 // pack compresses an array, which must not be a slice of a larger one. The array that was unpacked last is no longer valid.
 func (r *packer) pack(d arrow.ArrayData) packed {
-	p := packed{typ: d.DataType(), len: d.Len(), nulls: d.NullN(), held: packedCost}
+	p := packed{typ: d.DataType(), len: d.Len(), nulls: d.NullN()}
 	for _, b := range d.Buffers() {
-		var to packedBuffer
+		to := packedBuffer{size: missing}
 		if b != nil {
 			to = r.buffer(b.Bytes())
 		}
 		p.buffers = append(p.buffers, to)
-		p.held += cap(to.data)
 	}
 	for _, c := range d.Children() {
 		p.below = append(p.below, r.pack(c))
-		p.held += p.below[len(p.below)-1].held
 	}
 	if d.DataType().ID() == arrow.DICTIONARY {
 		names := r.pack(d.Dictionary())
 		p.names = &names
-		p.held += names.held
 	}
 	return p
 }
 
 // buffer compresses a buffer. One that does not become smaller is copied.
 func (r *packer) buffer(b []byte) packedBuffer {
+	p := packedBuffer{size: len(b)}
 	if r.room = shortTerm.EncodeAll(b, r.room[:0]); len(r.room) < len(b) {
-		return packedBuffer{append(make([]byte, 0, len(r.room)), r.room...), len(b), true}
+		b, p.compressed = r.room, true
 	}
-	return packedBuffer{append(make([]byte, 0, len(b)), b...), len(b), false}
+	p.data, p.length = append(make([]byte, 0, len(b)), b...), len(b)
+	return p
 }
 
 // unpack returns what an array that was packed has on the way to a leaf: structs have only the field that the way leads to. It is
 // valid until the packer is used again.
-func (r *packer) unpack(p *packed, way []step) (arrow.Array, error) {
+func (r *packer) unpack(p *packed, from *waiting, way []step) (arrow.Array, error) {
 	r.room = r.room[:0]
-	data, err := r.data(p, way)
+	data, err := r.data(p, from, way)
 	if err != nil {
 		return nil, err
 	}
 	return array.MakeFromData(data), nil
 }
 
-func (r *packer) data(p *packed, way []step) (*array.Data, error) {
+func (r *packer) data(p *packed, from *waiting, way []step) (*array.Data, error) {
 	buffers := make([]*memory.Buffer, len(p.buffers))
 	for i := range p.buffers {
 		b := &p.buffers[i]
-		if b.data == nil {
+		if b.size == missing {
 			continue
 		}
+		data := b.data
+		if data == nil {
+			r.read = slices.Grow(r.read[:0], b.length)[:b.length]
+			if err := from.readAt(r.read, b.at); err != nil {
+				return nil, err
+			}
+			data = r.read
+		}
 		r.room = slices.Grow(r.room, b.size+alignment) // what was unpacked before stays where it is
-		from := len(r.room)
+		begin := len(r.room)
 		if b.compressed {
 			var err error
-			if r.room, err = unpacker.DecodeAll(b.data, r.room); err != nil {
+			if r.room, err = unpacker.DecodeAll(data, r.room); err != nil {
 				return nil, err
 			}
 		} else {
-			r.room = append(r.room, b.data...)
+			r.room = append(r.room, data...)
 		}
-		buffers[i] = memory.NewBufferBytes(r.room[from:len(r.room):len(r.room)])
+		buffers[i] = memory.NewBufferBytes(r.room[begin:len(r.room):len(r.room)])
 		r.room = append(r.room, zeros[:-len(r.room)&(alignment-1)]...)
 	}
 	typ := p.typ
 	var below []arrow.ArrayData
 	if len(p.below) > 0 && len(way) > 0 && way[0].field >= 0 {
-		d, err := r.data(&p.below[way[0].field], way[1:])
+		d, err := r.data(&p.below[way[0].field], from, way[1:])
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +174,7 @@ func (r *packer) data(p *packed, way []step) (*array.Data, error) {
 	if p.names == nil {
 		return array.NewData(typ, p.len, buffers, below, p.nulls, 0), nil
 	}
-	names, err := r.data(p.names, nil)
+	names, err := r.data(p.names, from, nil)
 	if err != nil {
 		return nil, err
 	}

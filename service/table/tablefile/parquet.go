@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,19 +16,25 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// parquetFile writes Parquet. Rows wait compressed until they are a row group. That is written column by column, so that only one
-// column at a time has an encoder with its dictionary and pages.
+// parquetFile writes Parquet. Rows wait compressed until they are a row group, in memory or in a file beside the one that is written. A
+// row group is written column by column, so that only one column at a time has an encoder with its dictionary and pages.
 type parquetFile struct {
-	out    *file.Writer
-	budget *Budget
-	leaves []leaf
-	parts  [][]packed // by column of the table, then by record batch: the rows of the next row group
-	rows   int
-	held   int // bytes that these rows take
+	out     *file.Writer
+	budget  *Budget
+	leaves  []leaf
+	parts   [][]packed // by column of the table, then by record batch: the rows of the next row group
+	moved   int        // how many record batches are in the file
+	waiting waiting
+	rows    int
+	held    int   // bytes of memory that these rows take
+	length  int64 // of their values, in memory and in the file
 }
 
-// maxGroupRows is how many rows a row group has at most, but for those of one Write.
-const maxGroupRows = 1 << 20
+// A row group is written when it has so many rows or bytes, compressed for a short time. Those of one Write are not divided.
+const (
+	maxGroupRows  = 1 << 20
+	maxGroupBytes = 64 << 20
+)
 
 // leaf is a column of a Parquet file: the way from a column of the table to one without others below it.
 type leaf struct {
@@ -176,16 +183,38 @@ func (f *parquetFile) Write(records []arrow.RecordBatch) error {
 		for i, c := range r.Columns() {
 			p := f.budget.packer.pack(c.Data())
 			f.parts[i] = append(f.parts[i], p)
-			n += p.held
+			about, values := p.cost()
+			n += about + values
+			f.length += int64(values)
 		}
 		f.rows += int(r.NumRows())
 	}
-	f.held += n
-	if f.rows >= maxGroupRows {
-		f.budget.take(f, n)
+	f.budget.take(f, n)
+	if f.rows >= maxGroupRows || f.length >= maxGroupBytes {
 		return f.finishGroup()
 	}
-	return f.budget.add(f, n)
+	return f.budget.keep()
+}
+
+// move moves the values that wait in memory to the file. It reports whether there were any.
+func (f *parquetFile) move() (bool, error) {
+	if len(f.parts) == 0 || f.moved == len(f.parts[0]) {
+		return false, nil
+	}
+	if err := f.waiting.open(f.budget.create); err != nil {
+		return false, err
+	}
+	for _, column := range f.parts {
+		for i := f.moved; i < len(column); i++ {
+			_, values := column[i].cost()
+			if err := column[i].move(&f.waiting); err != nil {
+				return false, err
+			}
+			f.budget.take(f, -values)
+		}
+	}
+	f.moved = len(f.parts[0])
+	return true, f.waiting.flush()
 }
 
 // fewRows is how many rows are too few to be packed on their own: what describes their columns would take more memory than they do.
@@ -233,7 +262,7 @@ func (f *parquetFile) finishGroup() error {
 			return err
 		}
 		for j := range f.parts[leaf.column] {
-			a, err := f.budget.packer.unpack(&f.parts[leaf.column][j], leaf.way)
+			a, err := f.budget.packer.unpack(&f.parts[leaf.column][j], &f.waiting, leaf.way)
 			if err != nil {
 				return err
 			}
@@ -251,16 +280,17 @@ func (f *parquetFile) finishGroup() error {
 		}
 	}
 	f.budget.take(f, -f.held)
-	f.rows, f.held = 0, 0
-	return group.Close()
+	f.rows, f.moved, f.length = 0, 0, 0
+	return errors.Join(group.Close(), f.waiting.clear())
 }
 
 // Close implements Writer.
 func (f *parquetFile) Close(about map[string]string) error {
-	if err := f.finishGroup(); err != nil {
+	err := f.finishGroup()
+	f.budget.remove(f)
+	if err := errors.Join(err, f.waiting.close()); err != nil {
 		return err
 	}
-	f.budget.remove(f)
 	if err := f.about(about); err != nil {
 		return err
 	}

@@ -40,11 +40,12 @@ func TestRowGroups(t *testing.T) {
 	for name, test := range map[string]struct{ batches, rows, size, least, most int }{
 		"a little at a time": {100, 1000, 0, 1, 1},
 		"many rows":          {7, 300_000, 0, 2, 2},
-		"many bytes":         {24, 1000, 1 << 20, 3, 8},
+		"many bytes":         {24, 1000, 4 << 20, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			w, err := tablefile.New(tablefile.Parquet, &out, schema, nil, tablefile.NewBudget(4<<20))
+			create, _ := files(t)
+			w, err := tablefile.New(tablefile.Parquet, &out, schema, nil, tablefile.NewBudget(4<<20, create))
 			if err != nil {
 				t.Fatal(err)
 			}
