@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -42,16 +41,19 @@ func (e unreachableError) Unwrap() error { return e.error }
 
 // connect returns the queue. The caller calls stop. A connection that breaks is made again, for as long as it takes.
 func (f *queueFlags) connect(ctx context.Context, name string) (_ *queue.Queue, stop func(), err error) {
-	return f.open(ctx, name, 0)
+	return f.open(ctx, name, queue.Options{})
 }
 
-// open is connect with the lease of lines that are new, 0 for the default, and more options of the connection.
-func (f *queueFlags) open(ctx context.Context, name string, lease time.Duration, options ...nats.Option) (_ *queue.Queue, stop func(), err error) {
+// open is connect with options of the queue, but for the replicas, and more of the connection.
+func (f *queueFlags) open(
+	ctx context.Context, name string, o queue.Options, options ...nats.Option,
+) (_ *queue.Queue, stop func(), err error) {
 	conn, err := f.dial(name, options...)
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := queue.Open(ctx, conn, queue.Options{Replicas: f.Replicas, Lease: lease})
+	o.Replicas = f.Replicas
+	q, err := queue.Open(ctx, conn, o)
 	if err != nil {
 		conn.Close()
 		return nil, nil, unreachableError{natsError(err)}

@@ -73,7 +73,7 @@ func (c *workCmd) Validate() error {
 func (c *workCmd) Run(ctx context.Context, con console) error {
 	log := (&serveCmd{LogFormat: c.LogFormat, LogLevel: c.LogLevel}).logger(con)
 	debug.SetGCPercent(50) // as export
-	q, stop, err := c.open(ctx, "work", c.Lease,
+	q, stop, err := c.open(ctx, "work", queue.Options{Lease: c.Lease, Wait: electionWait},
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.WarnContext(ctx, "NATS is gone; waiting for it")
@@ -117,6 +117,10 @@ func (c *workCmd) Run(ctx context.Context, con console) error {
 	wg.Wait()
 	return err
 }
+
+// electionWait is how long a worker waits at its start for servers that elect a leader, which takes 4 to 9 s where one died, and as long
+// again where that one dies, too.
+const electionWait = time.Minute
 
 // untilDone returns when ctx ends, and with --until-done as soon as there are no jobs.
 func (c *workCmd) untilDone(ctx context.Context, q *queue.Queue) error {

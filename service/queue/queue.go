@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -30,7 +31,8 @@ const (
 	Keep = 30 * 24 * time.Hour
 	// window is how long NATS remembers the ids of messages.
 	window = 10 * time.Minute
-	answer = 10 * time.Second // how long NATS may take to answer
+	answer = 10 * time.Second       // how long NATS may take to answer
+	retry  = 250 * time.Millisecond // how long Open waits before it asks again
 )
 
 // Options are those of Open. The zero value of a field is its default.
@@ -40,6 +42,8 @@ type Options struct {
 	// Lease is how long a job is a worker's after its last sign of life, in lines that have had no worker for a day. Default [Lease]. The
 	// others keep theirs, so that workers with other Options agree.
 	Lease time.Duration
+	// Wait is how long Open waits for servers that answer, but have no leader or no JetStream yet. Default 0: it fails at once.
+	Wait time.Duration
 }
 
 // Queue is a connection to the queue.
@@ -79,6 +83,27 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	for deadline := time.Now().Add(o.Wait); ; {
+		q, err := open(ctx, conn, js, o)
+		if err == nil || !passes(err) || time.Now().After(deadline) {
+			return q, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(retry):
+		}
+	}
+}
+
+// passes reports whether an error of open may be that of servers which were just started, or elect a leader.
+func passes(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.Code == http.StatusServiceUnavailable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)
+}
+
+func open(ctx context.Context, conn *nats.Conn, js jetstream.JetStream, o Options) (_ *Queue, err error) {
 	q := &Queue{o: o, conn: conn, js: js, lines: map[string]jetstream.Consumer{}}
 	if q.stream, err = q.openStream(ctx); err != nil {
 		return nil, fmt.Errorf("the queue's stream: %w", err)
