@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -204,28 +203,37 @@ func freeAddr(t testing.TB) string {
 // start and to read a file again.
 func build(t *testing.T) string {
 	t.Helper()
-	program, err := built()
-	if err != nil {
-		t.Fatal(err)
+	return buildMain(t, ".", "replayd")
+}
+
+// buildMain returns the path of the program of a package, which is built once.
+func buildMain(t *testing.T, pkg, name string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.dir == "" {
+		dir, err := os.MkdirTemp("", "replayd-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.dir = dir
+	}
+	program := filepath.Join(built.dir, name)
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
 }
 
-// builtIn is the directory of the built program. TestMain removes it.
-var builtIn string
+// built has the directory of the programs that were built. TestMain removes it.
+var built struct {
+	sync.Mutex
 
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "replayd-test-")
-	if err != nil {
-		return "", err
-	}
-	builtIn = dir
-	program := filepath.Join(dir, "replayd")
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return program, nil
-})
+	dir string
+}
 
 // serve starts the program as a daemon.
 func serve(t *testing.T, program, addr, dir string) *exec.Cmd {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/replayd/replayd/service/queue/natsserver"
@@ -18,7 +16,7 @@ import (
 
 // TestMain makes the test binary act as the program when it is called by the program's name.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"replayd": main, bareProgram: bare, natsProgram: natsMain, nodeProgram: nodeMain})
+	testscript.Main(cleaning{m}, map[string]func(){"replayd": main, bareProgram: bare, natsProgram: natsMain})
 }
 
 // natsProgram is the name by which the test binary is replayd-nats.
@@ -26,30 +24,15 @@ const natsProgram = "replayd-nats"
 
 func natsMain() { os.Exit(natsserver.Run(context.Background(), os.Args[1:], os.Stderr)) }
 
-// nodeProgram is the name by which the test binary is nats-server, which can be a node of a cluster.
-const nodeProgram = "nats-server"
-
-func nodeMain() {
-	fail := func(err error) {
-		if err != nil {
-			_, _ = fmt.Fprintln(os.Stderr, "nats-server:", err)
-			os.Exit(1)
-		}
-	}
-	options, err := server.ConfigureOptions(flag.NewFlagSet(nodeProgram, flag.ExitOnError), os.Args[1:], func() {}, func() {}, func() {})
-	fail(err)
-	s, err := server.NewServer(options)
-	fail(err)
-	fail(server.Run(s))
-	s.WaitForShutdown()
-}
-
 // node is a NATS server in a process of its own, alone or as a part of a cluster.
 type node struct {
 	url   string
 	start func() *exec.Cmd
 	cmd   *exec.Cmd
 }
+
+// nodePackage is nats-server, which can be a node of a cluster.
+const nodePackage = "github.com/nats-io/nats-server/v2"
 
 // startNodes starts NATS servers: a replayd-nats, or a cluster of nats-server processes. The caller kills them.
 func startNodes(t *testing.T, n int) (nodes []*node) {
@@ -69,7 +52,9 @@ func startNodes(t *testing.T, n int) (nodes []*node) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		nodes = append(nodes, &node{url: "nats://" + addr, start: func() *exec.Cmd { return startProgram(t, nodeProgram, "-c", config, "-l", os.DevNull) }})
+		nodes = append(nodes, &node{url: "nats://" + addr, start: func() *exec.Cmd {
+			return started(t, exec.Command(buildMain(t, nodePackage, "nats-server"), "-c", config, "-l", os.DevNull))
+		}})
 	}
 	for _, node := range nodes {
 		node.cmd = node.start()
@@ -92,6 +77,11 @@ func startProgram(t *testing.T, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self)
 	cmd.Args = args
+	return started(t, cmd)
+}
+
+func started(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -104,8 +94,8 @@ type cleaning struct{ *testing.M }
 
 func (c cleaning) Run() int {
 	defer func() {
-		if builtIn != "" {
-			_ = os.RemoveAll(builtIn)
+		if built.dir != "" {
+			_ = os.RemoveAll(built.dir)
 		}
 	}()
 	return c.M.Run()

@@ -198,14 +198,20 @@ func (s *Store) Put(key string, data []byte) {
 	s.do(http.MethodPut, key, data, http.StatusOK)
 }
 
+// Get returns an object.
+func (s *Store) Get(key string) []byte {
+	s.tb.Helper()
+	return s.do(http.MethodGet, key, nil, http.StatusOK)
+}
+
 // Remove deletes an object.
 func (s *Store) Remove(key string) {
 	s.tb.Helper()
 	s.do(http.MethodDelete, key, nil, http.StatusNoContent)
 }
 
-// do makes a request that is not counted.
-func (s *Store) do(method, key string, data []byte, want int) {
+// do makes a request that is not counted, and returns the body of the answer.
+func (s *Store) do(method, key string, data []byte, want int) []byte {
 	s.tb.Helper()
 	at := url.URL{Path: "/" + Name + "/" + key}
 	w := httptest.NewRecorder()
@@ -215,6 +221,7 @@ func (s *Store) do(method, key string, data []byte, want int) {
 	if w.Code != want {
 		s.tb.Fatal(key, w.Code, w.Body)
 	}
+	return w.Body.Bytes()
 }
 
 // Later makes it later: objects that are stored from now on have another time.
