@@ -175,13 +175,17 @@ func checkQueue(t *testing.T, n, servers int) {
 		return count
 	}
 	kills, restarts, begun := 0, 0, time.Now()
+	every := 20 // kills of workers to one of NATS
+	if servers > 1 {
+		every = 12
+	}
 	for kills < max(12, n/5) && over() < len(replays)*9/10 {
 		time.Sleep(time.Duration(50+random.IntN(200)) * time.Millisecond)
 		i := random.IntN(len(workers))
 		kill(t, workers[i])
 		kills++
 		workers[i] = work()
-		if kills%20 == 3 || servers > 1 && kills%8 == 3 {
+		if kills%every == 3 {
 			node := nodes[random.IntN(len(nodes))]
 			kill(t, node.cmd)
 			restarts++

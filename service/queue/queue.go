@@ -31,7 +31,7 @@ const (
 	Keep = 30 * 24 * time.Hour
 	// window is how long NATS remembers the ids of messages.
 	window = 10 * time.Minute
-	answer = 10 * time.Second       // how long NATS may take to answer
+	answer = 5 * time.Second        // how long NATS may take to answer
 	retry  = 250 * time.Millisecond // how long Open waits before it asks again
 )
 

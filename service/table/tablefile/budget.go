@@ -20,28 +20,27 @@ func NewBudget(most int, create func() (*os.File, error)) *Budget {
 	return &Budget{most: most, create: create}
 }
 
-// take counts n bytes that a writer holds more, or less than 0.
-func (b *Budget) take(f *parquetFile, n int) {
-	f.held += n
-	if b.held += n; !slices.Contains(b.writers, f) {
+// take counts bytes that a writer holds more, or fewer: about describe values.
+func (b *Budget) take(f *parquetFile, about, values int) {
+	f.cost += about
+	f.values += values
+	if b.held += about + values; !slices.Contains(b.writers, f) {
 		b.writers = append(b.writers, f)
 	}
 }
 
-// keep moves rows to files until the budget is kept. Where even what describes the rows is too much, they become a row group.
+// keep moves values to files until the budget is kept, those of the writer first that has most. If there are few and what describes the
+// moved ones is too much, it makes a row group of the rows of the writer that holds most.
 func (b *Budget) keep() error {
-	for little := b.most / 8; b.held > b.most; little /= 2 {
-		for _, w := range b.writers {
-			if w.held <= little {
-				continue
-			}
-			moved, err := w.move()
-			if err == nil && !moved {
-				err = w.finishGroup()
-			}
-			if err != nil {
-				return err
-			}
+	for b.held > b.most {
+		w := slices.MaxFunc(b.writers, func(v, w *parquetFile) int { return v.values - w.values })
+		free := w.move
+		if w.values <= b.most/64 {
+			w = slices.MaxFunc(b.writers, func(v, w *parquetFile) int { return v.held() - w.held() })
+			free = w.finishGroup
+		}
+		if err := free(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -58,6 +57,6 @@ func (b *Budget) Close() error {
 
 // remove forgets a writer.
 func (b *Budget) remove(f *parquetFile) {
-	b.held -= f.held
+	b.held -= f.held()
 	b.writers = slices.DeleteFunc(b.writers, func(w *parquetFile) bool { return w == f })
 }

@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -21,24 +22,28 @@ type packed struct {
 type packedBuffer struct {
 	data       []byte // nil if it is in the file
 	at         int64  // where it is in the file
-	length     int    // of what is in memory or in the file, in bytes
-	size       int    // unpacked, or missing
+	length     int32  // of what is in memory or in the file, in bytes
+	size       int32  // unpacked, or missing; Arrow's texts of an array have offsets of as many bits
 	compressed bool
 }
 
 // missing is the size of a buffer that an array has none of.
 const missing = -1
 
+// alignment is that of unpacked buffers, a power of 2.
+const alignment = 8
+
+// Bytes that describe an array and a buffer.
 const (
-	packedCost = 384 // bytes that describe an array, about
-	alignment  = 8   // of unpacked buffers, a power of 2
+	packedCost = int(unsafe.Sizeof(packed{}))
+	bufferCost = int(unsafe.Sizeof(packedBuffer{}))
 )
 
 var zeros [alignment]byte
 
 // cost returns the bytes of memory that an array takes: those that describe it, and those of its values.
 func (p *packed) cost() (about, values int) {
-	about = packedCost
+	about = packedCost + bufferCost*cap(p.buffers)
 	for i := range p.buffers {
 		values += cap(p.buffers[i].data)
 	}
@@ -90,7 +95,10 @@ type packer struct {
 
 // pack compresses an array, which must not be a slice of a larger one. The array that was unpacked last is no longer valid.
 func (r *packer) pack(d arrow.ArrayData) packed {
-	p := packed{typ: d.DataType(), len: d.Len(), nulls: d.NullN()}
+	p := packed{typ: d.DataType(), len: d.Len(), nulls: d.NullN(), buffers: make([]packedBuffer, 0, len(d.Buffers()))}
+	if n := len(d.Children()); n > 0 {
+		p.below = make([]packed, 0, n)
+	}
 	for _, b := range d.Buffers() {
 		to := packedBuffer{size: missing}
 		if b != nil {
@@ -110,11 +118,11 @@ func (r *packer) pack(d arrow.ArrayData) packed {
 
 // buffer compresses a buffer. One that does not become smaller is copied.
 func (r *packer) buffer(b []byte) packedBuffer {
-	p := packedBuffer{size: len(b)}
+	p := packedBuffer{size: int32(len(b))}
 	if r.room = shortTerm.EncodeAll(b, r.room[:0]); len(r.room) < len(b) {
 		b, p.compressed = r.room, true
 	}
-	p.data, p.length = append(make([]byte, 0, len(b)), b...), len(b)
+	p.data, p.length = append(make([]byte, 0, len(b)), b...), int32(len(b))
 	return p
 }
 
@@ -138,13 +146,13 @@ func (r *packer) data(p *packed, from *waiting, way []step) (*array.Data, error)
 		}
 		data := b.data
 		if data == nil {
-			r.read = slices.Grow(r.read[:0], b.length)[:b.length]
+			r.read = slices.Grow(r.read[:0], int(b.length))[:b.length]
 			if err := from.readAt(r.read, b.at); err != nil {
 				return nil, err
 			}
 			data = r.read
 		}
-		r.room = slices.Grow(r.room, b.size+alignment) // what was unpacked before stays where it is
+		r.room = slices.Grow(r.room, int(b.size)+alignment) // what was unpacked before stays where it is
 		begin := len(r.room)
 		if b.compressed {
 			var err error

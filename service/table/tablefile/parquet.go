@@ -26,9 +26,13 @@ type parquetFile struct {
 	moved   int        // how many record batches are in the file
 	waiting waiting
 	rows    int
-	held    int   // bytes of memory that these rows take
-	length  int64 // of their values, in memory and in the file
+	cost    int   // bytes of memory that describe these rows
+	values  int   // bytes of their values, in memory
+	length  int64 // the same, in memory and in the file
 }
+
+// held returns the bytes of memory that the rows take.
+func (f *parquetFile) held() int { return f.cost + f.values }
 
 // A row group is written when it has so many rows or bytes, compressed for a short time. Those of one Write are not divided.
 const (
@@ -178,43 +182,38 @@ func (f *parquetFile) Write(records []arrow.RecordBatch) error {
 	if err != nil {
 		return err
 	}
-	n := 0
 	for _, r := range records {
 		for i, c := range r.Columns() {
 			p := f.budget.packer.pack(c.Data())
 			f.parts[i] = append(f.parts[i], p)
 			about, values := p.cost()
-			n += about + values
+			f.budget.take(f, about, values)
 			f.length += int64(values)
 		}
 		f.rows += int(r.NumRows())
 	}
-	f.budget.take(f, n)
 	if f.rows >= maxGroupRows || f.length >= maxGroupBytes {
 		return f.finishGroup()
 	}
 	return f.budget.keep()
 }
 
-// move moves the values that wait in memory to the file. It reports whether there were any.
-func (f *parquetFile) move() (bool, error) {
-	if len(f.parts) == 0 || f.moved == len(f.parts[0]) {
-		return false, nil
-	}
+// move moves the values that wait in memory to the file.
+func (f *parquetFile) move() error {
 	if err := f.waiting.open(f.budget.create); err != nil {
-		return false, err
+		return err
 	}
 	for _, column := range f.parts {
 		for i := f.moved; i < len(column); i++ {
 			_, values := column[i].cost()
 			if err := column[i].move(&f.waiting); err != nil {
-				return false, err
+				return err
 			}
-			f.budget.take(f, -values)
+			f.budget.take(f, 0, -values)
 		}
 	}
 	f.moved = len(f.parts[0])
-	return true, f.waiting.flush()
+	return f.waiting.flush()
 }
 
 // fewRows is how many rows are too few to be packed on their own: what describes their columns would take more memory than they do.
@@ -279,7 +278,7 @@ func (f *parquetFile) finishGroup() error {
 			f.parts[leaf.column] = f.parts[leaf.column][:0]
 		}
 	}
-	f.budget.take(f, -f.held)
+	f.budget.take(f, -f.cost, -f.values)
 	f.rows, f.moved, f.length = 0, 0, 0
 	return errors.Join(group.Close(), f.waiting.clear())
 }
