@@ -212,7 +212,7 @@ func buildMain(t *testing.T, pkg, name string) string {
 	built.Lock()
 	defer built.Unlock()
 	if built.dir == "" {
-		dir, err := os.MkdirTemp("", "replayd-test-")
+		dir, err := os.MkdirTemp("", "replayd-test-") //nolint:usetesting // other tests use it, too
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -9,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -92,22 +90,6 @@ func New(o Options) *Export {
 	return e
 }
 
-// waiting makes a file without a name for rows that wait. It disappears with the process, however that ends.
-func (e *Export) waiting() (*os.File, error) {
-	dir, err := e.o.Place.Drafts(e.row())
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(dir, ".waiting.*.part")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
 // Selection identifies what of a replay is exported, so that an export of something else is not taken for the same. All of the request
 // but the replay's name decides.
 func Selection(req *replaydv1.StreamEventsRequest, reveal bool) (string, error) {
@@ -116,18 +98,6 @@ func Selection(req *replaydv1.StreamEventsRequest, reveal bool) (string, error) 
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
 	sum := sha256.Sum256(strconv.AppendBool(b, reveal))
 	return hex.EncodeToString(sum[:8]), err
-}
-
-// exportTable is one file being written.
-type exportTable struct {
-	name, temporary string
-	file            *os.File
-	buffer          *bufio.Writer
-	out             tablefile.Writer
-	messages        messages    // what the reader reads
-	reader          *ipc.Reader // of all record batches, after the schema
-	pending         []arrow.RecordBatch
-	held, rows      int
 }
 
 // Committed reports whether a place has the manifest of a finished export.
@@ -324,21 +294,6 @@ func (e *Export) add(t *replaydv1.Table) error {
 	return nil
 }
 
-// messages is an io.Reader of messages, which are not copied together.
-type messages struct{ rest [][]byte }
-
-// Read implements io.Reader.
-func (m *messages) Read(p []byte) (int, error) {
-	if len(m.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, m.rest[0])
-	if m.rest[0] = m.rest[0][n:]; len(m.rest[0]) == 0 {
-		m.rest = m.rest[1:]
-	}
-	return n, nil
-}
-
 // warningsColumn is the column of formats whose events have warnings.
 const warningsColumn = "warnings"
 
@@ -417,42 +372,6 @@ func (e *Export) about() map[string]string {
 		"replayd.identity": e.start.GetIdentity(), "replayd.name": e.start.GetName(), "replayd.header": jsonOf(e.start),
 		"replayd.version": e.server, "replayd.schema_version": e.schemaVersion(), "replayd.sha256": e.o.Sum,
 	}
-}
-
-// create opens the draft of the file.
-func (t *exportTable) create(e *Export, schema *arrow.Schema) error {
-	dir, err := e.o.Place.Drafts(t.name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+path.Base(t.name)+".*.part")
-	if err != nil {
-		return err
-	}
-	t.file, t.temporary, t.buffer = f, f.Name(), bufio.NewWriterSize(f, 64<<10)
-	t.out, err = tablefile.New(e.o.Format, t.buffer, schema, e.about(), e.budget)
-	return err
-}
-
-// flush writes the rows that wait.
-func (t *exportTable) flush(e *Export) error {
-	err := t.out.Write(t.pending)
-	for _, r := range t.pending {
-		r.Release()
-	}
-	e.held -= t.held
-	t.pending, t.held = nil, 0
-	return err
-}
-
-func (e *Export) largest() *exportTable {
-	var most *exportTable
-	for _, t := range e.tables {
-		if most == nil || t.held > most.held {
-			most = t
-		}
-	}
-	return most
 }
 
 // Finish writes the ends of all files, puts them in their place, and then the row of the replay and the manifest.
@@ -567,13 +486,6 @@ func (e *Export) warningsJSON() string {
 		return ""
 	}
 	return string(b)
-}
-
-// close writes the end of the file.
-func (t *exportTable) close(about map[string]string) error {
-	err := errors.Join(t.out.Close(about), t.buffer.Flush(), t.file.Chmod(0o644), t.file.Close())
-	t.file = nil
-	return err
 }
 
 // put puts a finished file in its place.
