@@ -84,8 +84,9 @@ else
 endif
 
 .PHONY: e2e
-e2e: ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
+e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
 	$(GO) test -tags e2e -count 1 -timeout 8m -v ./e2e/...
+	DDNET_SECONDS=$${DDNET_SECONDS:-8} KILLS=$${KILLS:-3} node --test --test-name-pattern 'a DDNet server' page/test/live.test.js
 
 .PHONY: generate
 generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events protoc-gen-python-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es page/node_modules/.bin/esbuild ## Write all code that comes from the .proto files again, and the page

@@ -141,7 +141,8 @@ function gathers(requests, least) {
   for (const { asks } of follows) assert.deepEqual([asks.maxBatchDelay?.seconds, asks.maxBatchDelay?.nanos], [0n, 40_000_000]);
 }
 
-// The long measurements: LIVE_SECONDS=300 KILLS=20, DDNET_SECONDS=300 and LARGE_SECONDS=600. Only then are times asserted.
+// The long measurements: LIVE_SECONDS=300 KILLS=20, DDNET_SECONDS=300 and LARGE_SECONDS=600. Only then are times asserted: make e2e sets
+// DDNET_SECONDS to a few.
 const liveSeconds = Number(process.env.LIVE_SECONDS ?? 0);
 const largeSeconds = Number(process.env.LARGE_SECONDS ?? 0);
 const ddnetSeconds = Number(process.env.DDNET_SECONDS ?? 0);
@@ -212,7 +213,7 @@ test("a game of a DDNet server goes on through kills of the daemon, and never ba
     await ended;
   });
   const [recordings] = await Promise.race([createInterface(server.stdout)[Symbol.asyncIterator]().next().then(({ value }) => [value]), ended.then(() => [])]);
-  assert.ok(recordings, "there is no DDNet server here");
+  if (!recordings) return t.skip("no DDNet server here, and no root with apt-get to install one");
   const [name] = readdirSync(recordings);
   const other = await start(root);
   t.after(other.stop);
@@ -252,7 +253,8 @@ test("a game of a DDNet server goes on through kills of the daemon, and never ba
   t.diagnostic(`a DDNet server for ${seconds} s: ${text}; ${(frames.length / ((frames.at(-1)[0] - frames[0][0]) / 1000)).toFixed(1)} frames/s; ` +
     `${frames.at(-1)[1]} ticks, and the file has ${written.at(-1)[1]}; load ${loadavg().map((load) => load.toFixed(1))}`);
   assert.deepEqual(back, []);
-  assert.ok(late <= 150, text);
+  gathers(requests, 1 + kills);
+  if (seconds >= 60) assert.ok(late <= 150, text);
 });
 
 test("64 players on a large map", { ...options, skip: options.skip || !largeSeconds, timeout: 120_000 + largeSeconds * 1500 }, async (t) => {
