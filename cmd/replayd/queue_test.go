@@ -142,13 +142,17 @@ func checkQueue(t *testing.T, n, servers int) {
 		code := run(t.Context(), append(args, "--nats", server, "--replicas", replicas), console{strings.NewReader(""), &out, &errs})
 		return code, out.String(), errs.String()
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if code, _, errs := command("jobs", "ls"); code == 0 {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(errs)
+	// ready waits for the leaders of all that the queue has: without them the command jobs ends with exit code 6.
+	ready := func() {
+		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			if code, _, errs := command("jobs", "ls"); code == 0 {
+				return
+			} else if time.Now().After(deadline) {
+				t.Fatal(errs)
+			}
 		}
 	}
+	ready()
 	add := []string{"jobs", "add", store.URL("in"), "--format", "jsonl"}
 	if code, out, errs := command(add...); code != 0 || !strings.Contains(out, fmt.Sprintf("%d jobs queued, 0 known", len(replays))) {
 		t.Fatal(code, out, errs)
@@ -193,6 +197,7 @@ func checkQueue(t *testing.T, n, servers int) {
 		}
 	}
 	store.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) })
+	ready()
 	code, out, errs := command(append(add, "--wait")...)
 	if code != exitCorrupt || !strings.Contains(out, fmt.Sprintf("%d jobs done, %d not", len(replays)-len(damaged), len(damaged))) {
 		t.Error("wait:", code, out, errs)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Credentials are flags that say who connects. User and password are taken from the environment variables of the nats command, and
@@ -112,6 +113,13 @@ func Connect(servers, name string, c Credentials, options ...nats.Option) (*nats
 		options = append(options, nats.ClientCert(c.NatsCert, c.NatsKey))
 	}
 	return nats.Connect(servers, options...)
+}
+
+// Conflict reports whether a message was refused because the last one of its subject is not the expected one. A replicated stream, in
+// which another message was on its way, says so by a code of its own.
+func Conflict(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // Explain says in few words why NATS cannot be used. The library's texts may have file names and users in them.

@@ -1,8 +1,13 @@
 package natsconn_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/replayd/replayd/internal/natsconn"
 )
@@ -33,6 +38,27 @@ func TestParse(t *testing.T) {
 	} {
 		if p, err := natsconn.Parse(text); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", text, p, err)
+		}
+	}
+}
+
+func TestConflict(t *testing.T) {
+	api := func(code jetstream.ErrorCode) error {
+		return fmt.Errorf("x: %w", &jetstream.APIError{Code: 400, ErrorCode: code})
+	}
+	for what, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"of a stream":            {api(10071), true},
+		"of a replicated stream": {api(10164), true},
+		"another code":           {api(10077), false},
+		"another error":          {io.EOF, false},
+		"of two":                 {errors.Join(io.EOF, api(10164)), true},
+		"none":                   {nil, false},
+	} {
+		if got := natsconn.Conflict(test.err); got != test.want {
+			t.Errorf("%s: %v", what, got)
 		}
 	}
 }

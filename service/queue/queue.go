@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/replayd/replayd/internal/natsconn"
 )
 
 // Names in JetStream.
@@ -171,10 +173,7 @@ func (q *Queue) set(ctx context.Context, r *Record, revision uint64) (uint64, er
 
 // lost converts the error of a change of another revision.
 func lost(err error) error {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return ErrLost
-	}
-	if errors.Is(err, jetstream.ErrKeyExists) {
+	if natsconn.Conflict(err) || errors.Is(err, jetstream.ErrKeyExists) {
 		return ErrLost
 	}
 	return err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/replayd/replayd/internal/natsconn"
 )
 
 // StreamName is the name of the stream by default.
@@ -171,7 +173,6 @@ func (s *Stream) Paths(ctx context.Context, source string) ([]string, error) {
 
 // Codes of errors that the library has no name for.
 const (
-	codeWrongLast  jetstream.ErrorCode = 10164 // the last sequence is another, without the number
 	codeMaxBytes   jetstream.ErrorCode = 10077 // and the same of messages; the text says which
 	codeNoSpace    jetstream.ErrorCode = 10047
 	codeNoResource jetstream.ErrorCode = 10023
@@ -185,12 +186,12 @@ func explain(err error) error {
 		return nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return ErrNoStream
+	case natsconn.Conflict(err):
+		return ErrConflict
 	case !ok:
 		return err
 	}
 	switch api.ErrorCode {
-	case jetstream.JSErrCodeStreamWrongLastSequence, codeWrongLast:
-		return ErrConflict
 	case codeMaxBytes, codeNoSpace, codeNoResource:
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}

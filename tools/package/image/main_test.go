@@ -31,7 +31,7 @@ func write(t *testing.T, names ...string) string {
 			t.Fatal(err)
 		}
 		mode := os.FileMode(0o600)
-		if filepath.Ext(name) == "" && filepath.Base(name) == "replayd" {
+		if strings.HasPrefix(filepath.Base(name), "replayd") {
 			mode = 0o700
 		}
 		if err := os.WriteFile(path, []byte(name), mode); err != nil {
@@ -70,16 +70,17 @@ func files(t *testing.T, image v1.Image) map[string]string {
 		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o022 != 0 {
 			t.Errorf("%s may be written by others than root: %o, %d", header.Name, header.Mode, header.Uid)
 		}
-		if program := header.Mode&0o111 != 0; program != (header.Name == "replayd") {
+		if program := header.Mode&0o111 != 0; program != strings.HasPrefix(header.Name, "replayd") {
 			t.Errorf("%s may be run: %v", header.Name, program)
 		}
 		found[header.Name] = string(text)
 	}
 }
 
-// TestReleased: the image of a release is what its Dockerfile says: three files, nobody as its user, and a health check.
+// TestReleased: the image of a release is what its Dockerfile says: two programs, two texts, nobody as its user, and a health check.
 func TestReleased(t *testing.T) {
-	context := write(t, "LICENSE", "THIRD_PARTY_NOTICES.md", "linux/amd64/replayd", "linux/arm64/replayd", "left.out")
+	context := write(t, "LICENSE", "THIRD_PARTY_NOTICES.md", "linux/amd64/replayd", "linux/arm64/replayd",
+		"linux/amd64/replayd-ship", "linux/arm64/replayd-ship", "left.out")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/replayd/replayd:v1.2.3"
@@ -149,7 +150,8 @@ func TestReleased(t *testing.T) {
 			t.Errorf("its ports are %v", file.Config.ExposedPorts)
 		}
 		found := files(t, image)
-		if len(found) != 3 || found["replayd"] != "linux/"+arch+"/replayd" || found["LICENSE"] != "LICENSE" {
+		if len(found) != 4 || found["replayd"] != "linux/"+arch+"/replayd" || found["replayd-ship"] != "linux/"+arch+"/replayd-ship" ||
+			found["LICENSE"] != "LICENSE" {
 			t.Errorf("%s has %v", arch, found)
 		}
 	}
