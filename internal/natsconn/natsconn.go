@@ -1,5 +1,5 @@
-// Package natsconn connects the programs of this repository to NATS: URLs, credentials from the usual places, and errors that have
-// none of them.
+// Package natsconn connects the programs of this repository to NATS: URLs, credentials from the usual places, errors that have none of
+// them, and texts as subjects and headers may have them.
 package natsconn
 
 import (

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/internal/natsconn"
 	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -98,17 +99,7 @@ func (m *message) header(r *replay) nats.Header {
 
 // headerText escapes what a header may not have.
 func headerText(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		if c := text[i]; c > ' ' && c < 0x7f && c != '%' {
-			b.WriteByte(c)
-		} else {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
-		}
-	}
-	return b.String()
+	return natsconn.Escape(text, func(c byte) bool { return c > ' ' && c < 0x7f && c != '%' })
 }
 
 // errForeign reports a message at a replay's subject that no publisher made.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+
+	"github.com/replayd/replayd/internal/natsconn"
 )
 
 // DefaultSubject is the first part of subjects.
@@ -54,48 +56,20 @@ func plain(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == ':'
 }
 
-const digits = "0123456789ABCDEF"
-
 // token escapes an element of a name. An element without bytes, which no name has, becomes "%", because NATS has no such tokens.
 func token(element string) string {
 	if element == "" {
 		return "%"
 	}
-	var b strings.Builder
-	for i := range len(element) {
-		if c := element[i]; plain(c) {
-			b.WriteByte(c)
-		} else {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
-		}
-	}
-	return b.String()
+	return natsconn.Escape(element, plain)
 }
 
 func untoken(token string) (string, bool) {
 	if token == "%" {
 		return "", true
 	}
-	var b strings.Builder
-	for i := 0; i < len(token); i++ {
-		c := token[i]
-		if c == '%' {
-			if i+2 >= len(token) {
-				return "", false
-			}
-			high, low := strings.IndexByte(digits, token[i+1]), strings.IndexByte(digits, token[i+2])
-			if c = byte(high<<4 | low); high < 0 || low < 0 || plain(c) {
-				return "", false
-			}
-			i += 2
-		} else if !plain(c) {
-			return "", false
-		}
-		b.WriteByte(c)
-	}
-	return b.String(), b.Len() > 0
+	element, ok := natsconn.Unescape(token, plain)
+	return element, ok && token != ""
 }
 
 // checkSubject returns an error if the first part of subjects is none.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/replayd/replayd/internal/natsconn"
 )
 
 // Bounds of names, in bytes.
@@ -64,17 +66,7 @@ func Subject(stream, source, path string) (string, error) {
 	if err := errors.Join(CheckStream(stream), CheckSource(source), CheckPath(path)); err != nil {
 		return "", err
 	}
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	b.WriteString(Prefix(stream) + "." + source + ".")
-	for i := range len(path) {
-		if c := path[i]; plain(c) {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		}
-	}
-	return b.String(), nil
+	return Prefix(stream) + "." + source + "." + natsconn.Escape(path, plain), nil
 }
 
 func plain(c byte) bool {
@@ -88,40 +80,9 @@ func ParseSubject(stream, subject string) (source, path string, err error) {
 	if !ok || !two || len(token) > 3*MaxPath {
 		return "", "", errSubject
 	}
-	b := make([]byte, 0, len(token))
-	for i := 0; i < len(token); i++ {
-		c := token[i]
-		if c == '%' {
-			if len(token) < i+3 {
-				return "", "", errSubject
-			}
-			high, low := digit(token[i+1]), digit(token[i+2])
-			if high < 0 || low < 0 {
-				return "", "", errSubject
-			}
-			c = byte(high<<4 | low)
-			if plain(c) {
-				return "", "", errSubject
-			}
-			i += 2
-		} else if !plain(c) {
-			return "", "", errSubject
-		}
-		b = append(b, c)
-	}
-	path = string(b)
-	if CheckSource(source) != nil || CheckPath(path) != nil {
+	path, ok = natsconn.Unescape(token, plain)
+	if !ok || CheckSource(source) != nil || CheckPath(path) != nil {
 		return "", "", errSubject
 	}
 	return source, path, nil
-}
-
-func digit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
