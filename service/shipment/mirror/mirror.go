@@ -163,20 +163,9 @@ func (m *Mirror) Run(ctx context.Context) {
 			m.o.Log.WarnContext(ctx, "a live root's stream cannot be read; trying again", "stream", m.o.Name, "error", err)
 		}
 		failures++
-		if !pause(ctx, min(time.Second, 50*time.Millisecond<<min(failures, 5))) {
+		if !shipment.Pause(ctx, min(time.Second, 50*time.Millisecond<<min(failures, 5))) {
 			return
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
@@ -222,7 +211,7 @@ func (m *Mirror) take(ctx context.Context, stream string, d *shipment.Delivered)
 		case n%60 == 0:
 			m.o.Log.ErrorContext(ctx, "a live root cannot be written; its files wait", "stream", m.o.Name, "error", err)
 		}
-		if !pause(ctx, time.Second) {
+		if !shipment.Pause(ctx, time.Second) {
 			return ctx.Err()
 		}
 	}
@@ -413,7 +402,7 @@ const reconcileEvery = 5 * time.Minute
 
 // reconcile removes files of which the stream has had nothing for a while. Their end came while this daemon was not connected.
 func (m *Mirror) reconcile(ctx context.Context, stream *shipment.Stream) {
-	for pause(ctx, reconcileEvery) {
+	for shipment.Pause(ctx, reconcileEvery) {
 		there, err := stream.Files(ctx, m.o.Source)
 		if err != nil {
 			continue

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/shipment"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -205,7 +206,7 @@ func (m *Mirror) listArchive(ctx context.Context) {
 			m.o.Log.WarnContext(ctx, "the archive of a live root cannot be listed", "archive", m.o.Archive.String(), "error", err)
 			every = min(every, 10*time.Second)
 		}
-		if !pause(ctx, every) {
+		if !shipment.Pause(ctx, every) {
 			return
 		}
 	}

@@ -173,7 +173,7 @@ func (s *Shipper) Run(ctx context.Context) {
 	}
 	s.wg.Go(func() { s.watch(ctx, ".") })
 	// What the stream has of files that are not in the directory any more is looked at after a first listing, in which most are found.
-	if !pause(ctx, s.o.Absent) {
+	if !shipment.Pause(ctx, s.o.Absent) {
 		return
 	}
 	s.mu.Lock()
@@ -219,24 +219,13 @@ func (s *Shipper) wait(ctx context.Context, n int) bool {
 	d := 50 * time.Millisecond << min(n, 6)
 	d += rand.N(d) //nolint:gosec // guessing it gains nothing
 	for {
-		if !pause(ctx, min(d, time.Second)) {
+		if !shipment.Pause(ctx, min(d, time.Second)) {
 			return false
 		}
 		if d -= time.Second; d <= 0 && s.o.Connected() {
 			return true
 		}
 		d = max(d, 50*time.Millisecond)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
@@ -384,7 +373,7 @@ func (s *Shipper) sweep(ctx context.Context) {
 				return
 			}
 		}
-		if !pause(ctx, forgetAfter/4+rand.N(forgetAfter/4)) { //nolint:gosec // guessing it gains nothing
+		if !shipment.Pause(ctx, forgetAfter/4+rand.N(forgetAfter/4)) { //nolint:gosec // guessing it gains nothing
 			return
 		}
 	}
