@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -57,18 +56,6 @@ func arrived(t *testing.T, conn *nats.Conn, path string, size int64) {
 	}
 }
 
-func grow(t *testing.T, path string, b []byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestKilled: the program is killed, and NATS is, while files grow. It begins while NATS is away.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
@@ -85,7 +72,7 @@ func TestKilled(t *testing.T) {
 				b[i] = byte(rand.Uint32())
 			}
 			want[name] = append(want[name], b...)
-			grow(t, filepath.Join(dir, name), b)
+			shipmenttest.Append(t, filepath.Join(dir, name), b)
 		}
 	}
 	more()
@@ -197,14 +184,14 @@ func TestMemory(t *testing.T) {
 	sizes := make([]int64, files)
 	block := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 	for i := range sizes {
-		grow(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block)
+		shipmenttest.Append(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block)
 		sizes[i] = int64(len(block))
 	}
 	cmd := start(t, program, dir, "--to", server.URL, "--source", "s1")
 	began := time.Now()
 	for time.Since(began) < time.Duration(seconds)*time.Second {
 		for i := range sizes {
-			grow(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block[:200])
+			shipmenttest.Append(t, filepath.Join(dir, fmt.Sprintf("g%03d", i)), block[:200])
 			sizes[i] += 200
 		}
 		time.Sleep(50 * time.Millisecond)

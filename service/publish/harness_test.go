@@ -19,6 +19,7 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/internal/daemontest"
+	"github.com/replayd/replayd/internal/freeport"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/publish"
 	"github.com/replayd/replayd/service/queue/natsserver"
@@ -52,12 +53,11 @@ type hub struct {
 
 func newHub(tb testing.TB) *hub {
 	tb.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h := &hub{tb: tb, url: "nats://" + l.Addr().String(), dir: tb.TempDir()}
-	l.Close()
+	h := &hub{tb: tb, url: "nats://" + addr, dir: tb.TempDir()}
 	h.start()
 	tb.Cleanup(func() { h.stop() })
 	return h

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/replayd/replayd/internal/freeport"
 	"github.com/replayd/replayd/service/queue"
 	"github.com/replayd/replayd/service/queue/natsserver"
 )
@@ -36,12 +36,11 @@ func open(t *testing.T, lease time.Duration) *queue.Queue {
 // serve starts a server and returns its URL.
 func serve(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := "nats://" + l.Addr().String()
-	l.Close()
+	url := "nats://" + addr
 	stop, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), URL: url})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/internal/freeport"
 	"github.com/replayd/replayd/service/queue/natsserver"
 )
 
@@ -36,12 +37,10 @@ func TestRun(t *testing.T) {
 		}
 	}
 
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	_ = l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan int, 1)

@@ -41,12 +41,7 @@ func begin(t *testing.T, conn *nats.Conn, change func(*mirror.Options)) (m *mirr
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); m.Run(ctx) }()
-	end = sync.OnceFunc(func() { cancel(); <-ended; _ = m.Close() })
-	t.Cleanup(end)
-	return m, end
+	return m, shipmenttest.Begin(t, m.Run, m.Close)
 }
 
 // sender appends messages to a subject.

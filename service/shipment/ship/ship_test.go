@@ -47,12 +47,7 @@ func begin(t *testing.T, conn *nats.Conn, dir string, change func(*ship.Options)
 	if s, err = ship.New(o); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); s.Run(ctx) }()
-	end = sync.OnceFunc(func() { cancel(); <-ended; _ = w.Close() })
-	t.Cleanup(end)
-	return s, end
+	return s, shipmenttest.Begin(t, s.Run, w.Close)
 }
 
 // last returns the last message of a file, or an empty one.
@@ -77,18 +72,6 @@ func arrived(t *testing.T, conn *nats.Conn, path string, size int64) {
 func write(t *testing.T, path string, b []byte) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func add(t *testing.T, path string, b []byte) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +114,7 @@ func TestGrow(t *testing.T) {
 	big := want["s1/large"]
 	for len(big) > 0 {
 		n := min(len(big), 50_000)
-		add(t, filepath.Join(dir, "large"), big[:n])
+		shipmenttest.Append(t, filepath.Join(dir, "large"), big[:n])
 		big = big[n:]
 	}
 	for name := range want {
@@ -168,7 +151,7 @@ func TestKilled(t *testing.T) {
 	written := 0
 	grow := func(n int) {
 		n = min(n, len(data)-written)
-		add(t, path, data[written:written+n])
+		shipmenttest.Append(t, path, data[written:written+n])
 		written += n
 	}
 	grow(10)
@@ -272,7 +255,7 @@ func TestLost(t *testing.T) {
 	server.Wipe(t)
 	server.Start(t)
 	shipmenttest.Open(t, conn)
-	add(t, path, data[400_000:])
+	shipmenttest.Append(t, path, data[400_000:])
 	arrived(t, conn, "a", 600_000)
 	got := shipmenttest.Contents(t, conn)["s1/a"]
 	if !bytes.Equal(got.Bytes, data) || got.Message.Generation != was {
@@ -424,7 +407,7 @@ func TestArchive(t *testing.T) {
 	if !bytes.Equal(a.get("s1/live.teehistorian"), live) {
 		t.Error("other bytes")
 	}
-	add(t, filepath.Join(dir, "live.teehistorian"), []byte("more"))
+	shipmenttest.Append(t, filepath.Join(dir, "live.teehistorian"), []byte("more"))
 	begin(t, conn, dir, with)
 	arrived(t, conn, "live.teehistorian", int64(len(live))+4)
 	if c := shipmenttest.Contents(t, conn)["s1/live.teehistorian"]; c.Kind != shipment.Bytes || !bytes.Equal(c.Bytes, append(live, "more"...)) {
@@ -470,7 +453,7 @@ func TestForeign(t *testing.T) {
 	if _, err := js.Publish(t.Context(), subject, []byte("not ours")); err != nil {
 		t.Fatal(err)
 	}
-	add(t, path, []byte(" and more"))
+	shipmenttest.Append(t, path, []byte(" and more"))
 	arrived(t, conn, "a", 16)
 	if got := shipmenttest.Contents(t, conn)["s1/a"]; string(got.Bytes) != "content and more" {
 		t.Errorf("%q", got.Bytes)

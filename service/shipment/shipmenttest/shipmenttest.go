@@ -4,13 +4,17 @@ package shipmenttest
 import (
 	"bytes"
 	"context"
-	"net"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/replayd/replayd/internal/freeport"
 	"github.com/replayd/replayd/service/queue/natsserver"
 	"github.com/replayd/replayd/service/shipment"
 )
@@ -28,6 +32,31 @@ func Until(t testing.TB, what string, f func() bool) {
 	}
 }
 
+// Append appends to a file, which it makes if it is not there.
+func Append(t testing.TB, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Begin runs a part of the program. The returned function ends it, waits for it, and closes what it used. It is called when the test ends,
+// too.
+func Begin(t testing.TB, run func(context.Context), closed func() error) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); run(ctx) }()
+	end = sync.OnceFunc(func() { cancel(); <-ended; _ = closed() })
+	t.Cleanup(end)
+	return end
+}
+
 // Server is a NATS server in this process.
 type Server struct {
 	URL  string
@@ -38,12 +67,11 @@ type Server struct {
 // Serve starts a server. It ends with the test.
 func Serve(t testing.TB) *Server {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{URL: "nats://" + l.Addr().String(), dir: t.TempDir()}
-	_ = l.Close()
+	s := &Server{URL: "nats://" + addr, dir: t.TempDir()}
 	s.Start(t)
 	t.Cleanup(s.Stop)
 	return s
