@@ -20,13 +20,11 @@ func NewBudget(most int, create func() (*os.File, error)) *Budget {
 	return &Budget{most: most, create: create}
 }
 
-// take counts bytes that a writer holds more, or fewer: about describe values.
+// take counts bytes that a writer holds more, or fewer: of what describes its rows, and of their values.
 func (b *Budget) take(f *parquetFile, about, values int) {
 	f.cost += about
 	f.values += values
-	if b.held += about + values; !slices.Contains(b.writers, f) {
-		b.writers = append(b.writers, f)
-	}
+	b.held += about + values
 }
 
 // keep moves values to files until the budget is kept, those of the writer first that has most. If there are few and what describes the

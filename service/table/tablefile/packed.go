@@ -41,7 +41,7 @@ const (
 
 var zeros [alignment]byte
 
-// cost returns the bytes of memory that an array takes: those that describe it, and those of its values.
+// cost returns the bytes of memory that an array in memory takes: those that describe it, and those of its values.
 func (p *packed) cost() (about, values int) {
 	about = packedCost + bufferCost*cap(p.buffers)
 	for i := range p.buffers {

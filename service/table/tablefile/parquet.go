@@ -83,6 +83,7 @@ func newParquet(w io.Writer, s *arrow.Schema, about map[string]string, budget *B
 	if err := f.about(all); err != nil {
 		return nil, err
 	}
+	budget.writers = append(budget.writers, f)
 	return f, nil
 }
 
@@ -205,13 +206,12 @@ func (f *parquetFile) move() error {
 	}
 	for _, column := range f.parts {
 		for i := f.moved; i < len(column); i++ {
-			_, values := column[i].cost()
 			if err := column[i].move(&f.waiting); err != nil {
 				return err
 			}
-			f.budget.take(f, 0, -values)
 		}
 	}
+	f.budget.take(f, 0, -f.values) // all that was in memory
 	f.moved = len(f.parts[0])
 	return f.waiting.flush()
 }
