@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -134,20 +133,15 @@ func TestBucket(t *testing.T) {
 			t.Error("cat of the daemon, refused:", code, errs)
 		}
 		s.Hook(nil)
-		resp, err := http.Get("http://" + metrics + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil || !regexp.MustCompile(`replayd_store_requests_total\{operation="read",result="ok",root="b"\} [1-9]`).Match(text) {
-			t.Error("no metrics of the store", err)
+		text := scrape(t, metrics)
+		if !regexp.MustCompile(`replayd_store_requests_total\{operation="read",result="ok",root="b"\} [1-9]`).MatchString(text) {
+			t.Error("no metrics of the store:", text)
 		}
 		stop()
 		if code := <-ended; code != 0 && code != exitCancelled {
 			t.Error("serve:", code, log.String())
 		}
-		for _, text := range []string{log.String(), out.String(), string(text)} {
+		for _, text := range []string{log.String(), out.String(), text} {
 			if strings.Contains(text, secret) || strings.Contains(text, "AKIDEXAMPLE") {
 				t.Errorf("the daemon shows its credentials: %s", text)
 			}

@@ -17,6 +17,21 @@ import (
 // metricName matches the names of metrics in the expressions of rules and of the dashboard.
 var metricName = regexp.MustCompile(`\b(?:replayd|grpc_server|process|go)_[a-z_]+\b`)
 
+// scrape returns the metrics that are served at an address.
+func scrape(t *testing.T, addr string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestMonitoring checks that the alerts and the dashboard use only metrics that the daemon exports, and that docs/operations.md
 // lists all of replayd's own metrics.
 func TestMonitoring(t *testing.T) {

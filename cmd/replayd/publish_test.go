@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,15 +77,9 @@ func TestPublish(t *testing.T) {
 	if want := command(t, 0, "cat", filepath.Join(dir, "a")); lines.String() != want {
 		t.Errorf("%d bytes of lines, cat prints %d", lines.Len(), len(want))
 	}
-	resp, err := http.Get("http://" + metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	_, err = text.ReadFrom(resp.Body)
-	_ = resp.Body.Close()
-	if err != nil || !strings.Contains(text.String(), "\nreplayd_publish_events_total ") || !strings.Contains(text.String(), "\nreplayd_publish_replays ") {
-		t.Error(err, text.String())
+	text := scrape(t, metrics)
+	if !strings.Contains(text, "\nreplayd_publish_events_total ") || !strings.Contains(text, "\nreplayd_publish_replays ") {
+		t.Error(text)
 	}
 	stop()
 }

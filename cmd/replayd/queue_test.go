@@ -456,22 +456,16 @@ func TestJobs(t *testing.T) {
 	if out := command(exitLost, "jobs", "ls"); !strings.Contains(out, "refuses the credentials") {
 		t.Error(out)
 	}
-	resp, err := http.Get("http://" + metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	_, err = text.ReadFrom(resp.Body)
-	_ = resp.Body.Close()
+	text := scrape(t, metrics)
 	for _, line := range []string{
 		"replayd_queue_up 1", `replayd_queue_jobs{priority="normal"} `, `replayd_queue_oldest_seconds{priority="high"} 0`,
 		`replayd_work_attempts_total{result="done"} 1`, `replayd_work_attempts_total{result="there"} 1`, `replayd_work_failures_total{reason="UNSUPPORTED"} `,
 	} {
-		if err != nil || !strings.Contains(text.String(), "\n"+line) {
-			t.Errorf("no %s: %v", line, err)
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("no %s: %s", line, text)
 		}
 	}
-	if strings.Contains(log.String()+text.String(), secret) {
+	if strings.Contains(log.String()+text, secret) {
 		t.Error("a secret is logged")
 	}
 }
