@@ -88,6 +88,18 @@ async function keepFrames(page) {
   return () => page.evaluate(() => window.kept);
 }
 
+/** Kills the daemon so many times in so many seconds. Returns the frames of a page meanwhile, and when the daemon was away. */
+async function throughKills(page, seconds, kills) {
+  const kept = await keepFrames(page);
+  const restarts = [];
+  for (let killed = 0; killed < kills; killed++) {
+    await sleep((seconds * 1000) / (kills + 1));
+    restarts.push(await daemon.restart());
+  }
+  await sleep((seconds * 1000) / (kills + 1));
+  return { frames: await kept(), restarts };
+}
+
 /** How long after a daemon listens again a page may take to be where it would be without the kill, in milliseconds. */
 const settled = 500;
 
@@ -160,14 +172,7 @@ test("a live game goes on through kills of the daemon, and never back", { ...opt
   await page.goto(daemon.url);
   const first = await click(page, '.card[href$="/live/game.teehistorian"]'); // samples that were just copied are treated as growing, too
   await until(page, () => document.querySelector(".pill").classList.contains("on-air"));
-  const kept = await keepFrames(page);
-  const restarts = [];
-  for (let killed = 0; killed < kills; killed++) {
-    await sleep((seconds * 1000) / (kills + 1));
-    restarts.push(await daemon.restart());
-  }
-  await sleep((seconds * 1000) / (kills + 1));
-  const frames = await kept();
+  const { frames, restarts } = await throughKills(page, seconds, kills);
   const { last } = server;
   server.stop();
   await until(page, (tick) => Number(document.querySelector("canvas.scene").dataset.tick) >= tick - 1, last);
@@ -235,14 +240,7 @@ test("a game of a DDNet server goes on through kills of the daemon, and never ba
   await shown(page);
   await until(page, () => document.querySelector(".pill").classList.contains("on-air"));
   await sleep(5000);
-  const kept = await keepFrames(page);
-  const restarts = [];
-  for (let killed = 0; killed < kills; killed++) {
-    await sleep((seconds * 1000) / (kills + 1));
-    restarts.push(await daemon.restart());
-  }
-  await sleep((seconds * 1000) / (kills + 1));
-  const frames = await kept();
+  const { frames, restarts } = await throughKills(page, seconds, kills);
   reading.abort();
   await read;
   let file = 0;
