@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,9 +32,8 @@ import (
 // exportBudget is how many bytes of values all tables of an export hold before the largest of them is written.
 const exportBudget = 4 << 20
 
-// groupBudget is how many bytes of memory the compressed rows of all tables of an export take at most until they are row groups. What is
-// more waits in files.
-const groupBudget = 4 << 20
+// Memory is the default of Options.Memory.
+const Memory = 4 << 20
 
 // Options are what an export needs.
 type Options struct {
@@ -43,6 +43,9 @@ type Options struct {
 	Format tablefile.Format
 	// Selection describes what of the replay is exported: see Selection.
 	Selection string
+	// Memory is how many bytes of memory the compressed rows of all tables take at most until they are row groups. What is more waits in
+	// files in the directories of drafts. Default [Memory].
+	Memory int
 	// Again also exports what is there already.
 	Again bool
 	// Sum is the SHA-256 of the file in hexadecimal, and Size its length in bytes. Without a sum an export is never there already.
@@ -86,7 +89,7 @@ type Export struct {
 // New returns an Export.
 func New(o Options) *Export {
 	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
-	e.budget = tablefile.NewBudget(groupBudget, e.waiting)
+	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), e.waiting)
 	return e
 }
 
