@@ -301,15 +301,6 @@ func (b *Batch) Reset() {
 	}
 }
 
-// Swap exchanges the contents of two batches, which must be neither shared nor tables, and not their settings.
-func (b *Batch) Swap(o *Batch) {
-	b.Events, o.Events = o.Events, b.Events
-	b.Tail, o.Tail = o.Tail, b.Tail
-	b.Count, o.Count = o.Count, b.Count
-	b.Marks, o.Marks = o.Marks, b.Marks
-	b.Positions, o.Positions = o.Positions, b.Positions
-}
-
 // Placed is what Added needs of a Reader.
 type Placed interface {
 	Position() decoders.Position

@@ -65,24 +65,24 @@ func (f *frontReader) Summarize(end *replaydv1.StreamEnd) {
 	end.Summary = summary(d.Stats(), d.Health())
 }
 
-// ahead reads the sections of a demo between checkpoints at once. The caller's goroutine decodes the section that is to be
-// delivered. Helpers decode later sections while there are spare processors, and keep the batches. When the caller comes to a
-// section that a helper has begun, it delivers what is there and goes on from there itself. So nobody waits for a helper for
-// longer than a batch takes.
+// ahead reads parts of a demo between checkpoints at once. The caller's goroutine decodes the part that is to be delivered.
+// Helpers decode later parts while there are spare processors, and keep the batches. When the caller comes to a part that a
+// helper has begun, it delivers what is there and goes on from there itself. So nobody waits for a helper for longer than a
+// batch takes.
 type ahead struct {
 	// Of the caller.
 	first  *reader // whose demo it is
-	now    *reader // of the present section
+	now    *reader // of the present part
 	at     place   // behind what was delivered last
-	before uint64  // events that the filter did not match in earlier sections
+	before uint64  // events that the filter did not match in earlier parts
 
 	mu      sync.Mutex
-	parts   []*part // the present section and those behind it
-	kept    int     // bytes of all batches that are kept
+	parts   []*part // the present one and those behind it
+	kept    int     // bytes of all blocks that are in use, and of what lies beside them
 	helpers int
 	called  time.Time   // when the caller called last
 	like    codec.Batch // the settings of the caller's batches
-	spare   []*codec.Batch
+	spare   []*block
 	charged int64 // memory that was asked for; -1 when it was refused
 }
 
@@ -98,37 +98,55 @@ func placeOf(r *reader) place {
 	return place{r.d.Position(), r.d.Sum(), r.d.Tick(), r.skipped}
 }
 
-// part is a section, or a part of one, that is read from a checkpoint; the first part is read from where delivery begins, and the
-// last one up to the end of the demo.
+// part is some sections that are read from a checkpoint; the first part is read from where delivery begins, and the last one up
+// to the end of the demo.
 type part struct {
 	from *codec.Checkpoint // nil for the first one
 	end  int64             // 0 for the last one
 
-	mu      sync.Mutex // held while it is decoded
-	r       *reader    // nil until it is begun
-	ready   []ready
-	partial *codec.Batch // that is not full yet
-	err     error        // how it ended
-	panic   any          // what a helper panicked with
+	mu    sync.Mutex // held while it is decoded
+	r     *reader    // nil until it is begun
+	ready []*kept
+	open  *kept  // that a helper fills; nil if there is none
+	block *block // for further batches; nil if there is none
+	tail  []byte // memory for the tail of the next batch
+	err   error  // how it ended
+	panic any    // what a helper panicked with
 
 	// Guarded by ahead.mu.
 	taken bool // nobody else is to work on it
 }
 
-// ready is a batch that a helper has filled.
-type ready struct {
-	*codec.Batch
-	at place // behind it
+// kept is a batch that a helper fills, or has filled.
+type kept struct {
+	codec.Batch
+	in     *block
+	beside int   // bytes that are not in the block
+	at     place // behind it, when it is full
+}
+
+// block is memory in which batches lie one behind another. In memory of their own, all of them would grow to the longest batch.
+type block struct {
+	data    []byte // up to the end of the last full batch
+	holders int    // batches that were not taken, and the part that puts batches into it
 }
 
 const (
-	// maxKept is how many bytes are kept in batches of a stream.
-	maxKept = 16 << 20
+	// maxKept is how many bytes are kept in batches of a stream: a bit more than what a part of a demo that is not compressed makes.
+	maxKept = 24 << 20
+	// maxPart is how long a part is at most, in bytes of the demo. To begin a part takes about 3 ms of a processor, in which 200 KB
+	// are decoded.
+	maxPart = 6 << 20
 	// maxHelpers is how many helpers a stream has.
 	maxHelpers = 3
-	// patience is how long helpers go on after the caller's last call, stretch how long they keep a processor.
+	// patience is how long helpers go on after the caller's last call.
 	patience = 50 * time.Millisecond
-	stretch  = 4 * time.Millisecond
+)
+
+// Variables for tests: blockBytes is how long a block is, stretch how long helpers keep a processor.
+var (
+	blockBytes = 1 << 20
+	stretch    = 4 * time.Millisecond
 )
 
 // newAhead returns an ahead for a reader that begins to deliver, or nil where there is nothing to read at once. Tables are
@@ -145,8 +163,22 @@ func newAhead(r *reader) *ahead {
 	return &ahead{first: r, now: r, at: placeOf(r), parts: []*part{{r: r, end: r.section.end, taken: true}, {from: next}}}
 }
 
-// boundary returns the first checkpoint behind an offset at which a section begins. It is known to be of the present bytes.
+// workers returns how many goroutines may decode, the caller's among them.
+func workers() int { return min(runtime.GOMAXPROCS(0), 1+maxHelpers) }
+
+// boundary returns the checkpoint at which a part ends that begins at an offset, nil if there is none. Towards the last
+// checkpoint, parts get shorter, down to a section, so that all workers have something to do until the end.
 func (r *reader) boundary(offset int64) *codec.Checkpoint {
+	last, ok := r.keeper.checkpoints.Last(func(*codec.Checkpoint) bool { return true })
+	if !ok {
+		return nil
+	}
+	length := min((last.Position.Offset-offset)/int64(workers()), maxPart)
+	return r.sectionAfter(offset + max(length-sectionBytes, 0))
+}
+
+// sectionAfter returns the first checkpoint behind an offset at which a section begins. It is known to be of the present bytes.
+func (r *reader) sectionAfter(offset int64) *codec.Checkpoint {
 	for {
 		c, ok := r.keeper.checkpoints.After(offset)
 		if !ok || !r.keeper.checkpoints.Proven(&c) {
@@ -209,21 +241,22 @@ func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 	if p.panic != nil {
 		panic(p.panic) //nolint:forbidigo // what a helper panicked with, in the goroutine that is to fail
 	}
-	if b.Count > 0 && (len(p.ready) > 0 || p.partial != nil) {
+	if b.Count > 0 && (len(p.ready) > 0 || p.open != nil) {
 		return nil
 	}
 	if len(p.ready) > 0 {
 		next := p.ready[0]
 		p.ready = p.ready[1:]
-		a.take(next.Batch, b)
+		a.take(next, b)
 		a.now, a.at = p.r, next.at
 		a.at.skipped += a.before
 		return nil
 	}
-	if p.partial != nil {
-		a.take(p.partial, b)
-		p.partial = nil
+	if p.open != nil {
+		a.take(p.open, b)
+		p.open = nil
 	}
+	a.close(p)
 	if a.begin(p); p.err != nil {
 		return p.err
 	}
@@ -233,19 +266,25 @@ func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 	return err
 }
 
-// take moves the contents of a batch that is kept to the caller's, which is empty.
-func (a *ahead) take(kept, b *codec.Batch) {
-	size := sizeOf(kept)
-	b.Swap(kept)
-	kept.Reset()
+// take copies a batch that is kept to the caller's, which is empty.
+func (a *ahead) take(k *kept, b *codec.Batch) {
+	b.Events, b.Tail = append(b.Events, k.Events...), append(b.Tail, k.Tail...)
+	b.Marks, b.Positions, b.Count = append(b.Marks, k.Marks...), append(b.Positions, k.Positions...), k.Count
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.kept -= size
-	a.spare = append(a.spare, kept)
+	a.kept -= k.beside
+	a.release(k.in)
 }
 
-func sizeOf(b *codec.Batch) int {
-	return cap(b.Events) + cap(b.Tail) + 128*cap(b.Marks) + 16*cap(b.Positions)
+// close gives back a part's block.
+func (a *ahead) close(p *part) {
+	if p.block == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.release(p.block)
+	p.block, p.tail = nil, nil
 }
 
 // pass goes on to the next part.
@@ -264,7 +303,7 @@ func (a *ahead) call(b *codec.Batch) {
 	defer a.mu.Unlock()
 	a.called = time.Now()
 	a.like = codec.Batch{MaxEvents: b.MaxEvents, MaxBytes: b.MaxBytes, KeepMarks: b.KeepMarks, KeepPositions: b.KeepPositions}
-	most := min(runtime.GOMAXPROCS(0)-1, maxHelpers)
+	most := workers() - 1
 	for a.helpers < most && a.pick() >= 0 && a.charge(most) {
 		a.helpers++
 		a.first.Ahead(a.help, a.leave)
@@ -310,8 +349,9 @@ func (a *ahead) help() (more bool) {
 	p := a.parts[i]
 	p.taken = true
 	a.mu.Unlock()
-	over, wait := false, false
-	for began := time.Now(); !over && !wait && time.Since(began) < stretch; {
+	began := time.Now()
+	over, wait := a.step(p)
+	for !over && !wait && time.Since(began) < stretch {
 		over, wait = a.step(p)
 	}
 	a.mu.Lock()
@@ -338,40 +378,87 @@ func (a *ahead) step(p *part) (over, wait bool) {
 		}
 	}()
 	a.mu.Lock()
-	over, wait = a.parts[0] == p || p.err != nil, a.kept >= maxKept
-	if p.partial == nil && !over && !wait {
-		p.partial = a.blank()
+	over = a.parts[0] == p || p.err != nil
+	if !over && p.open == nil {
+		a.openIn(p)
 	}
 	a.mu.Unlock()
-	if over || wait {
-		return over, wait
+	if over || p.open == nil {
+		return over, true
 	}
 	if a.begin(p); p.err != nil {
 		return true, false
 	}
-	b := p.partial
-	was := sizeOf(b)
-	err := p.r.fill(b)
-	a.mu.Lock()
-	a.kept += sizeOf(b) - was
-	a.mu.Unlock()
+	err := p.r.fill(&p.open.Batch)
 	if errors.Is(err, codec.ErrYield) {
 		return false, false
 	}
-	if b.Count > 0 {
-		p.ready, p.partial = append(p.ready, ready{b, placeOf(p.r)}), nil
+	if p.open.Count > 0 {
+		a.keep(p)
 	}
 	p.err = err
 	return err != nil, false
 }
 
-// blank returns an empty batch.
-func (a *ahead) blank() *codec.Batch {
-	b := new(codec.Batch)
-	if n := len(a.spare); n > 0 {
-		b, a.spare = a.spare[n-1], a.spare[:n-1]
+// openIn opens an empty batch in a part, unless too much is kept.
+func (a *ahead) openIn(p *part) {
+	if p.block != nil && cap(p.block.data)-len(p.block.data) < a.like.MaxBytes {
+		a.release(p.block)
+		p.block = nil
 	}
-	b.MaxEvents, b.MaxBytes, b.KeepMarks, b.KeepPositions = a.like.MaxEvents, a.like.MaxBytes, a.like.KeepMarks, a.like.KeepPositions
-	a.kept += sizeOf(b)
-	return b
+	if p.block == nil {
+		if a.kept >= maxKept {
+			return
+		}
+		p.block = a.newBlock()
+	}
+	p.block.holders++
+	p.open = &kept{Batch: a.like, in: p.block}
+	p.open.Events, p.open.Tail = p.block.data[len(p.block.data):], p.tail
+}
+
+// keep keeps the part's open batch, which is full.
+func (a *ahead) keep(p *part) {
+	k := p.open
+	k.at = placeOf(p.r)
+	data, n := k.in.data, len(k.in.data)
+	if cap(k.Events) == cap(data)-n { // they have not outgrown the block
+		data = data[:n+len(k.Events)]
+	} else {
+		k.beside += cap(k.Events)
+	}
+	if n = len(data); len(k.Tail) <= cap(data)-n {
+		p.tail = k.Tail[:0]
+		data = append(data, k.Tail...)
+		k.Tail = data[n:]
+	} else {
+		p.tail = nil
+		k.beside += cap(k.Tail)
+	}
+	k.in.data = data
+	k.beside += 128*cap(k.Marks) + 16*cap(k.Positions)
+	p.ready, p.open = append(p.ready, k), nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept += k.beside
+}
+
+// newBlock returns an empty block with one holder. a.mu is locked, as for the following two.
+func (a *ahead) newBlock() *block {
+	a.kept += blockBytes
+	if n := len(a.spare); n > 0 {
+		b := a.spare[n-1]
+		a.spare = a.spare[:n-1]
+		b.data, b.holders = b.data[:0], 1
+		return b
+	}
+	return &block{data: make([]byte, 0, blockBytes), holders: 1}
+}
+
+// release notes that a block has a holder less.
+func (a *ahead) release(b *block) {
+	if b.holders--; b.holders == 0 {
+		a.kept -= blockBytes
+		a.spare = append(a.spare, b)
+	}
 }

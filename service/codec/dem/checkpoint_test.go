@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -133,6 +134,9 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// maxBytes is the length of the batches of tests.
+const maxBytes = 64 << 10
+
 // batches returns a line for each batch from a start on: its bytes, and where the reader is behind it.
 func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []string, end error) {
 	tb.Helper()
@@ -140,7 +144,7 @@ func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []strin
 	if err := codectest.Seek(r); err != nil {
 		tb.Fatal(err)
 	}
-	b := codec.Batch{MaxEvents: most, MaxBytes: 64 << 10, KeepPositions: true, KeepMarks: most%2 > 0}
+	b := codec.Batch{MaxEvents: most, MaxBytes: maxBytes, KeepPositions: true, KeepMarks: most%2 > 0}
 	for {
 		err := r.Fill(&b)
 		if errors.Is(err, codec.ErrYield) {
@@ -155,6 +159,9 @@ func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []strin
 			r.(interface {
 				Summarize(end *replaydv1.StreamEnd)
 			}).Summarize(&e)
+			if kept := encoder.Kept(r); kept != 0 && errors.Is(err, io.EOF) {
+				tb.Errorf("%d bytes are kept though all was delivered", kept)
+			}
 			if o.Filter == nil { // otherwise it is counted what was decoded for the checkpoints
 				out = append(out, e.GetDem().String())
 			}
@@ -166,16 +173,15 @@ func batches(tb testing.TB, data []byte, o codec.Options, most int) (out []strin
 // TestAhead: what is read at once is the same, batch by batch, as what one reader reads, whatever the filter, wherever it begins,
 // and however seldom there is a processor to spare.
 func TestAhead(t *testing.T) {
-	data := longMatch(t, 7)
-	testAhead(t, data)
+	testAhead(t, longMatch(t, 7), 2*maxBytes+3<<10)
 }
 
-// TestCorpusAhead is TestAhead of a real file.
-func TestCorpusAhead(t *testing.T) { testAhead(t, repeated(t, 3<<20)) }
+// TestCorpusAhead is TestAhead of a real file, with batches that outgrow their blocks.
+func TestCorpusAhead(t *testing.T) { testAhead(t, repeated(t, 3<<20), maxBytes+1) }
 
-func testAhead(t *testing.T, data []byte) {
+func testAhead(t *testing.T, data []byte, blocks int) {
 	t.Helper()
-	defer encoder.ShortSections()()
+	defer encoder.ShortSections(blocks)()
 	random := rand.New(rand.NewPCG(uint64(len(data)), 2))
 	s := newStreams(t, data)
 	fromTick, upTo := demtest.LastTick(data)/4, demtest.LastTick(data)/3*2

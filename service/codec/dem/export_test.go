@@ -1,8 +1,22 @@
 package dem
 
-// ShortSections makes sections as short as they can be until the function is called that it returns.
-func ShortSections() (undo func()) {
-	was := sectionBytes
-	sectionBytes = places
-	return func() { sectionBytes = was }
+import "github.com/replayd/replayd/service/codec"
+
+// ShortSections makes sections end where a checkpoint may be, so that short demos have many, makes blocks so short, and has helpers
+// leave a part after each step.
+func ShortSections(blocks int) (undo func()) {
+	section, block, long := sectionBytes, blockBytes, stretch
+	sectionBytes, blockBytes, stretch = places, blocks, 0
+	return func() { sectionBytes, blockBytes, stretch = section, block, long }
+}
+
+// Kept returns how many bytes a reader keeps in batches that were not delivered.
+func Kept(r codec.Reader) int {
+	a := r.(*frontReader).ahead
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.kept
 }

@@ -5,7 +5,7 @@ import "errors"
 // sectionBytes is how long the sections of a demo are, in bytes. A section begins with the first record from a multiple of it on.
 // Batches end with sections, whoever decodes them, so that what is sent does not depend on whether sections were decoded at once.
 // It is a variable for tests.
-var sectionBytes int64 = 16 * places
+var sectionBytes int64 = 4 * places
 
 // errSection means that the reader's section ends.
 var errSection = errors.New("the section ends")
