@@ -59,6 +59,11 @@ func BenchmarkEverything(b *testing.B) {
 	}
 }
 
+// BenchmarkEntities decodes all entities with all their fields, which is what the other decoders are asked for, and nothing else.
+func BenchmarkEntities(b *testing.B) {
+	replayd(b, lengthen(b, corpus(b, auto), longSize), dem.Options{Kinds: func(k dem.Kind) bool { return k <= dem.KindEntityDeleted }})
+}
+
 // BenchmarkOneClass decodes only the entities of one class.
 func BenchmarkOneClass(b *testing.B) {
 	long := lengthen(b, corpus(b, auto), longSize)

@@ -57,6 +57,7 @@ func (d *Decoder) tick(ev *Event, b []byte) bool {
 	for m := pb.NewReader(b); m.Next(); {
 		if m.Num == 1 {
 			t.ServerTick = m.Uint32()
+			break // each packet has a tick, and many fields behind it
 		}
 	}
 	d.match.clock.now = t.ServerTick

@@ -118,6 +118,11 @@ func (d *Decoder) Next(ev *Event) error {
 		*ev = d.out.unseen
 		return nil
 	}
+	// Nearly all events are updates of entities, one behind another.
+	if d.stage == stageEntities && d.ents.updates() && !d.out.hold && len(d.out.faults) == 0 && d.updateKnown(ev) {
+		d.delivered(ev)
+		return nil
+	}
 	for {
 		if ok, err := d.step(ev); ok || err != nil {
 			return err
@@ -168,11 +173,16 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		ok = d.oldCombatLogEntry(ev)
 	}
 	if ok {
-		ev.AtTick = d.in.Head.Tick
-		d.out.deliver(d.out.at)
-		d.in.Work = 0
+		d.delivered(ev)
 	}
 	return ok, nil
+}
+
+// delivered completes an event that was filled.
+func (d *Decoder) delivered(ev *Event) {
+	ev.AtTick = d.in.Head.Tick
+	d.out.deliver(d.out.at)
+	d.in.Work = 0
 }
 
 // Close ends decoding when the source has no more bytes. It returns nil when the demo is complete, and an error that wraps

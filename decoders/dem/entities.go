@@ -249,6 +249,9 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	}
 }
 
+// updates reports whether updates of entities may follow.
+func (e *entityReader) updates() bool { return e.phase == phaseEntries && !e.pending.set }
+
 // updateKnown reads entries as long as they are what nearly all are: updates of entities that are there, whose sizes are
 // announced, and which neither enter nor leave the view. It stops before an entry that is none of those, behind one that
 // has an event, and behind one with a fault. It returns whether ev was filled.

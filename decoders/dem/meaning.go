@@ -76,17 +76,17 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 	if width == 0 || b == nil {
 		return at, false
 	}
-	if parent, has := ent.Present(b.Parent); has && parent.Word != noHandle {
+	if parent, has := b.Of(&ent.State, entity.BodyParent); has && parent.Word != noHandle {
 		return at, false
 	}
 	var axes [3]float32
 	for i := range axes {
-		cell, has := ent.Present(b.Cell[i])
-		vec, inside := ent.Present(b.Vec[i])
-		if !has || !inside || cell.Kind != value.Uint || vec.Kind != value.Float {
+		cell, has := b.Of(&ent.State, entity.BodyCell+i)
+		offset, inside := b.Of(&ent.State, entity.BodyOffset+i)
+		if !has || !inside || cell.Kind != value.Uint || offset.Kind != value.Float {
 			return at, false
 		}
-		axes[i] = float32(float64(cell.Word)*width - mapEdge + float64(math.Float32frombits(uint32(vec.Word))))
+		axes[i] = float32(float64(cell.Word)*width - mapEdge + float64(math.Float32frombits(uint32(offset.Word))))
 	}
 	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, true
 }
@@ -113,7 +113,7 @@ func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Upd
 	// It is attached to another entity now, or a part of its place could not be read.
 	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
 	return m.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
-		return slices.Contains(ent.Class.Body.Parent, ch.Node.Cell)
+		return ent.Class.Body.Has(entity.BodyParent, ch.Node.Cell)
 	}))
 }
 
@@ -176,7 +176,7 @@ func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cel
 		}
 		n = n.Kids[i]
 	}
-	v, ok := ent.Present([]int32{n.Cell})
+	v, ok := ent.Value(n.Cell)
 	if !ok {
 		return nil, v
 	}

@@ -236,7 +236,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 	moved := false
 	for i := range u.Changes {
 		ch := &u.Changes[i]
-		if apply {
+		if apply && !ent.Set(ch) {
 			u.ApplyChange(ent.Class, &ent.State, ch)
 		}
 		moved = moved || ch.Node.Body

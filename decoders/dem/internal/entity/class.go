@@ -30,9 +30,9 @@ type Class struct {
 	Narrow bool
 	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
-	// Body holds the cells of the place of its entities; nil when there are none. PlaceWanted reports whether the place is delivered.
-	Body        *Body
+	// PlaceWanted reports whether the place of its entities is delivered.
 	PlaceWanted bool
+	Body        *Body // nil when its entities have no place
 
 	Baseline Baseline
 }

@@ -85,6 +85,14 @@ func (s *State) setBytes(i int, b []byte) {
 	s.outside += cap(s.bytes[i]) - have
 }
 
+// Value returns the value of a cell. ok is false when the field is absent. The cell may be -1, or one that the state does not have.
+func (s *State) Value(cell int32) (v value.Cell, ok bool) {
+	if at := int(cell); uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
+		return s.Cells[at], true
+	}
+	return v, false
+}
+
 // Data returns the bytes of a value that lies outside its cell.
 func (s *State) Data(c *value.Cell) []byte {
 	if !c.Kind.InBytes() {

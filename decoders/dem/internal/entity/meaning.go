@@ -54,13 +54,46 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	return meanings[f.Name]
 }
 
-// Body holds the numbers of the state's cells that an entity's place is made of: its cell of the map, its offset within that,
-// and its parent entity. There are several of each when the body may be of several types. It is immutable.
+// Body holds the numbers of the state's cells that an entity's place is made of. It is immutable.
 type Body struct {
-	Cell, Vec [3][]int32
-	Parent    []int32
+	// The first cell of each part, -1 if there is none, and further ones: there are several when the body may be of several types.
+	first   [bodyParts]int32
+	further [bodyParts][]int32
 	// Place is the name of the field that delivers the place.
 	Place uint32
+}
+
+// The parts of a body: the entity's parent, its cell of the map, and its offset within that, by axis.
+const (
+	BodyParent = 0
+	BodyCell   = 1
+	BodyOffset = 4
+	bodyParts  = 7
+)
+
+// bodyFields are the names of the fields that are parts of a body.
+var bodyFields = [bodyParts]string{"m_hParent", "m_cellX", "m_cellY", "m_cellZ", "m_vecX", "m_vecY", "m_vecZ"}
+
+// Of returns the value of a part in a state. ok is false when it has none.
+func (b *Body) Of(s *State, part int) (v value.Cell, ok bool) {
+	if v, ok = s.Value(b.first[part]); ok {
+		return v, true
+	}
+	return b.ofFurther(s, part)
+}
+
+func (b *Body) ofFurther(s *State, part int) (v value.Cell, ok bool) {
+	for _, at := range b.further[part] {
+		if v, ok = s.Value(at); ok {
+			break
+		}
+	}
+	return v, ok
+}
+
+// Has reports whether a cell is of a part.
+func (b *Body) Has(part int, cell int32) bool {
+	return b.first[part] == cell || slices.Contains(b.further[part], cell)
 }
 
 // bodies is the name of the object that has an entity's place, placeName that of the place in it.
@@ -74,34 +107,23 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 	if parent.Field == nil || parent.Field.Name != bodies || parent.List {
 		return
 	}
-	var parts *[]int32
-	b := new(Body)
+	part := slices.Index(bodyFields[:], n.Field.Name)
+	if part < 0 {
+		return
+	}
+	b := &Body{first: [bodyParts]int32{-1, -1, -1, -1, -1, -1, -1}}
 	if c.Body != nil {
 		*b = *c.Body
-	}
-	switch n.Field.Name {
-	case "m_cellX":
-		parts = &b.Cell[0]
-	case "m_cellY":
-		parts = &b.Cell[1]
-	case "m_cellZ":
-		parts = &b.Cell[2]
-	case "m_vecX":
-		parts = &b.Vec[0]
-	case "m_vecY":
-		parts = &b.Vec[1]
-	case "m_vecZ":
-		parts = &b.Vec[2]
-	case "m_hParent":
-		parts = &b.Parent
-	default:
-		return
 	}
 	if b.Place == 0 {
 		b.Place = t.join(parent.Name, placeName)
 		c.PlaceWanted = t.wantsField(c, b.Place)
 	}
-	*parts = append(slices.Clip(*parts), n.Cell)
+	if b.first[part] < 0 {
+		b.first[part] = n.Cell
+	} else {
+		b.further[part] = append(slices.Clip(b.further[part]), n.Cell)
+	}
 	c.Body = b
 	n.Body = true
 }
@@ -109,14 +131,4 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 // wantsField reports whether the field of a name is wanted.
 func (t *Tree) wantsField(c *Class, name uint32) bool {
 	return t.wants == nil || t.wants(t.Name(c.Name), t.Name(name))
-}
-
-// Present returns the value of the first of some cells that has one. ok is false when none has.
-func (s *State) Present(cells []int32) (v value.Cell, ok bool) {
-	for _, at := range cells {
-		if uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
-			return s.Cells[at], true
-		}
-	}
-	return value.Cell{}, false
 }

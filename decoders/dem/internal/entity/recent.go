@@ -1,69 +1,99 @@
 package entity
 
+import "github.com/replayd/replayd/decoders/bits"
+
 // recent remembers lists of paths that updates began with, and the nodes that the paths lead to. Entities of a class change the
-// same fields again and again: nine of ten lists of a game were read before. The code of a list ends itself, so the bits of an
+// same fields again and again: of a thousand lists of a game, all but three were read before. The code of a list ends itself, so the bits of an
 // update begin with a list exactly if they begin with the bits of the list.
 //
-// The lists are in sets of two, found by the class and the first bits. A list that has fewer bits than these may be in several
-// sets. The zero value is empty.
+// The lists are in sets of two, found by the class and the first bits. Short lists have sets of their own, found by fewer bits. A
+// list that has fewer bits than these may be in several sets. The zero value is empty.
 type recent struct {
-	sets [][2]list // nil until the first list is kept
+	short, long [][2]list // nil until the first list is kept
 }
 
-// list is a list of paths of a class.
+// list is a list of paths of a class. It takes 64 bytes, one cache line.
 type list struct {
 	class    *Class
 	replaced uint32 // what the class's was
-	size     int32  // in bits
-	bits     uint64
-	mask     uint64 // of as many bits
+	size     uint8  // in bits
+	wanted   bool   // a field that the paths lead to is delivered, or the place that it is part of
+	bits     uint64 // the first ones
+	mask     uint64 // of those
+	more     uint64 // bits behind them
 	nodes    []*Node
-	wanted   bool // a field that the paths lead to is delivered, or the place that it is part of
 }
 
 const (
-	setBits  = 11 // of the number of a set
-	keyBits  = 20 // of a list, of those that find its set
-	maxBits  = 57 // of a list that is kept: what bits.Reader.Peek returns
-	maxPaths = 24 // of a list that is kept
+	setBits   = 10           // of the number of a set
+	shortBits = 12           // of a list, of those that find the set of a short one
+	longBits  = 40           // ... of a long one; shorter lists are short
+	peekBits  = 57           // that bits.Reader.Peek returns
+	maxBits   = 2 * peekBits // of a list that is kept
+	maxPaths  = 32           // of a list that is kept
 )
 
-// set returns the set for a list of a class that the bits of w begin with.
-func (l *recent) set(c *Class, w uint64) *[2]list {
+// setOf returns the number of the set for a list of a class that the bits of w begin with, by its first bits.
+func setOf(c *Class, w uint64, first int) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	return &l.sets[(w&(1<<keyBits-1)|uint64(c.Id)<<keyBits)*mix>>(64-setBits)]
+	return (w&(1<<first-1) | uint64(c.Id)<<50) * mix >> (64 - setBits)
 }
 
-// find returns the list of a class that the bits of w begin with, or nil. It is valid until the next call.
-func (l *recent) find(c *Class, w uint64) *list {
-	if l.sets == nil {
+// find returns the list of a class that the next bits of r begin with, or nil. It is valid until the next call.
+func (l *recent) find(c *Class, r *bits.Reader) *list {
+	if l.short == nil {
 		return nil
 	}
-	set := l.set(c, w)
-	if set[0].is(c, w) {
+	w := r.Peek()
+	set := &l.short[setOf(c, w, shortBits)]
+	if set[0].begins(c, w) {
 		return &set[0]
 	}
-	if set[1].is(c, w) {
+	if set[1].begins(c, w) {
+		set[0], set[1] = set[1], set[0]
+		return &set[0]
+	}
+	set = &l.long[setOf(c, w, longBits)]
+	if set[0].begins(c, w) && set[0].ends(r) {
+		return &set[0]
+	}
+	if set[1].begins(c, w) && set[1].ends(r) {
 		set[0], set[1] = set[1], set[0]
 		return &set[0]
 	}
 	return nil
 }
 
-func (e *list) is(c *Class, w uint64) bool {
+// begins reports whether the bits of w begin with the first bits of the list, of a class.
+func (e *list) begins(c *Class, w uint64) bool {
 	return w&e.mask == e.bits && e.class == c && e.replaced == c.replaced
 }
 
-// keep remembers a list of size bits, which w begins with, and the nodes of changes. It replaces the list of the set that was
-// used longer ago.
-func (l *recent) keep(c *Class, w uint64, size int, changes []Change) {
+// ends reports whether the bits that r is at, which begin with the first bits of the list, go on with the others.
+func (e *list) ends(r *bits.Reader) bool {
+	return e.size <= peekBits || behind(*r, int(e.size)) == e.more
+}
+
+// behind returns the bits of a list that r is at, of size bits, behind the first ones.
+func behind(r bits.Reader, size int) uint64 {
+	r.Skip(peekBits)
+	return r.Peek() & (1<<(size-peekBits) - 1)
+}
+
+// keep remembers a list of size bits, which r is at, and the nodes of changes. It replaces the list of the set that was used
+// longer ago.
+func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	if size > maxBits || len(changes) > maxPaths {
 		return
 	}
-	if l.sets == nil {
-		l.sets = make([][2]list, 1<<setBits)
+	if l.short == nil {
+		l.short, l.long = make([][2]list, 1<<setBits), make([][2]list, 1<<setBits)
 	}
-	set := l.set(c, w)
+	w := r.Peek()
+	set := &l.short[setOf(c, w, shortBits)]
+	if size >= longBits {
+		set = &l.long[setOf(c, w, longBits)]
+	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]
 	e.nodes, e.wanted = e.nodes[:0], false
@@ -72,6 +102,9 @@ func (l *recent) keep(c *Class, w uint64, size int, changes []Change) {
 		e.nodes = append(e.nodes, n)
 		e.wanted = e.wanted || c.Wants(n) || n.Body && c.PlaceWanted
 	}
-	e.class, e.replaced, e.size, e.mask = c, c.replaced, int32(size), 1<<size-1
-	e.bits = w & e.mask
+	e.class, e.replaced, e.size, e.mask = c, c.replaced, uint8(size), 1<<min(size, peekBits)-1
+	e.bits, e.more = w&e.mask, 0
+	if size > peekBits {
+		e.more = behind(r, size)
+	}
 }

@@ -141,7 +141,7 @@ func TestRecent(t *testing.T) {
 				}
 			}
 		}
-		if head := bits.New(data); a.update.recent.find(a.classes[class], head.Peek()) != nil {
+		if head := bits.New(data); a.update.recent.find(a.classes[class], &head) != nil {
 			found++
 		}
 		b.update.recent = recent{}

@@ -50,9 +50,9 @@ type Update struct {
 // Read reads an update of an entity with state s into u.Changes. After an error, u.Changes has the changes before the error.
 // Read changes s only to set the type of an object that may be of several types.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
-	start, w, replaced := r.Pos(), r.Peek(), c.replaced
+	start, replaced := r.Pos(), c.replaced
 	u.reset()
-	if l := u.recent.find(c, w); l != nil {
+	if l := u.recent.find(c, r); l != nil {
 		if u.readKnown(r, l) {
 			return nil
 		}
@@ -67,7 +67,9 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 		return err
 	}
 	if c.replaced == replaced && !u.varies {
-		u.recent.keep(c, w, size, u.Changes)
+		paths := *r
+		paths.Seek(start)
+		u.recent.keep(c, paths, size, u.Changes)
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 // Unwanted reports whether an update of an entity of the class c, which r is at, is known to change nothing that is delivered:
 // its paths were read before. It reads nothing.
 func (u *Update) Unwanted(r *bits.Reader, c *Class) bool {
-	l := u.recent.find(c, r.Peek())
+	l := u.recent.find(c, r)
 	return l != nil && !l.wanted
 }
 
@@ -217,9 +219,17 @@ func (u *Update) Apply(c *Class, s *State) {
 
 // ApplyChange sets one of the changes in a state.
 func (u *Update) ApplyChange(c *Class, s *State, ch *Change) {
-	if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
-		s.Cells[at] = ch.Cell
-		return
+	if !s.Set(ch) {
+		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
 	}
-	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
+}
+
+// Set sets a change in a state. It returns false, and does nothing, if that takes more than a cell. ApplyChange does it then.
+func (s *State) Set(ch *Change) bool {
+	at := int(ch.Node.Cell)
+	if !ch.Cell.Kind.Plain() || uint(at) >= uint(len(s.Cells)) {
+		return false
+	}
+	s.Cells[at] = ch.Cell
+	return true
 }
