@@ -119,7 +119,7 @@ func (d *Decoder) Next(ev *Event) error {
 		return nil
 	}
 	// Nearly all events are updates of entities, one behind another.
-	if d.stage == stageEntities && d.ents.updates() && !d.out.hold && len(d.out.faults) == 0 && d.updateKnown(ev) {
+	if d.stage == stageEntities && d.ents.updates() && len(d.out.faults) == 0 && d.updateKnown(ev) {
 		d.delivered(ev)
 		return nil
 	}

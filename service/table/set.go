@@ -88,9 +88,11 @@ func position(c []Column, at decoders.Position, tick int32, ticksPerSecond float
 		c[IndexColumn].Int64(at.Index)
 	}
 	c[TickColumn].Int32(tick)
-	if ticksPerSecond > 0 && tick >= 0 {
+	switch {
+	case c[TimeColumn].Off:
+	case ticksPerSecond > 0 && tick >= 0:
 		c[TimeColumn].Float64(float64(tick) / ticksPerSecond)
-	} else {
+	default:
 		Null(c[TimeColumn:])
 	}
 }

@@ -132,7 +132,7 @@ type block struct {
 }
 
 const (
-	// maxKept is how many bytes are kept in batches of a stream: a bit more than what a part of a demo that is not compressed makes.
+	// maxKept is how many bytes are kept in batches of a stream. With 16 MiB, helpers waited in parts of maxPart.
 	maxKept = 24 << 20
 	// maxPart is how long a part is at most, in bytes of the demo. To begin a part takes about 3 ms of a processor, in which 200 KB
 	// are decoded.
@@ -400,7 +400,7 @@ func (a *ahead) step(p *part) (over, wait bool) {
 	return err != nil, false
 }
 
-// openIn opens an empty batch in a part, unless too much is kept.
+// openIn opens an empty batch in a part, unless too much is kept. a.mu is locked, too.
 func (a *ahead) openIn(p *part) {
 	if p.block != nil && cap(p.block.data)-len(p.block.data) < a.like.MaxBytes {
 		a.release(p.block)
@@ -443,7 +443,7 @@ func (a *ahead) keep(p *part) {
 	a.kept += k.beside
 }
 
-// newBlock returns an empty block with one holder. a.mu is locked, as for the following two.
+// newBlock returns an empty block with one holder. a.mu is locked.
 func (a *ahead) newBlock() *block {
 	a.kept += blockBytes
 	if n := len(a.spare); n > 0 {
@@ -455,7 +455,7 @@ func (a *ahead) newBlock() *block {
 	return &block{data: make([]byte, 0, blockBytes), holders: 1}
 }
 
-// release notes that a block has a holder less.
+// release notes that a block has a holder less. a.mu is locked.
 func (a *ahead) release(b *block) {
 	if b.holders--; b.holders == 0 {
 		a.kept -= blockBytes

@@ -103,7 +103,7 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 		e.wanted = e.wanted || c.Wants(n) || n.Body && c.PlaceWanted
 	}
 	e.class, e.replaced, e.size, e.mask = c, c.replaced, uint8(size), 1<<min(size, peekBits)-1
-	e.bits, e.more = w&e.mask, 0
+	e.bits = w & e.mask
 	if size > peekBits {
 		e.more = behind(r, size)
 	}
