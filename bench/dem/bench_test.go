@@ -116,12 +116,11 @@ func replayd(b *testing.B, data []byte, opts dem.Options) {
 	for b.Loop() {
 		d := dem.New(bytes.NewReader(data), opts)
 		for {
-			err := d.Next(&ev)
-			if errors.Is(err, io.EOF) {
+			if err := d.Next(&ev); err != nil {
+				if !errors.Is(err, io.EOF) {
+					b.Fatal(err)
+				}
 				break
-			}
-			if err != nil {
-				b.Fatal(err)
 			}
 			events++
 		}

@@ -76,14 +76,13 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 	if width == 0 || b == nil {
 		return at, false
 	}
-	if parent, has := b.Of(&ent.State, entity.BodyParent); has && parent.Word != noHandle {
+	if parent := b.Of(&ent.State, entity.BodyParent); parent.Kind != value.None && parent.Word != noHandle {
 		return at, false
 	}
 	var axes [3]float32
 	for i := range axes {
-		cell, has := b.Of(&ent.State, entity.BodyCell+i)
-		offset, inside := b.Of(&ent.State, entity.BodyOffset+i)
-		if !has || !inside || cell.Kind != value.Uint || offset.Kind != value.Float {
+		cell, offset := b.Of(&ent.State, entity.BodyCell+i), b.Of(&ent.State, entity.BodyOffset+i)
+		if cell.Kind != value.Uint || offset.Kind != value.Float {
 			return at, false
 		}
 		axes[i] = float32(float64(cell.Word)*width - mapEdge + float64(math.Float32frombits(uint32(offset.Word))))

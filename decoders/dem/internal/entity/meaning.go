@@ -74,22 +74,24 @@ const (
 // bodyFields are the names of the fields that are parts of a body.
 var bodyFields = [bodyParts]string{"m_hParent", "m_cellX", "m_cellY", "m_cellZ", "m_vecX", "m_vecY", "m_vecZ"}
 
-// Of returns the value of a part in a state. ok is false when it has none.
-func (b *Body) Of(s *State, part int) (v value.Cell, ok bool) {
-	if v, ok = s.Value(b.first[part]); ok {
-		return v, true
+// Of returns the cell of a part in a state; its kind is value.None when it has none.
+func (b *Body) Of(s *State, part int) *value.Cell {
+	if at := int(b.first[part]); uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
+		return &s.Cells[at]
 	}
 	return b.ofFurther(s, part)
 }
 
-func (b *Body) ofFurther(s *State, part int) (v value.Cell, ok bool) {
+func (b *Body) ofFurther(s *State, part int) *value.Cell {
 	for _, at := range b.further[part] {
-		if v, ok = s.Value(at); ok {
-			break
+		if uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
+			return &s.Cells[at]
 		}
 	}
-	return v, ok
+	return &absent
 }
+
+var absent value.Cell
 
 // Has reports whether a cell is of a part.
 func (b *Body) Has(part int, cell int32) bool {
