@@ -2,6 +2,7 @@ package entity
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
@@ -89,6 +90,11 @@ func (u *Update) readKnown(r *bits.Reader, l *list) bool {
 	for i, n := range l.nodes {
 		ch := &u.Changes[i]
 		ch.Node = n
+		if n.Codec.Op == value.OpFloat && n.Codec.Float == value.FloatRaw { // nearly half of all values
+			ch.Cell = value.Cell{Word: r.Peek() & math.MaxUint32, Kind: value.Float}
+			r.Skip(32)
+			continue
+		}
 		ch.Cell = n.Codec.Read(r, &u.arena, u.Tick)
 	}
 	return !r.Overrun()
