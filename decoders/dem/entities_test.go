@@ -302,6 +302,33 @@ func TestEntities(t *testing.T) {
 	}
 }
 
+// TestNewTenants: a creation in a slot that another entity had comes right behind the deletion, whatever its bits would mean as an
+// entry, and the entries behind it follow.
+func TestNewTenants(t *testing.T) {
+	const slots, tenants = 40, 300
+	packets := []func(*demtest.Demo, int32){packet(false, func(e *demtest.Entities) {
+		for i := range slots {
+			e.Create(i, 0, 10+i)
+		}
+	})}
+	var want []string
+	for i := range slots {
+		want = append(want, fmt.Sprintf("0 created %d/%d m_n uint 1", i, 10+i))
+	}
+	for n := 1; n <= tenants; n++ {
+		packets = append(packets, packet(true, func(e *demtest.Entities) {
+			e.Create(0, 0, 10+n, number(uint64(n*n)))
+			e.Update(slots-1, number(uint64(n)))
+		}))
+		want = append(want, fmt.Sprintf("%d deleted 0/%d", n, 9+n), fmt.Sprintf("%d created 0/%d m_n uint %d", n, 10+n, n*n),
+			fmt.Sprintf("%d updated %d/%d m_n uint %d", n, slots-1, 9+slots, n))
+	}
+	got, _ := script(t, packets...)
+	if diff := cmp.Diff(want, got[:min(len(want), len(got))]); diff != "" {
+		t.Errorf("(-want +got):\n%.2000s", diff)
+	}
+}
+
 // TestSchemasAreShared: decoders of the same file share its schema, at the same time too.
 func TestSchemasAreShared(t *testing.T) {
 	var schemas dem.Schemas
