@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	natsd "github.com/nats-io/nats-server/v2/server"
+
 	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/bucket/buckettest"
 	"github.com/replayd/replayd/service/queue"
@@ -301,6 +303,31 @@ func TestJobsDamaged(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+}
+
+// TestWorkWaits: a worker says that it waits for servers that answer but are not ready, as those of a cluster that elects a leader, and
+// works when they are. Other commands fail at once.
+func TestWorkWaits(t *testing.T) {
+	t.Parallel()
+	s, err := natsd.NewServer(&natsd.Options{Host: "127.0.0.1", Port: natsd.RANDOM_PORT, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	from := t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "x.map"), sampleMap(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, exitLost, "jobs", "add", "--nats", s.ClientURL(), from)
+	log, stop := background(t, "work", "--nats", s.ClientURL(), "--from", from, "--to", t.TempDir(), "--temp", t.TempDir())
+	defer stop() // before the server
+	says(t, log, "NATS is not ready; waiting for it")
+	if err := s.EnableJetStream(&natsd.JetStreamConfig{StoreDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	command(t, 0, "jobs", "add", "--nats", s.ClientURL(), from)
+	says(t, log, "msg=done")
 }
 
 // TestWorkFlags: flags of work that cannot be are refused, without a secret in them being repeated.

@@ -73,7 +73,8 @@ func (c *workCmd) Validate() error {
 func (c *workCmd) Run(ctx context.Context, con console) error {
 	log := (&serveCmd{LogFormat: c.LogFormat, LogLevel: c.LogLevel}).logger(con)
 	debug.SetGCPercent(50) // as export
-	q, stop, err := c.open(ctx, "work", queue.Options{Lease: c.Lease, Wait: electionWait},
+	waits := func(err error) { log.WarnContext(ctx, "NATS is not ready; waiting for it", "error", err) }
+	q, stop, err := c.open(ctx, "work", queue.Options{Lease: c.Lease, Wait: electionWait, Waits: waits},
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.WarnContext(ctx, "NATS is gone; waiting for it")

@@ -39,9 +39,9 @@ func TestOpenWaits(t *testing.T) {
 	if _, err := queue.Open(cancelled, conn, queue.Options{Wait: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	opened := make(chan error, 1)
+	opened, told := make(chan error, 1), make(chan error, 10)
 	go func() {
-		q, err := queue.Open(within(t), conn, queue.Options{Wait: time.Hour})
+		q, err := queue.Open(within(t), conn, queue.Options{Wait: time.Hour, Waits: func(err error) { told <- err }})
 		if err == nil {
 			_, err = q.Lines(within(t))
 		}
@@ -50,12 +50,18 @@ func TestOpenWaits(t *testing.T) {
 	select {
 	case err := <-opened:
 		t.Fatal("it did not wait:", err)
-	case <-time.After(100 * time.Millisecond):
+	case err := <-told:
+		if err == nil {
+			t.Error("it does not say what it waits for")
+		}
 	}
 	if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-opened; err != nil {
 		t.Error(err)
+	}
+	if len(told) > 0 {
+		t.Error("it says more than once that it waits")
 	}
 }

@@ -46,6 +46,8 @@ type Options struct {
 	Lease time.Duration
 	// Wait is how long Open waits for servers that answer, but have no leader or no JetStream yet. Default 0: it fails at once.
 	Wait time.Duration
+	// Waits is called when Open begins to wait, with what the servers lack. Default: nobody is told.
+	Waits func(error)
 }
 
 // Queue is a connection to the queue.
@@ -89,6 +91,10 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Queue, error) {
 		q, err := open(ctx, conn, js, o)
 		if err == nil || !passes(err) || time.Now().After(deadline) {
 			return q, err
+		}
+		if o.Waits != nil {
+			o.Waits(err)
+			o.Waits = nil
 		}
 		select {
 		case <-ctx.Done():
