@@ -81,11 +81,12 @@ func (k *clock) update(d *Decoder, ent *entity.Entity) {
 		}
 	}
 	get := func(i int) (uint64, bool) {
-		n := k.fields[i]
-		if n == nil || n.Cell < 0 || int(n.Cell) >= len(ent.Cells) || ent.Cells[n.Cell].Kind == value.None {
-			return 0, false
+		if n := k.fields[i]; n != nil {
+			if v := ent.At(n.Cell); v.Kind != value.None {
+				return v.Word, true
+			}
 		}
-		return ent.Cells[n.Cell].Word, true
+		return 0, false
 	}
 	state, ok := get(clockState)
 	if k.phase = GamePhaseUnspecified; ok {

@@ -175,11 +175,11 @@ func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cel
 		}
 		n = n.Kids[i]
 	}
-	v, ok := ent.Value(n.Cell)
-	if !ok {
-		return nil, v
+	v := ent.At(n.Cell)
+	if v.Kind == value.None {
+		return nil, value.Cell{}
 	}
-	return ent, v
+	return ent, *v
 }
 
 // playerName returns the name of a player of Dota, or nil.

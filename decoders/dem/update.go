@@ -237,7 +237,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 	for i := range u.Changes {
 		ch := &u.Changes[i]
 		if apply && !ent.Set(ch) {
-			u.ApplyChange(ent.Class, &ent.State, ch)
+			u.SetAny(ent.Class, &ent.State, ch)
 		}
 		moved = moved || ch.Node.Body
 		if !ent.Class.Wants(ch.Node) {

@@ -85,13 +85,16 @@ func (s *State) setBytes(i int, b []byte) {
 	s.outside += cap(s.bytes[i]) - have
 }
 
-// Value returns the value of a cell. ok is false when the field is absent. The cell may be -1, or one that the state does not have.
-func (s *State) Value(cell int32) (v value.Cell, ok bool) {
-	if at := int(cell); uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
-		return s.Cells[at], true
+// At returns a cell. Its kind is value.None when the field is absent. The number may be -1, or that of a cell which the state does not
+// have. The cell must not be written to.
+func (s *State) At(cell int32) *value.Cell {
+	if at := int(cell); uint(at) < uint(len(s.Cells)) {
+		return &s.Cells[at]
 	}
-	return v, false
+	return &absent
 }
+
+var absent value.Cell
 
 // Data returns the bytes of a value that lies outside its cell.
 func (s *State) Data(c *value.Cell) []byte {

@@ -74,24 +74,22 @@ const (
 // bodyFields are the names of the fields that are parts of a body.
 var bodyFields = [bodyParts]string{"m_hParent", "m_cellX", "m_cellY", "m_cellZ", "m_vecX", "m_vecY", "m_vecZ"}
 
-// Of returns the cell of a part in a state; its kind is value.None when it has none.
+// Of returns the cell of a part in a state, as State.At does.
 func (b *Body) Of(s *State, part int) *value.Cell {
-	if at := int(b.first[part]); uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
-		return &s.Cells[at]
+	if c := s.At(b.first[part]); c.Kind != value.None {
+		return c
 	}
 	return b.ofFurther(s, part)
 }
 
 func (b *Body) ofFurther(s *State, part int) *value.Cell {
 	for _, at := range b.further[part] {
-		if uint(at) < uint(len(s.Cells)) && s.Cells[at].Kind != value.None {
-			return &s.Cells[at]
+		if c := s.At(at); c.Kind != value.None {
+			return c
 		}
 	}
 	return &absent
 }
-
-var absent value.Cell
 
 // Has reports whether a cell is of a part.
 func (b *Body) Has(part int, cell int32) bool {

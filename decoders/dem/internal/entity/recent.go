@@ -3,8 +3,8 @@ package entity
 import "github.com/replayd/replayd/decoders/bits"
 
 // recent remembers lists of paths that updates began with, and the nodes that the paths lead to. Entities of a class change the
-// same fields again and again: of a thousand lists of a game, all but three were read before. The code of a list ends itself, so the bits of an
-// update begin with a list exactly if they begin with the bits of the list.
+// same fields again and again: of a thousand lists of a game, all but three were read before. The code of a list ends itself, so
+// the bits of an update begin with a list exactly if they begin with the bits of the list.
 //
 // The lists are in sets of two, found by the class and the first bits. Short lists have sets of their own, found by fewer bits. A
 // list that has fewer bits than these may be in several sets. The zero value is empty.
@@ -36,7 +36,7 @@ const (
 // setOf returns the number of the set for a list of a class that the bits of w begin with, by its first bits.
 func setOf(c *Class, w uint64, first int) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	return (w&(1<<first-1) | uint64(c.Id)<<50) * mix >> (64 - setBits)
+	return (w&(1<<first-1) | uint64(c.Id)<<longBits) * mix >> (64 - setBits)
 }
 
 // find returns the list of a class that the next bits of r begin with, or nil. It is valid until the next call.

@@ -216,21 +216,16 @@ func (u *Update) Data(c *value.Cell) []byte {
 // Apply sets the changes in a state, and clears the fields in u.Lost.
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
-		u.ApplyChange(c, s, &u.Changes[i])
+		if ch := &u.Changes[i]; !s.Set(ch) {
+			u.SetAny(c, s, ch)
+		}
 	}
 	for _, n := range u.Lost {
 		s.clear(n)
 	}
 }
 
-// ApplyChange sets one of the changes in a state.
-func (u *Update) ApplyChange(c *Class, s *State, ch *Change) {
-	if !s.Set(ch) {
-		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
-	}
-}
-
-// Set sets a change in a state. It returns false, and does nothing, if that takes more than a cell. ApplyChange does it then.
+// Set sets one of the changes. It returns false, and does nothing, if that may take more than writing a cell: SetAny does it then.
 func (s *State) Set(ch *Change) bool {
 	at := int(ch.Node.Cell)
 	if !ch.Cell.Kind.Plain() || uint(at) >= uint(len(s.Cells)) {
@@ -238,4 +233,9 @@ func (s *State) Set(ch *Change) bool {
 	}
 	s.Cells[at] = ch.Cell
 	return true
+}
+
+// SetAny sets one of the changes, of any kind, in a state of a class.
+func (u *Update) SetAny(c *Class, s *State, ch *Change) {
+	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
 }
