@@ -246,6 +246,7 @@ func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 	}
 	if len(p.ready) > 0 {
 		next := p.ready[0]
+		p.ready[0] = nil // what it has beside its block is free then
 		p.ready = p.ready[1:]
 		a.take(next, b)
 		a.now, a.at = p.r, next.at
@@ -402,14 +403,14 @@ func (a *ahead) step(p *part) (over, wait bool) {
 
 // openIn opens an empty batch in a part, unless too much is kept. a.mu is locked, too.
 func (a *ahead) openIn(p *part) {
+	if a.kept >= maxKept {
+		return
+	}
 	if p.block != nil && cap(p.block.data)-len(p.block.data) < a.like.MaxBytes {
 		a.release(p.block)
 		p.block = nil
 	}
 	if p.block == nil {
-		if a.kept >= maxKept {
-			return
-		}
 		p.block = a.newBlock()
 	}
 	p.block.holders++
