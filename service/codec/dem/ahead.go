@@ -132,8 +132,6 @@ type block struct {
 }
 
 const (
-	// maxKept is how many bytes are kept in batches of a stream. With 16 MiB, helpers waited in parts of maxPart.
-	maxKept = 24 << 20
 	// maxPart is how long a part is at most, in bytes of the demo. To begin a part takes about 3 ms of a processor, in which 200 KB
 	// are decoded.
 	maxPart = 6 << 20
@@ -143,8 +141,10 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// Variables for tests: blockBytes is how long a block is, stretch how long helpers keep a processor.
+// Variables for tests: maxKept is how many bytes are kept in batches of a stream (with 16 MiB, helpers waited in parts of maxPart),
+// blockBytes how long a block is, stretch how long helpers keep a processor.
 var (
+	maxKept    = 24 << 20
 	blockBytes = 1 << 20
 	stretch    = 4 * time.Millisecond
 )
@@ -318,7 +318,7 @@ func (a *ahead) call(b *codec.Batch) {
 // charge asks for the memory of helpers, once.
 func (a *ahead) charge(helpers int) bool {
 	if a.charged == 0 {
-		n := maxKept + int64(helpers)*(a.now.held()+1<<20)
+		n := int64(maxKept) + int64(helpers)*(a.now.held()+1<<20)
 		if a.charged = n; a.first.in.Memory(n) != nil {
 			a.charged = -1
 		}

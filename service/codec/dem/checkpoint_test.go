@@ -230,6 +230,48 @@ func testAhead(t *testing.T, data []byte, blocks int) int64 {
 	return s.helped.Load()
 }
 
+// TestAheadKeeps: helpers stop when so much is kept as may be, with or without what lies beside blocks, and do not ask again and again.
+func TestAheadKeeps(t *testing.T) {
+	const blocks, most = 2*maxBytes + 3<<10, 1 << 20
+	defer encoder.ShortSections(blocks)()
+	defer encoder.KeepAtMost(most)()
+	s := newStreams(t, repeated(t, 8<<20))
+	for _, marks := range []bool{false, true} {
+		var helpers sync.WaitGroup
+		var steps atomic.Int64
+		r := open(t, s.data, codec.Options{Checkpoints: s.points, Ahead: func(step func() bool, done func()) {
+			helpers.Go(func() {
+				defer done()
+				for step() {
+					steps.Add(1)
+				}
+			})
+		}})
+		if err := codectest.Seek(r); err != nil {
+			t.Fatal(err)
+		}
+		b := codec.Batch{MaxEvents: 512, MaxBytes: maxBytes, KeepMarks: marks}
+		reached, slack := 0, 2*blocks // what two helpers were at
+		if marks {
+			slack += 2 * 128 * 1024
+		}
+		for range 50 {
+			if err := r.Fill(&b); err != nil && !errors.Is(err, codec.ErrYield) {
+				t.Fatal(err)
+			}
+			b.Reset()
+			helpers.Wait() // until they have nothing to do
+			reached = max(reached, encoder.Kept(r))
+		}
+		if steps.Load() > 1000 {
+			t.Errorf("helpers were asked %d times", steps.Load())
+		}
+		if reached < most || reached >= most+slack {
+			t.Errorf("%d bytes are kept at most, want %d and up to %d", reached, most, slack)
+		}
+	}
+}
+
 // streams are streams of a demo: from its beginning, from checkpoints, and of sections that are read at once.
 type streams struct {
 	data          []byte

@@ -1,6 +1,10 @@
 package dem
 
-import "github.com/replayd/replayd/service/codec"
+import (
+	"time"
+
+	"github.com/replayd/replayd/service/codec"
+)
 
 // ShortSections makes sections end where a checkpoint may be, so that short demos have many, makes blocks so short, and has helpers
 // leave a part after each step.
@@ -8,6 +12,13 @@ func ShortSections(blocks int) (undo func()) {
 	section, block, long := sectionBytes, blockBytes, stretch
 	sectionBytes, blockBytes, stretch = places, blocks, 0
 	return func() { sectionBytes, blockBytes, stretch = section, block, long }
+}
+
+// KeepAtMost makes streams keep at most so many bytes, and has helpers stay in a part until then.
+func KeepAtMost(n int) (undo func()) {
+	most, long := maxKept, stretch
+	maxKept, stretch = n, time.Minute
+	return func() { maxKept, stretch = most, long }
 }
 
 // Kept returns how many bytes a reader keeps in batches that were not delivered.
