@@ -94,8 +94,8 @@ func (d *Decoder) Next(ev *Event) error {
 	return d.next(ev)
 }
 
-// fastPlayerDiffLen is the length of the PLAYER_DIFF records that fastPlayerDiff decodes.
-const fastPlayerDiffLen = 3
+// MoveBytes is the length of the PLAYER_DIFF records that fastPlayerDiff and Moves decode.
+const MoveBytes = 3
 
 // fastPlayerDiff decodes a PLAYER_DIFF whose three integers have one byte each. It returns false, having changed
 // nothing, for an unusual record.
@@ -121,15 +121,44 @@ func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
 	}
 	s.prev = id
 	d.index = 0
+	ev.AtTick, ev.Kind = s.tick, KindPlayerDiff
+	c.move(&ev.PlayerDiff, id, dx, dy)
+	d.w.Advance(MoveBytes)
+	return true
+}
+
+// move moves a client, and sets m to that. It does so field by field: a literal is built elsewhere first, and copying memory that
+// was just written in smaller pieces stalls.
+func (c *Client) move(m *PlayerDiff, id, dx, dy int32) {
 	x, y := c.X+dx, c.Y+dy
 	c.X, c.Y = x, y
-	// Field by field: a literal is built elsewhere first, and copying memory that was just written in smaller pieces
-	// stalls.
-	ev.AtTick, ev.Kind = s.tick, KindPlayerDiff
-	m := &ev.PlayerDiff
 	m.ClientId, m.Dx, m.Dy, m.X, m.Y = id, dx, dy, x, y
-	d.w.Advance(fastPlayerDiffLen)
-	return true
+}
+
+// Moves decodes the moves that come next, as far as they are small ones of the present tick and fit into moves, and returns how many
+// it decoded. It is faster than Next, which decodes everything else. The first one starts at Position, and each of the others
+// MoveBytes behind the one before, with an Index of 0. None has a warning.
+func (d *Decoder) Moves(moves []PlayerDiff) int {
+	if d.header == nil || d.err != nil {
+		return 0
+	}
+	s, b, n := &d.state, d.w.Bytes(), 0
+	for n < len(moves) && len(b) >= fastBytes {
+		x := binary.LittleEndian.Uint32(b)
+		id := int32(x & 0x3f)
+		if x&0x8080c0 != 0 || id <= s.prev || int(id) >= len(s.clients) || !s.clients[id].Alive {
+			break
+		}
+		s.clients[id].move(&moves[n], id, short(byte(x>>8)), short(byte(x>>16)))
+		s.prev = id
+		b = b[MoveBytes:]
+		n++
+	}
+	if n > 0 {
+		d.index = 0
+		d.w.Advance(n * MoveBytes)
+	}
+	return n
 }
 
 // next is the general path of Next.

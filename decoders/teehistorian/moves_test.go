@@ -1,0 +1,109 @@
+package teehistorian_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// allWithMoves is all by Moves, of lengths from 0 to 70 in turn, and by Next for what Moves leaves. It also returns how many events
+// Moves decoded.
+func allWithMoves(d *teehistorian.Decoder) (events []seen, moved int, err error) {
+	var ev teehistorian.Event
+	var memory [70]teehistorian.PlayerDiff
+	for n := 0; ; n++ {
+		at := d.Position()
+		moves := memory[:n%(len(memory)+1)]
+		moves = moves[:d.Moves(moves)]
+		for i := range moves {
+			ev.AtTick, ev.Kind, ev.PlayerDiff = d.Tick(), teehistorian.KindPlayerDiff, moves[i]
+			ev.Warnings = ev.Warnings[:0]
+			at = decoders.Position{Offset: at.Offset + teehistorian.MoveBytes}
+			events = append(events, seen{at, hash(&ev)})
+		}
+		if moved += len(moves); d.Position() != at {
+			return events, moved, fmt.Errorf("at %+v behind %d moves, want %+v", d.Position(), len(moves), at)
+		}
+		if err := d.Next(&ev); err != nil {
+			return events, moved, err
+		}
+		events = append(events, seen{d.Position(), hash(&ev)})
+	}
+}
+
+// TestMoves decodes files by Moves and Next, and compares the events with those of Next alone.
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	total := 0
+	for name := range references(t) {
+		data := corpusFile(t, name)
+		want, end := all(decode(data, nil))
+		got, moved, err := allWithMoves(decode(data, nil))
+		prefixOf(t, got, want, name)
+		if len(got) != len(want) || err.Error() != end.Error() {
+			t.Errorf("%s: %d events of %d, %v, not %v", name, len(got), len(want), err, end)
+		}
+		total += moved
+	}
+	if total < 100_000 {
+		t.Errorf("Moves decoded %d events", total)
+	}
+}
+
+// TestMovesLeave checks what Moves leaves for Next, in the middle of moves that it takes.
+func TestMovesLeave(t *testing.T) {
+	for what, test := range map[string]struct {
+		write func(w *writer)
+		taken int // of the moves before
+	}{
+		"nothing":            {func(*writer) {}, 6},
+		"the next tick":      {func(w *writer) { w.playerDiff(1, 1, 1) }, 3},
+		"a large move":       {func(w *writer) { w.playerDiff(3, 64, 1) }, 3},
+		"a large move up":    {func(w *writer) { w.playerDiff(3, 1, -65) }, 3},
+		"one of the largest": {func(w *writer) { w.playerDiff(3, 63, -64) }, 7},
+		"nobody's":           {func(w *writer) { w.playerDiff(60, 1, 1) }, 3},
+		"of one who left":    {func(w *writer) { w.playerDiff(7, 1, 1) }, 3},
+		"a high id":          {func(w *writer) { w.playerDiff(64, 1, 1) }, 3},
+		"a join":             {func(w *writer) { w.join(3) }, 3},
+		"an input":           {func(w *writer) { w.input(-6, 0, [10]int32{}) }, 3},
+	} {
+		t.Run(what, func(t *testing.T) {
+			data := file(func(w *writer) {
+				w.begin(1)
+				for id := range int32(8) {
+					w.playerNew(id, 100, 100)
+				}
+				w.begin(2)
+				w.playerOld(7)
+				w.begin(3)
+				for id := range int32(3) {
+					w.playerDiff(id, 1, -1)
+				}
+				test.write(w)
+				for id := int32(4); id < 7; id++ {
+					w.playerDiff(id, 2, 2)
+				}
+				w.begin(4)
+				w.b = append(w.b, make([]byte, 100)...) // moves of client 0, so that these are not the last bytes
+			})
+			d := decode(data, nil)
+			var ev teehistorian.Event
+			for d.Tick() < 3 {
+				if err := d.Next(&ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := d.Moves(make([]teehistorian.PlayerDiff, 10)); n != test.taken {
+				t.Errorf("Moves took %d", n)
+			}
+			want, end := all(decode(data, nil))
+			got, _, err := allWithMoves(decode(data, nil))
+			prefixOf(t, got, want, what)
+			if len(got) != len(want) || err.Error() != end.Error() {
+				t.Errorf("%d events of %d, %v, not %v", len(got), len(want), err, end)
+			}
+		})
+	}
+}
