@@ -3,6 +3,7 @@ package table
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/replayd/replayd/service/codec/protoappend"
@@ -85,6 +86,24 @@ func (c *Column) there() {
 		c.mark(true)
 	}
 	c.Len++
+}
+
+// allThere counts n values that are there.
+func (c *Column) allThere(n int) {
+	if c.Nulls == 0 {
+		c.Len += n
+		return
+	}
+	for range n {
+		c.there()
+	}
+}
+
+// grow makes the data n bytes longer, and returns those. They have any value.
+func (c *Column) grow(n int) []byte {
+	had := len(c.Data)
+	c.Data = slices.Grow(c.Data, n)[:had+n]
+	return c.Data[had:]
 }
 
 // missing counts a value that is missing. It adds no data.
@@ -262,7 +281,7 @@ func catchUp(c []Column) {
 	}
 }
 
-// pad appends n values that a missing struct hides.
+// pad appends n values that a missing struct hides: zeros, and texts and lists without contents.
 func (c *Column) pad(n int) {
 	if c.Off {
 		return
@@ -284,16 +303,13 @@ func (c *Column) pad(n int) {
 		c.Names.ofString("", c.size) // index 0 must exist
 		fallthrough
 	default:
-		c.Data = append(c.Data, make([]byte, n*c.Field.Type.bytes())...)
+		clear(c.grow(n * c.Field.Type.bytes()))
 	}
-	for range n {
-		c.there()
-	}
+	c.allThere(n)
 }
 
-// Null appends a missing value to the first of the columns.
-func Null(columns []Column) {
-	c := &columns[0]
+// Null appends a missing value.
+func (c *Column) Null() {
 	if c.Off {
 		return
 	}

@@ -81,20 +81,29 @@ func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 // position appends an event's position to the columns of Positions.
 func position(c []Column, at decoders.Position, tick int32, ticksPerSecond float64) {
 	if at.Offset < 0 {
-		Null(c[OffsetColumn:])
-		Null(c[IndexColumn:])
+		c[OffsetColumn].Null()
+		c[IndexColumn].Null()
 	} else {
 		c[OffsetColumn].Int64(at.Offset)
 		c[IndexColumn].Int64(at.Index)
 	}
 	c[TickColumn].Int32(tick)
-	switch {
-	case c[TimeColumn].Off:
-	case ticksPerSecond > 0 && tick >= 0:
-		c[TimeColumn].Float64(float64(tick) / ticksPerSecond)
-	default:
-		Null(c[TimeColumn:])
+	if c[TimeColumn].Off { // a division takes longer than all the rest
+		return
 	}
+	if seconds, known := secondsOf(tick, ticksPerSecond); known {
+		c[TimeColumn].Float64(seconds)
+	} else {
+		c[TimeColumn].Null()
+	}
+}
+
+// secondsOf returns a tick in seconds, unless the replay has no clock or the clock does not run yet.
+func secondsOf(tick int32, ticksPerSecond float64) (seconds float64, known bool) {
+	if ticksPerSecond <= 0 || tick < 0 {
+		return 0, false
+	}
+	return float64(tick) / ticksPerSecond, true
 }
 
 // NoPosition is the position of an event of a state.

@@ -366,7 +366,7 @@ func (f *format) writeRow(g *protogen.GeneratedFile, m *protogen.Message) {
 			g.P("if m.", caseField, " != ", f.structs().Ident(prefix+"None"), " {")
 			g.P("c[", at, "].Enum(int32(m.", caseField, "))")
 			g.P("} else {")
-			g.P(tablePath.Ident("Null"), "(c[", at, ":])")
+			g.P("c[", at, "].Null()")
 			g.P("}")
 			at++
 		}
@@ -442,7 +442,7 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 	g.P("if ", condition, " {")
 	f.writeCellValue(g, field, expr, at)
 	g.P("} else {")
-	g.P(tablePath.Ident("Null"), "(c[", at, ":])")
+	g.P("c[", at, "].Null()")
 	g.P("}")
 }
 

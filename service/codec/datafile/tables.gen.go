@@ -489,7 +489,7 @@ func rowTiles(c []table.Column, m *datafile.Tiles) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	c[3].Int32(m.X)
@@ -513,7 +513,7 @@ func rowQuads(c []table.Column, m *datafile.Quads) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Int32(m.First)
 	if !c[3].Off {
@@ -551,13 +551,13 @@ func rowQuad(c []table.Column, m *datafile.Quad) {
 	if m.PositionEnvelope != -1 {
 		c[14].Int32(m.PositionEnvelope)
 	} else {
-		table.Null(c[14:])
+		c[14].Null()
 	}
 	c[15].Int32(m.PositionEnvelopeOffsetMs)
 	if m.ColorEnvelope != -1 {
 		c[16].Int32(m.ColorEnvelope)
 	} else {
-		table.Null(c[16:])
+		c[16].Null()
 	}
 	c[17].Int32(m.ColorEnvelopeOffsetMs)
 }
@@ -603,7 +603,7 @@ func rowEnvelopePoint(c []table.Column, m *datafile.EnvelopePoint) {
 			table.Fields(c[4:])
 			rowBezier(c[5:], &m.Bezier)
 		} else {
-			table.Null(c[4:])
+			c[4].Null()
 		}
 	}
 }
@@ -669,7 +669,7 @@ func rowTileLayer(c []table.Column, m *datafile.TileLayer) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	c[3].Int32(m.Version)
@@ -682,24 +682,24 @@ func rowTileLayer(c []table.Column, m *datafile.TileLayer) {
 			table.Fields(c[8:])
 			rowColor(c[9:], &m.Color)
 		} else {
-			table.Null(c[8:])
+			c[8].Null()
 		}
 	}
 	if m.ColorEnvelope != -1 {
 		c[13].Int32(m.ColorEnvelope)
 	} else {
-		table.Null(c[13:])
+		c[13].Null()
 	}
 	c[14].Int32(m.ColorEnvelopeOffsetMs)
 	if m.Image != -1 {
 		c[15].Int32(m.Image)
 	} else {
-		table.Null(c[15:])
+		c[15].Null()
 	}
 	if m.Data != -1 {
 		c[16].Int32(m.Data)
 	} else {
-		table.Null(c[16:])
+		c[16].Null()
 	}
 	c[17].Int32(m.BytesPerTile)
 	c[18].Int32(m.Flags)
@@ -712,7 +712,7 @@ func rowTileLayer(c []table.Column, m *datafile.TileLayer) {
 	if m.LayerInGroup != -1 {
 		c[21].Int32(m.LayerInGroup)
 	} else {
-		table.Null(c[21:])
+		c[21].Null()
 	}
 }
 
@@ -722,7 +722,7 @@ func rowQuadLayer(c []table.Column, m *datafile.QuadLayer) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Int32(m.Version)
 	c[3].Int32(m.NumQuads)
@@ -731,12 +731,12 @@ func rowQuadLayer(c []table.Column, m *datafile.QuadLayer) {
 	if m.Image != -1 {
 		c[6].Int32(m.Image)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if m.Data != -1 {
 		c[7].Int32(m.Data)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	if !c[8].Off {
 		c[8].Items(len(m.Extra))
@@ -747,7 +747,7 @@ func rowQuadLayer(c []table.Column, m *datafile.QuadLayer) {
 	if m.LayerInGroup != -1 {
 		c[10].Int32(m.LayerInGroup)
 	} else {
-		table.Null(c[10:])
+		c[10].Null()
 	}
 }
 
@@ -767,7 +767,7 @@ func rowGroup(c []table.Column, m *datafile.Group) {
 			table.Fields(c[9:])
 			rowClip(c[10:], &m.Clip)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 	c[14].Name(m.Name)
@@ -829,7 +829,7 @@ func rowTileSummary(c []table.Column, m *datafile.TileSummary) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	if !c[3].Off {
@@ -916,7 +916,7 @@ func rowSoundLayer(c []table.Column, m *datafile.SoundLayer) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Int32(m.Version)
 	c[3].Int32(m.NumSources)
@@ -925,12 +925,12 @@ func rowSoundLayer(c []table.Column, m *datafile.SoundLayer) {
 	if m.Sound != -1 {
 		c[6].Int32(m.Sound)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if m.Data != -1 {
 		c[7].Int32(m.Data)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	c[8].Bool(m.Deprecated)
 	if !c[9].Off {
@@ -942,7 +942,7 @@ func rowSoundLayer(c []table.Column, m *datafile.SoundLayer) {
 	if m.LayerInGroup != -1 {
 		c[11].Int32(m.LayerInGroup)
 	} else {
-		table.Null(c[11:])
+		c[11].Null()
 	}
 }
 
@@ -952,7 +952,7 @@ func rowSoundSources(c []table.Column, m *datafile.SoundSources) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Int32(m.First)
 	if !c[3].Off {
@@ -971,7 +971,7 @@ func rowSoundSource(c []table.Column, m *datafile.SoundSource) {
 			table.Fields(c[0:])
 			rowPoint(c[1:], &m.Position)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[3].Bool(m.Loop)
@@ -981,13 +981,13 @@ func rowSoundSource(c []table.Column, m *datafile.SoundSource) {
 	if m.PositionEnvelope != -1 {
 		c[7].Int32(m.PositionEnvelope)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	c[8].Int32(m.PositionEnvelopeOffsetMs)
 	if m.SoundEnvelope != -1 {
 		c[9].Int32(m.SoundEnvelope)
 	} else {
-		table.Null(c[9:])
+		c[9].Null()
 	}
 	c[10].Int32(m.SoundEnvelopeOffsetMs)
 	c[11].Enum(int32(m.Shape))
@@ -1020,7 +1020,7 @@ func rowAutomapper(c []table.Column, m *datafile.Automapper) {
 	if m.Config != -1 {
 		c[3].Int32(m.Config)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	c[4].Int32(m.Seed)
 	c[5].Bool(m.Automatic)
@@ -1034,7 +1034,7 @@ func rowAutomapper(c []table.Column, m *datafile.Automapper) {
 	if m.Layer != -1 {
 		c[9].Int32(m.Layer)
 	} else {
-		table.Null(c[9:])
+		c[9].Null()
 	}
 }
 
@@ -1057,7 +1057,7 @@ func rowPhysicsTiles(c []table.Column, m *datafile.PhysicsTiles) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	if !c[3].Off {
@@ -1090,7 +1090,7 @@ func rowEntities(c []table.Column, m *datafile.Entities) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	if !c[3].Off {
@@ -1111,7 +1111,7 @@ func rowEntity(c []table.Column, m *datafile.Entity) {
 			table.Fields(c[2:])
 			rowPoint(c[3:], &m.Position)
 		} else {
-			table.Null(c[2:])
+			c[2].Null()
 		}
 	}
 	c[5].Int32(m.Number)
@@ -1125,7 +1125,7 @@ func rowLink(c []table.Column, m *datafile.Link) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	c[3].Int32(m.Number)
@@ -1163,7 +1163,7 @@ func rowLayerBounds(c []table.Column, m *datafile.LayerBounds) {
 	if m.Group != -1 {
 		c[1].Int32(m.Group)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Enum(int32(m.Kind))
 	c[3].Int32(m.MinX)

@@ -640,68 +640,68 @@ func rowFieldValue(c []table.Column, m *dem.FieldValue) {
 	if m.ValueCase != dem.FieldValueValueNone {
 		c[1].Enum(int32(m.ValueCase))
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	if m.ValueCase == dem.FieldValueValueInt {
 		c[2].Int64(m.Int)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.ValueCase == dem.FieldValueValueUint {
 		c[3].Uint64(m.Uint)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.ValueCase == dem.FieldValueValueFloat {
 		c[4].Float32(m.Float)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.ValueCase == dem.FieldValueValueBool {
 		c[5].Bool(m.Bool)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.ValueCase == dem.FieldValueValueHandle {
 		c[6].Uint32(m.Handle)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if !c[7].Off {
 		if m.ValueCase == dem.FieldValueValueVector {
 			table.Fields(c[7:])
 			rowVector(c[8:], &m.Vector)
 		} else {
-			table.Null(c[7:])
+			c[7].Null()
 		}
 	}
 	if m.ValueCase == dem.FieldValueValueText {
 		c[11].Text(m.Text)
 	} else {
-		table.Null(c[11:])
+		c[11].Null()
 	}
 	if !c[12].Off {
 		if m.ValueCase == dem.FieldValueValueTuple {
 			table.Fields(c[12:])
 			rowTuple(c[13:], &m.Tuple)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 	if m.ValueCase == dem.FieldValueValueBlob {
 		c[15].Binary(m.Blob)
 	} else {
-		table.Null(c[15:])
+		c[15].Null()
 	}
 	if m.HasName {
 		c[16].Name(m.Name)
 	} else {
-		table.Null(c[16:])
+		c[16].Null()
 	}
 	if m.HasUnproven {
 		c[17].Bool(m.Unproven)
 	} else {
-		table.Null(c[17:])
+		c[17].Null()
 	}
 }
 
@@ -773,7 +773,7 @@ func rowTick(c []table.Column, m *dem.Tick) {
 	if m.HasGameTime {
 		c[1].Float32(m.GameTime)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Bool(m.Paused)
 	c[3].Enum(int32(m.Phase))
@@ -872,7 +872,7 @@ func rowCombatLog(c []table.Column, m *dem.CombatLog) {
 	if m.HasGameTime {
 		c[84].Float32(m.GameTime)
 	} else {
-		table.Null(c[84:])
+		c[84].Null()
 	}
 	c[85].Name(m.GoldReasonName)
 	c[86].Name(m.XpReasonName)
@@ -898,57 +898,57 @@ func rowGameEventKey(c []table.Column, m *dem.GameEventKey) {
 	if m.ValueCase != dem.GameEventKeyValueNone {
 		c[1].Enum(int32(m.ValueCase))
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueText {
 		c[2].Text(m.Text)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueFloat {
 		c[3].Float32(m.Float)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueInt {
 		c[4].Int64(m.Int)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueBool {
 		c[5].Bool(m.Bool)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueUint {
 		c[6].Uint64(m.Uint)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValueHandle {
 		c[7].Uint32(m.Handle)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	if m.ValueCase == dem.GameEventKeyValuePlayer {
 		c[8].Int32(m.Player)
 	} else {
-		table.Null(c[8:])
+		c[8].Null()
 	}
 	if m.HasPlayerName {
 		c[9].Name(m.PlayerName)
 	} else {
-		table.Null(c[9:])
+		c[9].Null()
 	}
 	if m.HasSteamId {
 		c[10].Uint64(m.SteamId)
 	} else {
-		table.Null(c[10:])
+		c[10].Null()
 	}
 	if m.HasValueName {
 		c[11].Name(m.ValueName)
 	} else {
-		table.Null(c[11:])
+		c[11].Null()
 	}
 }
 
@@ -961,7 +961,7 @@ func rowStringTableEntry(c []table.Column, m *dem.StringTableEntry) {
 	if m.HasValue {
 		c[4].Binary(m.Value)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 }
 
@@ -999,14 +999,14 @@ func rowOrder(c []table.Column, m *dem.Order) {
 	if m.AbilityId != -1 {
 		c[5].Int32(m.AbilityId)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if !c[6].Off {
 		if m.HasPosition {
 			table.Fields(c[6:])
 			rowVector(c[7:], &m.Position)
 		} else {
-			table.Null(c[6:])
+			c[6].Null()
 		}
 	}
 	c[10].Bool(m.Queue)
@@ -1023,7 +1023,7 @@ func rowSound(c []table.Column, m *dem.Sound) {
 	if m.SourceEntityIndex != -1 {
 		c[2].Int32(m.SourceEntityIndex)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	c[3].Int32(m.Seed)
 	c[4].Float32(m.StartTime)
@@ -1064,7 +1064,7 @@ func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
 	if m.HasGameTime {
 		c[7].Float32(m.GameTime)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	c[8].Name(m.TypeName)
 	if !c[9].Off {
@@ -1080,7 +1080,7 @@ func rowChat(c []table.Column, m *dem.Chat) {
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	c[1].Uint32(m.Channel)
 	c[2].Text(m.Text)
@@ -1089,12 +1089,12 @@ func rowChat(c []table.Column, m *dem.Chat) {
 	if m.EntityIndex != -1 {
 		c[5].Int32(m.EntityIndex)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.HasGameTime {
 		c[6].Float32(m.GameTime)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	c[7].Name(m.PlayerName)
 	c[8].Name(m.HeroName)
@@ -1105,14 +1105,14 @@ func rowPing(c []table.Column, m *dem.Ping) {
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	c[1].Int32(m.X)
 	c[2].Int32(m.Y)
 	if m.Target != -1 {
 		c[3].Int32(m.Target)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	c[4].Bool(m.Direct)
 	c[5].Uint32(m.Type)
@@ -1124,7 +1124,7 @@ func rowMapLine(c []table.Column, m *dem.MapLine) {
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	c[1].Int32(m.X)
 	c[2].Int32(m.Y)
@@ -1137,7 +1137,7 @@ func rowChatWheel(c []table.Column, m *dem.ChatWheel) {
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	c[1].Uint32(m.MessageId)
 	c[2].Uint32(m.AccountId)
@@ -1175,7 +1175,7 @@ func rowFileInfo(c []table.Column, m *dem.FileInfo) {
 			table.Fields(c[3:])
 			rowMatch(c[4:], &m.Match)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	if !c[27].Off {
@@ -1242,7 +1242,7 @@ func rowServerInfo(c []table.Column, m *dem.ServerInfo) {
 	if m.PlayerSlot != -1 {
 		c[6].Int32(m.PlayerSlot)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	c[7].Float32(m.TickInterval)
 	c[8].Text(m.GameDir)
@@ -1281,12 +1281,12 @@ func rowSerializerField(c []table.Column, m *dem.SerializerField) {
 	if m.HasLow {
 		c[3].Float32(m.Low)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasHigh {
 		c[4].Float32(m.High)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	c[5].Int32(m.EncodeFlags)
 	c[6].Text(m.Encoder)
@@ -1358,12 +1358,12 @@ func rowFault(c []table.Column, m *dem.Fault) {
 	if m.HasClass {
 		c[5].Ref(m.Class)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.HasField {
 		c[6].Ref(m.Field)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	c[7].Uint32(m.BitsAnnounced)
 	c[8].Uint32(m.BitsRead)

@@ -1119,7 +1119,7 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 			table.Fields(c[0:])
 			rowPlayerRef(c[1:], &m.Player)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	switch m.Kind {
@@ -1350,17 +1350,17 @@ func rowPlayerRef(c []table.Column, m *sc2replay.PlayerRef) {
 	if m.HasUserId {
 		c[0].Uint32(m.UserId)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	if m.HasPlayerId {
 		c[1].Uint32(m.PlayerId)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	if m.HasSlot {
 		c[2].Uint32(m.Slot)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	c[3].Name(m.Name)
 }
@@ -1372,28 +1372,28 @@ func rowCameraUpdate(c []table.Column, m *sc2replay.CameraUpdate) {
 			table.Fields(c[0:])
 			rowPoint2(c[1:], &m.Target)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if m.HasDistance {
 		c[3].Float32(m.Distance)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasPitch {
 		c[4].Uint32(m.Pitch)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.HasYaw {
 		c[5].Uint32(m.Yaw)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.HasReason {
 		c[6].Int32(m.Reason)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	c[7].Bool(m.Follow)
 }
@@ -1412,20 +1412,20 @@ func rowCmd(c []table.Column, m *sc2replay.Cmd) {
 			table.Fields(c[1:])
 			rowAbility(c[2:], &m.Abil)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 	if m.TargetCase != sc2replay.CmdTargetNone {
 		c[6].Enum(int32(m.TargetCase))
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if !c[7].Off {
 		if m.TargetCase == sc2replay.CmdTargetTargetPoint {
 			table.Fields(c[7:])
 			rowPoint(c[8:], &m.TargetPoint)
 		} else {
-			table.Null(c[7:])
+			c[7].Null()
 		}
 	}
 	if !c[11].Off {
@@ -1433,31 +1433,31 @@ func rowCmd(c []table.Column, m *sc2replay.Cmd) {
 			table.Fields(c[11:])
 			rowTargetUnit(c[12:], &m.TargetUnit)
 		} else {
-			table.Null(c[11:])
+			c[11].Null()
 		}
 	}
 	if m.TargetCase == sc2replay.CmdTargetData {
 		c[28].Uint32(m.Data)
 	} else {
-		table.Null(c[28:])
+		c[28].Null()
 	}
 	if m.HasSequence {
 		c[29].Uint32(m.Sequence)
 	} else {
-		table.Null(c[29:])
+		c[29].Null()
 	}
 	if !c[30].Off {
 		if m.HasOtherUnit {
 			table.Fields(c[30:])
 			rowUnit(c[31:], &m.OtherUnit)
 		} else {
-			table.Null(c[30:])
+			c[30].Null()
 		}
 	}
 	if m.HasUnitGroup {
 		c[36].Uint32(m.UnitGroup)
 	} else {
-		table.Null(c[36:])
+		c[36].Null()
 	}
 }
 
@@ -1468,7 +1468,7 @@ func rowAbility(c []table.Column, m *sc2replay.Ability) {
 	if m.HasCommandData {
 		c[2].Uint32(m.CommandData)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	c[3].Name(m.Name)
 }
@@ -1487,7 +1487,7 @@ func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.TargetUnitFlags)
@@ -1496,19 +1496,19 @@ func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 	if m.HasSnapshotControlPlayerId {
 		c[9].Uint32(m.SnapshotControlPlayerId)
 	} else {
-		table.Null(c[9:])
+		c[9].Null()
 	}
 	if m.HasSnapshotUpkeepPlayerId {
 		c[10].Uint32(m.SnapshotUpkeepPlayerId)
 	} else {
-		table.Null(c[10:])
+		c[10].Null()
 	}
 	if !c[11].Off {
 		if m.HasSnapshotPoint {
 			table.Fields(c[11:])
 			rowPoint(c[12:], &m.SnapshotPoint)
 		} else {
-			table.Null(c[11:])
+			c[11].Null()
 		}
 	}
 	c[15].Name(m.SnapshotUnitName)
@@ -1530,14 +1530,14 @@ func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
 	if m.RemoveMaskCase != sc2replay.SelectionDeltaRemoveMaskNone {
 		c[2].Enum(int32(m.RemoveMaskCase))
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if !c[3].Off {
 		if m.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskMask {
 			table.Fields(c[3:])
 			rowBitMask(c[4:], &m.Mask)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	if !c[6].Off {
@@ -1545,7 +1545,7 @@ func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
 			table.Fields(c[6:])
 			rowIndices(c[7:], &m.OneIndices)
 		} else {
-			table.Null(c[6:])
+			c[6].Null()
 		}
 	}
 	if !c[9].Off {
@@ -1553,7 +1553,7 @@ func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
 			table.Fields(c[9:])
 			rowIndices(c[10:], &m.ZeroIndices)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 	if !c[12].Off {
@@ -1604,14 +1604,14 @@ func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
 	if m.RemoveMaskCase != sc2replay.ControlGroupUpdateRemoveMaskNone {
 		c[2].Enum(int32(m.RemoveMaskCase))
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if !c[3].Off {
 		if m.RemoveMaskCase == sc2replay.ControlGroupUpdateRemoveMaskMask {
 			table.Fields(c[3:])
 			rowBitMask(c[4:], &m.Mask)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	if !c[6].Off {
@@ -1619,7 +1619,7 @@ func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
 			table.Fields(c[6:])
 			rowIndices(c[7:], &m.OneIndices)
 		} else {
-			table.Null(c[6:])
+			c[6].Null()
 		}
 	}
 	if !c[9].Off {
@@ -1627,7 +1627,7 @@ func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
 			table.Fields(c[9:])
 			rowIndices(c[10:], &m.ZeroIndices)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 }
@@ -1639,7 +1639,7 @@ func rowUnitBorn(c []table.Column, m *sc2replay.UnitBorn) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
@@ -1651,18 +1651,18 @@ func rowUnitBorn(c []table.Column, m *sc2replay.UnitBorn) {
 			table.Fields(c[10:])
 			rowUnit(c[11:], &m.Creator)
 		} else {
-			table.Null(c[10:])
+			c[10].Null()
 		}
 	}
 	if m.HasCreatorAbilityName {
 		c[16].Name(m.CreatorAbilityName)
 	} else {
-		table.Null(c[16:])
+		c[16].Null()
 	}
 	if m.HasStartedTick {
 		c[17].Int32(m.StartedTick)
 	} else {
-		table.Null(c[17:])
+		c[17].Null()
 	}
 }
 
@@ -1672,7 +1672,7 @@ func rowCommandManagerState(c []table.Column, m *sc2replay.CommandManagerState) 
 	if m.HasSequence {
 		c[1].Uint32(m.Sequence)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 }
 
@@ -1688,13 +1688,13 @@ func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if m.HasKillerPlayerId {
 		c[6].Uint32(m.KillerPlayerId)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	c[7].Uint32(m.X)
 	c[8].Uint32(m.Y)
@@ -1703,7 +1703,7 @@ func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
 			table.Fields(c[9:])
 			rowUnit(c[10:], &m.Killer)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 }
@@ -1715,7 +1715,7 @@ func rowCmdUpdateTargetPoint(c []table.Column, m *sc2replay.CmdUpdateTargetPoint
 			table.Fields(c[0:])
 			rowPoint(c[1:], &m.Target)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 }
@@ -1727,14 +1727,14 @@ func rowUnitTypeChange(c []table.Column, m *sc2replay.UnitTypeChange) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Name(m.PreviousTypeName)
 	if m.HasStartedTick {
 		c[7].Int32(m.StartedTick)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 }
 
@@ -1789,7 +1789,7 @@ func rowTriggerMouseMoved(c []table.Column, m *sc2replay.TriggerMouseMoved) {
 			table.Fields(c[0:])
 			rowUiPoint(c[1:], &m.PosUi)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if !c[3].Off {
@@ -1797,7 +1797,7 @@ func rowTriggerMouseMoved(c []table.Column, m *sc2replay.TriggerMouseMoved) {
 			table.Fields(c[3:])
 			rowPoint(c[4:], &m.PosWorld)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	c[7].Int32(m.Flags)
@@ -1816,7 +1816,7 @@ func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) 
 			table.Fields(c[0:])
 			rowTargetUnit(c[1:], &m.Target)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 }
@@ -1829,7 +1829,7 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			table.Fields(c[1:])
 			rowVersion(c[2:], &m.Version)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 	c[8].Uint32(m.Type)
@@ -1840,7 +1840,7 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			table.Fields(c[11:])
 			rowRootKey(c[12:], &m.NgdpRootKey)
 		} else {
-			table.Null(c[11:])
+			c[11].Null()
 		}
 	}
 	c[14].Uint32(m.DataBuildNum)
@@ -1849,7 +1849,7 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			table.Fields(c[15:])
 			rowRootKey(c[16:], &m.ReplayCompatibilityHash)
 		} else {
-			table.Null(c[15:])
+			c[15].Null()
 		}
 	}
 	c[18].Bool(m.NgdpRootKeyIsDevData)
@@ -1862,7 +1862,7 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			table.Fields(c[23:])
 			rowDecodeInfo(c[24:], &m.DecodeInfo)
 		} else {
-			table.Null(c[23:])
+			c[23].Null()
 		}
 	}
 	c[39].Text(m.GameSpeed)
@@ -1901,7 +1901,7 @@ func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
 			table.Fields(c[12:])
 			rowNameTable(c[13:], &m.Names)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 }
@@ -1939,7 +1939,7 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 			table.Fields(c[24:])
 			rowThumbnail(c[25:], &m.Thumbnail)
 		} else {
-			table.Null(c[24:])
+			c[24].Null()
 		}
 	}
 	c[26].Bool(m.IsBlizzardMap)
@@ -1967,7 +1967,7 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 	if m.HasRestartAsTransitionMap {
 		c[40].Bool(m.RestartAsTransitionMap)
 	} else {
-		table.Null(c[40:])
+		c[40].Null()
 	}
 	c[41].Bool(m.DisableRecoverGame)
 }
@@ -1980,7 +1980,7 @@ func rowDetailsPlayer(c []table.Column, m *sc2replay.DetailsPlayer) {
 			table.Fields(c[1:])
 			rowToon(c[2:], &m.Toon)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 	c[7].Text(m.Race)
@@ -1989,7 +1989,7 @@ func rowDetailsPlayer(c []table.Column, m *sc2replay.DetailsPlayer) {
 			table.Fields(c[8:])
 			rowColor(c[9:], &m.Color)
 		} else {
-			table.Null(c[8:])
+			c[8].Null()
 		}
 	}
 	c[13].Uint32(m.Control)
@@ -2000,7 +2000,7 @@ func rowDetailsPlayer(c []table.Column, m *sc2replay.DetailsPlayer) {
 	if m.HasWorkingSetSlotId {
 		c[18].Uint32(m.WorkingSetSlotId)
 	} else {
-		table.Null(c[18:])
+		c[18].Null()
 	}
 	c[19].Text(m.Hero)
 }
@@ -2041,7 +2041,7 @@ func rowLobby(c []table.Column, m *sc2replay.Lobby) {
 			table.Fields(c[21:])
 			rowGameDescription(c[22:], &m.GameDescription)
 		} else {
-			table.Null(c[21:])
+			c[21].Null()
 		}
 	}
 	if !c[87].Off {
@@ -2049,7 +2049,7 @@ func rowLobby(c []table.Column, m *sc2replay.Lobby) {
 			table.Fields(c[87:])
 			rowLobbyState(c[88:], &m.LobbyState)
 		} else {
-			table.Null(c[87:])
+			c[87].Null()
 		}
 	}
 }
@@ -2060,33 +2060,33 @@ func rowLobbyUser(c []table.Column, m *sc2replay.LobbyUser) {
 	if m.HasClanTag {
 		c[1].Text(m.ClanTag)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	if m.HasClanLogo {
 		c[2].Binary(m.ClanLogo)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.HasHighestLeague {
 		c[3].Uint32(m.HighestLeague)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasCombinedRaceLevels {
 		c[4].Uint32(m.CombinedRaceLevels)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	c[5].Uint32(m.RandomSeed)
 	if m.HasRacePreference {
 		c[6].Uint32(m.RacePreference)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if m.HasTeamPreference {
 		c[7].Uint32(m.TeamPreference)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 	c[8].Bool(m.TestMap)
 	c[9].Bool(m.TestAuto)
@@ -2101,7 +2101,7 @@ func rowLobbyUser(c []table.Column, m *sc2replay.LobbyUser) {
 	if m.HasScaledRating {
 		c[18].Int32(m.ScaledRating)
 	} else {
-		table.Null(c[18:])
+		c[18].Null()
 	}
 }
 
@@ -2114,7 +2114,7 @@ func rowGameDescription(c []table.Column, m *sc2replay.GameDescription) {
 			table.Fields(c[2:])
 			rowGameOptions(c[3:], &m.GameOptions)
 		} else {
-			table.Null(c[2:])
+			c[2].Null()
 		}
 	}
 	c[20].Uint32(m.GameSpeed)
@@ -2183,7 +2183,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[0:])
 			rowBitMask(c[1:], &m.AllowedColors)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if !c[3].Off {
@@ -2191,7 +2191,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[3:])
 			rowBitMask(c[4:], &m.AllowedRaces)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	if !c[6].Off {
@@ -2199,7 +2199,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[6:])
 			rowBitMask(c[7:], &m.AllowedDifficulty)
 		} else {
-			table.Null(c[6:])
+			c[6].Null()
 		}
 	}
 	if !c[9].Off {
@@ -2207,7 +2207,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[9:])
 			rowBitMask(c[10:], &m.AllowedControls)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 	if !c[12].Off {
@@ -2215,7 +2215,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[12:])
 			rowBitMask(c[13:], &m.AllowedObserveTypes)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 	if !c[15].Off {
@@ -2223,7 +2223,7 @@ func rowSlotDescription(c []table.Column, m *sc2replay.SlotDescription) {
 			table.Fields(c[15:])
 			rowBitMask(c[16:], &m.AllowedAiBuilds)
 		} else {
-			table.Null(c[15:])
+			c[15].Null()
 		}
 	}
 }
@@ -2244,7 +2244,7 @@ func rowLobbyState(c []table.Column, m *sc2replay.LobbyState) {
 	if m.HasHostUserId {
 		c[48].Uint32(m.HostUserId)
 	} else {
-		table.Null(c[48:])
+		c[48].Null()
 	}
 	c[49].Bool(m.IsSinglePlayer)
 	c[50].Uint32(m.PickedMapTag)
@@ -2259,18 +2259,18 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 	if m.HasUserId {
 		c[1].Uint32(m.UserId)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	c[2].Uint32(m.TeamId)
 	if m.HasColorPref {
 		c[3].Uint32(m.ColorPref)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasRacePref {
 		c[4].Uint32(m.RacePref)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	c[5].Uint32(m.Difficulty)
 	c[6].Uint32(m.AiBuild)
@@ -2289,7 +2289,7 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 	if m.HasWorkingSetSlotId {
 		c[15].Uint32(m.WorkingSetSlotId)
 	} else {
-		table.Null(c[15:])
+		c[15].Null()
 	}
 	if !c[16].Off {
 		c[16].Items(len(m.Rewards))
@@ -2307,17 +2307,17 @@ func rowSlot(c []table.Column, m *sc2replay.Slot) {
 	if m.HasTandemLeaderUserId {
 		c[21].Uint32(m.TandemLeaderUserId)
 	} else {
-		table.Null(c[21:])
+		c[21].Null()
 	}
 	if m.HasTandemLeaderId {
 		c[22].Uint32(m.TandemLeaderId)
 	} else {
-		table.Null(c[22:])
+		c[22].Null()
 	}
 	if m.HasTandemId {
 		c[23].Uint32(m.TandemId)
 	} else {
-		table.Null(c[23:])
+		c[23].Null()
 	}
 	c[24].Text(m.Commander)
 	c[25].Uint32(m.CommanderLevel)
@@ -2365,7 +2365,7 @@ func rowAttributes(c []table.Column, m *sc2replay.Attributes) {
 	if m.HasSource {
 		c[0].Uint32(m.Source)
 	} else {
-		table.Null(c[0:])
+		c[0].Null()
 	}
 	c[1].Uint32(m.MapNamespace)
 	if !c[2].Off {
@@ -2387,7 +2387,7 @@ func rowAttribute(c []table.Column, m *sc2replay.Attribute) {
 	if m.HasNumber {
 		c[5].Uint32(m.Number)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 }
 
@@ -2416,12 +2416,12 @@ func rowMetadataPlayer(c []table.Column, m *sc2replay.MetadataPlayer) {
 	if m.HasMmr {
 		c[1].Float64(m.Mmr)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 	if m.HasApm {
 		c[2].Float64(m.Apm)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	c[3].Text(m.Result)
 	c[4].Text(m.SelectedRace)
@@ -2435,7 +2435,7 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 			table.Fields(c[0:])
 			rowPlayerRef(c[1:], &m.Ref)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[5].Name(m.Clan)
@@ -2450,24 +2450,24 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 			table.Fields(c[12:])
 			rowColor(c[13:], &m.Color)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 	c[17].Uint32(m.Handicap)
 	if m.HasHighestLeague {
 		c[18].Uint32(m.HighestLeague)
 	} else {
-		table.Null(c[18:])
+		c[18].Null()
 	}
 	if m.HasMmr {
 		c[19].Int32(m.Mmr)
 	} else {
-		table.Null(c[19:])
+		c[19].Null()
 	}
 	if m.HasApm {
 		c[20].Float64(m.Apm)
 	} else {
-		table.Null(c[20:])
+		c[20].Null()
 	}
 	c[21].Name(m.ColorName)
 	c[22].Text(m.Difficulty)
@@ -2493,7 +2493,7 @@ func rowEnd(c []table.Column, m *sc2replay.End) {
 			table.Fields(c[0:])
 			rowDecodeInfo(c[1:], &m.DecodeInfo)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 }
@@ -2505,7 +2505,7 @@ func rowUnitInit(c []table.Column, m *sc2replay.UnitInit) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
@@ -2521,13 +2521,13 @@ func rowUnitDone(c []table.Column, m *sc2replay.UnitDone) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if m.HasStartedTick {
 		c[6].Int32(m.StartedTick)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 }
 
@@ -2538,7 +2538,7 @@ func rowUnitOwnerChange(c []table.Column, m *sc2replay.UnitOwnerChange) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
@@ -2577,7 +2577,7 @@ func rowUnitPosition(c []table.Column, m *sc2replay.UnitPosition) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Int32(m.X)
@@ -2591,12 +2591,12 @@ func rowPlayerSetup(c []table.Column, m *sc2replay.PlayerSetup) {
 	if m.HasUserId {
 		c[2].Uint32(m.UserId)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.HasSlotId {
 		c[3].Uint32(m.SlotId)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	c[4].Bool(m.Resumed)
 }
@@ -2615,7 +2615,7 @@ func rowPing(c []table.Column, m *sc2replay.Ping) {
 			table.Fields(c[1:])
 			rowPoint2(c[2:], &m.Point)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 }
@@ -2642,23 +2642,23 @@ func rowGameUserJoin(c []table.Column, m *sc2replay.GameUserJoin) {
 	if m.HasToonHandle {
 		c[2].Text(m.ToonHandle)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.HasClanTag {
 		c[3].Text(m.ClanTag)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasClanLogo {
 		c[4].Binary(m.ClanLogo)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	c[5].Bool(m.Hijack)
 	if m.HasHijackCloneGameUserId {
 		c[6].Uint32(m.HijackCloneGameUserId)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 }
 
@@ -2690,7 +2690,7 @@ func rowCameraSave(c []table.Column, m *sc2replay.CameraSave) {
 			table.Fields(c[1:])
 			rowPoint2(c[2:], &m.Target)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 }
@@ -2710,7 +2710,7 @@ func rowTriggerMouseClicked(c []table.Column, m *sc2replay.TriggerMouseClicked) 
 			table.Fields(c[2:])
 			rowUiPoint(c[3:], &m.PosUi)
 		} else {
-			table.Null(c[2:])
+			c[2].Null()
 		}
 	}
 	if !c[5].Off {
@@ -2718,7 +2718,7 @@ func rowTriggerMouseClicked(c []table.Column, m *sc2replay.TriggerMouseClicked) 
 			table.Fields(c[5:])
 			rowPoint(c[6:], &m.PosWorld)
 		} else {
-			table.Null(c[5:])
+			c[5].Null()
 		}
 	}
 	c[9].Int32(m.Flags)
@@ -2737,32 +2737,32 @@ func rowTriggerDialogControl(c []table.Column, m *sc2replay.TriggerDialogControl
 	if m.EventDataCase != sc2replay.TriggerDialogControlEventDataNone {
 		c[2].Enum(int32(m.EventDataCase))
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataChecked {
 		c[3].Bool(m.Checked)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataValueChanged {
 		c[4].Uint32(m.ValueChanged)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataSelectionChanged {
 		c[5].Int32(m.SelectionChanged)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataTextChanged {
 		c[6].Text(m.TextChanged)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataMouseButton {
 		c[7].Uint32(m.MouseButton)
 	} else {
-		table.Null(c[7:])
+		c[7].Null()
 	}
 }
 
@@ -2815,7 +2815,7 @@ func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
 			table.Fields(c[0:])
 			rowPoint2(c[1:], &m.Point)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	if !c[3].Off {
@@ -2823,26 +2823,26 @@ func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
 			table.Fields(c[3:])
 			rowUnit(c[4:], &m.Unit)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	c[9].Uint32(m.UnitLink)
 	if m.HasUnitControlPlayerId {
 		c[10].Uint32(m.UnitControlPlayerId)
 	} else {
-		table.Null(c[10:])
+		c[10].Null()
 	}
 	if m.HasUnitUpkeepPlayerId {
 		c[11].Uint32(m.UnitUpkeepPlayerId)
 	} else {
-		table.Null(c[11:])
+		c[11].Null()
 	}
 	if !c[12].Off {
 		if m.HasUnitPosition {
 			table.Fields(c[12:])
 			rowPoint(c[13:], &m.UnitPosition)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 	c[16].Bool(m.UnitIsUnderConstruction)
@@ -2873,7 +2873,7 @@ func rowTriggerCommandError(c []table.Column, m *sc2replay.TriggerCommandError) 
 			table.Fields(c[1:])
 			rowAbility(c[2:], &m.Abil)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 }
@@ -2951,17 +2951,17 @@ func rowHijackUser(c []table.Column, m *sc2replay.HijackUser) {
 	if m.HasToonHandle {
 		c[3].Text(m.ToonHandle)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.HasClanTag {
 		c[4].Text(m.ClanTag)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.HasClanLogo {
 		c[5].Binary(m.ClanLogo)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 }
 
@@ -2972,7 +2972,7 @@ func rowUnitClick(c []table.Column, m *sc2replay.UnitClick) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 }
@@ -2984,7 +2984,7 @@ func rowUnitHighlight(c []table.Column, m *sc2replay.UnitHighlight) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.Flags)
@@ -3072,7 +3072,7 @@ func rowGameCheat(c []table.Column, m *sc2replay.GameCheat) {
 			table.Fields(c[0:])
 			rowPoint2(c[1:], &m.Point)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[3].Int32(m.Time)
@@ -3098,26 +3098,26 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 			table.Fields(c[5:])
 			rowUnit(c[6:], &m.TargetUnit)
 		} else {
-			table.Null(c[5:])
+			c[5].Null()
 		}
 	}
 	c[11].Uint32(m.TargetUnitSnapshotUnitLink)
 	if m.HasTargetUnitSnapshotControlPlayerId {
 		c[12].Int32(m.TargetUnitSnapshotControlPlayerId)
 	} else {
-		table.Null(c[12:])
+		c[12].Null()
 	}
 	if m.HasTargetUnitSnapshotUpkeepPlayerId {
 		c[13].Int32(m.TargetUnitSnapshotUpkeepPlayerId)
 	} else {
-		table.Null(c[13:])
+		c[13].Null()
 	}
 	if !c[14].Off {
 		if m.HasTargetPoint {
 			table.Fields(c[14:])
 			rowPoint(c[15:], &m.TargetPoint)
 		} else {
-			table.Null(c[14:])
+			c[14].Null()
 		}
 	}
 	c[18].Name(m.TargetUnitSnapshotUnitName)
@@ -3299,7 +3299,7 @@ func rowPlayerState(c []table.Column, m *sc2replay.PlayerState) {
 			table.Fields(c[1:])
 			rowPlayerSetup(c[2:], &m.Setup)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 	if !c[7].Off {
@@ -3307,13 +3307,13 @@ func rowPlayerState(c []table.Column, m *sc2replay.PlayerState) {
 			table.Fields(c[7:])
 			rowPlayerStats(c[8:], &m.Stats)
 		} else {
-			table.Null(c[7:])
+			c[7].Null()
 		}
 	}
 	if m.HasStatsTick {
 		c[48].Int32(m.StatsTick)
 	} else {
-		table.Null(c[48:])
+		c[48].Null()
 	}
 	if !c[49].Off {
 		c[49].Items(len(m.Upgrades))
@@ -3332,7 +3332,7 @@ func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 			table.Fields(c[0:])
 			rowUnit(c[1:], &m.Unit)
 		} else {
-			table.Null(c[0:])
+			c[0].Null()
 		}
 	}
 	c[6].Uint32(m.ControlPlayerId)
@@ -3348,13 +3348,13 @@ func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 			table.Fields(c[14:])
 			rowUnit(c[15:], &m.Creator)
 		} else {
-			table.Null(c[14:])
+			c[14].Null()
 		}
 	}
 	if m.HasCreatorAbilityName {
 		c[20].Name(m.CreatorAbilityName)
 	} else {
-		table.Null(c[20:])
+		c[20].Null()
 	}
 }
 
@@ -3375,34 +3375,34 @@ func rowField(c []table.Column, m *sc2replay.Field) {
 	if m.ValueCase != sc2replay.FieldValueNone {
 		c[2].Enum(int32(m.ValueCase))
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	if m.ValueCase == sc2replay.FieldValueBoolValue {
 		c[3].Bool(m.BoolValue)
 	} else {
-		table.Null(c[3:])
+		c[3].Null()
 	}
 	if m.ValueCase == sc2replay.FieldValueIntValue {
 		c[4].Int64(m.IntValue)
 	} else {
-		table.Null(c[4:])
+		c[4].Null()
 	}
 	if m.ValueCase == sc2replay.FieldValueUintValue {
 		c[5].Uint64(m.UintValue)
 	} else {
-		table.Null(c[5:])
+		c[5].Null()
 	}
 	if m.ValueCase == sc2replay.FieldValueBytesValue {
 		c[6].Binary(m.BytesValue)
 	} else {
-		table.Null(c[6:])
+		c[6].Null()
 	}
 	if !c[7].Off {
 		if m.ValueCase == sc2replay.FieldValueBitsValue {
 			table.Fields(c[7:])
 			rowBitMask(c[8:], &m.BitsValue)
 		} else {
-			table.Null(c[7:])
+			c[7].Null()
 		}
 	}
 }

@@ -395,7 +395,7 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 			table.Fields(c[2:])
 			rowPlayer(c[3:], &m.Player)
 		} else {
-			table.Null(c[2:])
+			c[2].Null()
 		}
 	}
 	if !c[7].Off {
@@ -403,7 +403,7 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 			table.Fields(c[7:])
 			rowPlayer(c[8:], &m.OtherPlayer)
 		} else {
-			table.Null(c[7:])
+			c[7].Null()
 		}
 	}
 	switch m.Kind {
@@ -492,7 +492,7 @@ func rowInputDiff(c []table.Column, m *teehistorian.InputDiff) {
 			table.Fields(c[1:])
 			rowInput(c[2:], &m.Input)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 	if !c[12].Off {
@@ -500,7 +500,7 @@ func rowInputDiff(c []table.Column, m *teehistorian.InputDiff) {
 			table.Fields(c[12:])
 			rowInput(c[13:], &m.Diff)
 		} else {
-			table.Null(c[12:])
+			c[12].Null()
 		}
 	}
 }
@@ -533,7 +533,7 @@ func rowInputNew(c []table.Column, m *teehistorian.InputNew) {
 			table.Fields(c[1:])
 			rowInput(c[2:], &m.Input)
 		} else {
-			table.Null(c[1:])
+			c[1].Null()
 		}
 	}
 }
@@ -551,14 +551,14 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 	if m.ContentCase != teehistorian.MessageContentNone {
 		c[8].Enum(int32(m.ContentCase))
 	} else {
-		table.Null(c[8:])
+		c[8].Null()
 	}
 	if !c[9].Off {
 		if m.ContentCase == teehistorian.MessageContentSay {
 			table.Fields(c[9:])
 			rowSay(c[10:], &m.Say)
 		} else {
-			table.Null(c[9:])
+			c[9].Null()
 		}
 	}
 	if !c[13].Off {
@@ -566,7 +566,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[13:])
 			rowSetTeam(c[14:], &m.SetTeam)
 		} else {
-			table.Null(c[13:])
+			c[13].Null()
 		}
 	}
 	if !c[15].Off {
@@ -574,7 +574,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[15:])
 			rowSetSpectatorMode(c[16:], &m.SetSpectatorMode)
 		} else {
-			table.Null(c[15:])
+			c[15].Null()
 		}
 	}
 	if !c[18].Off {
@@ -582,7 +582,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[18:])
 			rowPlayerInfo(c[19:], &m.StartInfo)
 		} else {
-			table.Null(c[18:])
+			c[18].Null()
 		}
 	}
 	if !c[32].Off {
@@ -590,7 +590,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[32:])
 			rowPlayerInfo(c[33:], &m.ChangeInfo)
 		} else {
-			table.Null(c[32:])
+			c[32].Null()
 		}
 	}
 	if !c[46].Off {
@@ -598,7 +598,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[46:])
 			rowKill(c[47:], &m.Kill)
 		} else {
-			table.Null(c[46:])
+			c[46].Null()
 		}
 	}
 	if !c[47].Off {
@@ -606,7 +606,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[47:])
 			rowEmoticon(c[48:], &m.Emoticon)
 		} else {
-			table.Null(c[47:])
+			c[47].Null()
 		}
 	}
 	if !c[49].Off {
@@ -614,7 +614,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[49:])
 			rowVote(c[50:], &m.Vote)
 		} else {
-			table.Null(c[49:])
+			c[49].Null()
 		}
 	}
 	if !c[51].Off {
@@ -622,7 +622,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[51:])
 			rowCallVote(c[52:], &m.CallVote)
 		} else {
-			table.Null(c[51:])
+			c[51].Null()
 		}
 	}
 	if !c[56].Off {
@@ -630,7 +630,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[56:])
 			rowIsDdnetLegacy(c[57:], &m.IsDdnetLegacy)
 		} else {
-			table.Null(c[56:])
+			c[56].Null()
 		}
 	}
 	if !c[58].Off {
@@ -638,7 +638,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[58:])
 			rowShowOthersLegacy(c[59:], &m.ShowOthersLegacy)
 		} else {
-			table.Null(c[58:])
+			c[58].Null()
 		}
 	}
 	if !c[60].Off {
@@ -646,7 +646,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[60:])
 			rowShowDistance(c[61:], &m.ShowDistance)
 		} else {
-			table.Null(c[60:])
+			c[60].Null()
 		}
 	}
 	if !c[63].Off {
@@ -654,7 +654,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[63:])
 			rowShowOthers(c[64:], &m.ShowOthers)
 		} else {
-			table.Null(c[63:])
+			c[63].Null()
 		}
 	}
 	if !c[65].Off {
@@ -662,7 +662,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[65:])
 			rowCameraInfo(c[66:], &m.CameraInfo)
 		} else {
-			table.Null(c[65:])
+			c[65].Null()
 		}
 	}
 	if !c[69].Off {
@@ -670,7 +670,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[69:])
 			rowEnableSpectatorCount(c[70:], &m.EnableSpectatorCount)
 		} else {
-			table.Null(c[69:])
+			c[69].Null()
 		}
 	}
 	if !c[71].Off {
@@ -678,7 +678,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[71:])
 			rowReadyChange(c[72:], &m.ReadyChange)
 		} else {
-			table.Null(c[71:])
+			c[71].Null()
 		}
 	}
 	if !c[72].Off {
@@ -686,7 +686,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[72:])
 			rowSkinChange(c[73:], &m.SkinChange)
 		} else {
-			table.Null(c[72:])
+			c[72].Null()
 		}
 	}
 	if !c[78].Off {
@@ -694,7 +694,7 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 			table.Fields(c[78:])
 			rowCommand(c[79:], &m.Command)
 		} else {
-			table.Null(c[78:])
+			c[78].Null()
 		}
 	}
 }
@@ -717,7 +717,7 @@ func rowSetSpectatorMode(c []table.Column, m *teehistorian.SetSpectatorMode) {
 	if m.SpectatedClientId != -1 {
 		c[1].Int32(m.SpectatedClientId)
 	} else {
-		table.Null(c[1:])
+		c[1].Null()
 	}
 }
 
@@ -731,7 +731,7 @@ func rowPlayerInfo(c []table.Column, m *teehistorian.PlayerInfo) {
 			table.Fields(c[3:])
 			rowSkin(c[4:], &m.Skin)
 		} else {
-			table.Null(c[3:])
+			c[3].Null()
 		}
 	}
 	if !c[8].Off {
@@ -1015,7 +1015,7 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 			table.Fields(c[8:])
 			rowInput(c[9:], &m.Input)
 		} else {
-			table.Null(c[8:])
+			c[8].Null()
 		}
 	}
 	c[19].Bool(m.NameEffective)
@@ -1023,14 +1023,14 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 	if m.HasCountry {
 		c[21].Int32(m.Country)
 	} else {
-		table.Null(c[21:])
+		c[21].Null()
 	}
 	if !c[22].Off {
 		if m.HasSkin {
 			table.Fields(c[22:])
 			rowSkin(c[23:], &m.Skin)
 		} else {
-			table.Null(c[22:])
+			c[22].Null()
 		}
 	}
 	if !c[27].Off {
@@ -1055,7 +1055,7 @@ func rowPlayer(c []table.Column, m *teehistorian.Player) {
 	if m.HasTeam {
 		c[2].Int32(m.Team)
 	} else {
-		table.Null(c[2:])
+		c[2].Null()
 	}
 	c[3].Name(m.Role)
 }

@@ -1,0 +1,77 @@
+package table
+
+import (
+	"unsafe"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// BeginRows begins n rows, at least one, of the table of a kind. All are of one tick. The first is at a position that is not below 0,
+// and each of the others is step bytes behind the one before, with an index of 0. The columns of Format.Event have nothing of them.
+// It returns the columns behind those, to which the caller appends n values each. Undo removes only the last row.
+//
+// It is for the moves of games with many players: appending row by row takes several times as long.
+func (s *Set) BeginRows(kind uint8, n int, at decoders.Position, step int64, tick int32) []Column {
+	t := s.Table(kind)
+	s.last, t.used = t, true
+	t.Rows += n
+	s.size += n * t.bytes
+	s.before = s.size - t.bytes
+	if t.placed {
+		placeRows(t.Columns, n, at, step, tick, s.TicksPerSecond)
+	}
+	rest := t.Columns[Positions:]
+	for range t.Layout.Format.Event {
+		rest[0].absent(n)
+		rest = rest[rest[0].Width():]
+	}
+	return rest
+}
+
+// placeRows appends the positions of n events to the columns of Positions; see Set.BeginRows.
+func placeRows(c []Column, n int, at decoders.Position, step int64, tick int32, ticksPerSecond float64) {
+	for i, to := 0, Extend[int64](&c[OffsetColumn], n); i < len(to); i++ {
+		to[i] = at.Offset + int64(i)*step
+	}
+	if to := Extend[int64](&c[IndexColumn], n); to != nil {
+		clear(to)
+		to[0] = at.Index
+	}
+	fill(Extend[int32](&c[TickColumn], n), tick)
+	if seconds, known := secondsOf(tick, ticksPerSecond); known {
+		fill(Extend[float64](&c[TimeColumn], n), seconds)
+	} else {
+		c[TimeColumn].absent(n)
+	}
+}
+
+func fill[T any](to []T, v T) {
+	for i := range to {
+		to[i] = v
+	}
+}
+
+// Extend appends n values, of which none is missing, and returns them for the caller to set. T must have the size of the column's
+// type. It returns none if the column is Off.
+func Extend[T int32 | int64 | uint32 | uint64 | float32 | float64](c *Column, n int) []T {
+	if c.Off {
+		return nil
+	}
+	c.allThere(n)
+	var one T
+	data := c.grow(n * int(unsafe.Sizeof(one)))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+// absent appends n values that have nothing of an event: empty lists, and missing values of other types.
+func (c *Column) absent(n int) {
+	switch {
+	case c.Off:
+	case c.Field.Type == List:
+		c.pad(n)
+	default:
+		for range n {
+			c.Null()
+		}
+	}
+}
