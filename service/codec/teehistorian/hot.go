@@ -3,9 +3,56 @@ package teehistorian
 import (
 	"slices"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/table"
 )
+
+// movesAtOnce is how many moves are decoded at once: about as many as there are players.
+const movesAtOnce = 64
+
+// addMoves decodes the moves of a tick that come next, and appends them to the batch. It reports whether there are any. It is for
+// moves that the filter lets through whatever they are, and that have nothing but their fields.
+func (r *reader) addMoves(b *codec.Batch) bool {
+	at, tick := r.d.Position(), r.d.Tick()
+	if tick < 0 { // appendMove cannot write it
+		return false
+	}
+	moves := r.moves[:r.d.Moves(r.moves[:min(movesAtOnce, b.MaxEvents-b.Count)])]
+	if len(moves) == 0 {
+		return false
+	}
+	b.Count += len(moves)
+	if r.Tables != nil {
+		addMoveRows(r.Tables, at, tick, moves)
+		return true
+	}
+	for i := range moves {
+		b.Events = appendMove(b.Events, tick, &moves[i])
+	}
+	return true
+}
+
+// addMoveRows appends moves to their table, of which the first is at a position.
+func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehistorian.PlayerDiff) {
+	c := s.BeginRows(uint8(teehistorian.KindPlayerDiff), len(moves), at, teehistorian.MoveBytes, tick)
+	for i, to := 0, table.Extend[int32](&c[0], len(moves)); i < len(to); i++ {
+		to[i] = moves[i].ClientId
+	}
+	for i, to := 0, table.Extend[int32](&c[1], len(moves)); i < len(to); i++ {
+		to[i] = moves[i].Dx
+	}
+	for i, to := 0, table.Extend[int32](&c[2], len(moves)); i < len(to); i++ {
+		to[i] = moves[i].Dy
+	}
+	for i, to := 0, table.Extend[int32](&c[3], len(moves)); i < len(to); i++ {
+		to[i] = moves[i].X
+	}
+	for i, to := 0, table.Extend[int32](&c[4], len(moves)); i < len(to); i++ {
+		to[i] = moves[i].Y
+	}
+}
 
 // moveBytes is room for any player_diff as an entry of a list, 40 bytes at most: one check of the slice's capacity does
 // for all of them.
@@ -25,14 +72,13 @@ const (
 
 // appendMove appends a player_diff without warnings as an entry of the list of events. It writes the same bytes as AppendEvent
 // in a third of the time. That matters because two events of three are moves. Tick and client id must not be negative.
-func appendMove(b []byte, ev *teehistorian.Event) []byte {
+func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
 	n := len(b)
 	b = slices.Grow(b, moveBytes)
 	buf := (*[moveBytes]byte)(b[n : n+moveBytes])
-	m := &ev.PlayerDiff
 	buf[0] = codec.EventListField
 	p := 2
-	p = putField(buf, p, tagAtTick, uint32(ev.AtTick))
+	p = putField(buf, p, tagAtTick, uint32(tick))
 	buf[p&63] = tagPlayerDiff
 	inner := p + 2
 	p = putField(buf, inner, tagClientID, uint32(m.ClientId))

@@ -23,7 +23,8 @@ type reader struct {
 	header  *teehistorian.Header
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
-	roster  []byte // the roster of the game before; nil when it is not known or not needed
+	roster  []byte                               // the roster of the game before; nil when it is not known or not needed
+	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
@@ -118,9 +119,14 @@ func (r *reader) Fill(b *codec.Batch) error {
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
+	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
+	atOnce := counted && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff))
 	for range work {
 		if b.Full() {
 			return nil
+		}
+		if atOnce && r.ev.Kind == teehistorian.KindTick && !r.held && r.addMoves(b) {
+			continue
 		}
 		var at decoders.Position
 		if b.KeepPositions || r.Tables != nil {
@@ -136,7 +142,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 				return err
 			}
 		}
-		if r.Filter.Whole(uint8(r.ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
+		if counted && r.Filter.Whole(uint8(r.ev.Kind)) {
 			r.add(b, at)
 			continue
 		}
@@ -163,7 +169,7 @@ func (r *reader) add(b *codec.Batch, at decoders.Position) {
 		r.resolve(&r.ev, &property)
 	}
 	if ev := &r.ev; r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
-		b.Events = appendMove(b.Events, ev)
+		b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
 		return
 	}
 	r.write(b, at, &r.ev)
