@@ -17,16 +17,15 @@ FUZZTOTAL ?=
 # Which benchmarks to run, a regular expression.
 BENCH     ?= .
 
-# Every package is tested without the race detector but those below CMD, and with it those whose goroutines share something:
-# all but ALONE, in which one thing happens after the other, and of ALONE the tests that SHARING names (compiled schemas,
-# unpacking and reading ahead). With it tests do less of what is long (-short), and SLOW ones nothing: it finds no more there.
-CMD     := /(clients|cmd|e2e)(/|$$)
+# Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
+# the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
+# less with it, or are skipped. So ALONE and, below service, the packages with such tests are tested without it.
 ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(codec|cursor|filter|source))(/|$$)
 SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./service/source
-SLOW    := AllFormats|TestFilters$$|LastEvents|Edit|KilledIndex|StartFromCheckpoints|MovedCursor|ObjectsAreReplays|OfLongDemo|TestTables|TestCorpus$$
+LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' service))))
 
 # Packages are tested in this order, two at a time: those that take longest come first.
-FIRST   := ./service ./decoders/dem
+FIRST   := ./cmd/replayd ./service ./decoders/dem
 
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
@@ -66,16 +65,16 @@ pgo: ## Write cmd/replayd/default.pgo again
 
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
 # link in two thirds of the time; without the profile nothing is compiled a second time; go vet is a part of make lint.
-TESTS := -json -timeout 20m -ldflags=-w -pgo=off -vet=off
+TESTS := -json -timeout 12m -ldflags=-w -pgo=off -vet=off
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list $(FIRST) ./...); failed=0; { \
-		$(GO) test $(TESTS) $$(grep -vE '$(CMD)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $(LONG) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $(SHARING) || failed=1; \
-		$(GO) test $(TESTS) $(RACE) -short -skip '$(SLOW)' $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
 		for module in $(MODULES); do $(GO) test -C "$$module" $(TESTS) ./... || failed=1; done; \
 		exit $$failed; \
 	} | .cache/testreport

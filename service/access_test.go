@@ -332,6 +332,7 @@ func TestPowers(t *testing.T) {
 // TestScopeOfWhatIsFound: files in a root that the token does not cover are not found by the cursor of a moved file, as a
 // successor, as the map of a game, or by a watch.
 func TestScopeOfWhatIsFound(t *testing.T) {
+	t.Parallel()
 	dir, secret := t.TempDir(), t.TempDir()
 	first := gameOf{number: 1, server: "s", start: time.Now().Add(-time.Hour), killed: true}
 	next := gameOf{number: 2, prev: 1, server: "s", start: time.Now()}

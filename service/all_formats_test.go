@@ -15,6 +15,7 @@ import (
 // TestAllFormats streams every sample of every format, whole, twice, in batches of several sizes, and resumed at
 // several places.
 func TestAllFormats(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := samples()
 	d := start(t, dir)
 	list, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})
@@ -54,11 +55,7 @@ func TestAllFormats(t *testing.T) {
 			for _, size := range []uint32{1, 7, 512} {
 				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
 				begun := d.Session(timeout(t), req, nil)
-				cuts := 60
-				if streamtest.Race {
-					cuts = 10
-				}
-				step := max(1, len(begun.Responses)/cuts)
+				step := max(1, len(begun.Responses)/60)
 				for n := 1; n <= len(begun.Responses); n += step {
 					h := streamtest.History{{Responses: begun.Responses[:n], Cut: true}}
 					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
@@ -82,10 +79,8 @@ func TestAllFormats(t *testing.T) {
 // TestCorpus streams files of the corpus, of the formats that recordings does not include, in batches of two sizes. It resumes
 // them at some places.
 func TestCorpus(t *testing.T) {
+	streamtest.SkipLong(t)
 	every, largest := 7, int64(1<<20)
-	if streamtest.Race {
-		every, largest = 50, 1<<20
-	}
 	if wholeCorpus() {
 		every, largest = 1, 20<<20
 	}

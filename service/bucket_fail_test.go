@@ -175,6 +175,7 @@ func TestStoreHangs(t *testing.T) {
 
 // TestOldListing checks that a list that was made before an object was looked up, and arrives after that, does not undo it.
 func TestOldListing(t *testing.T) {
+	t.Parallel()
 	s := buckettest.New(t)
 	recording(t, s, 50_000)
 	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, bucket.Options{}, "refresh", "1s"))

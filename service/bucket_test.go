@@ -75,6 +75,7 @@ func store(tb testing.TB, s *buckettest.Store, dir string) {
 
 // TestObjectsAreReplays checks that a replay in a bucket gives what the same file in a directory gives: to every kind of request.
 func TestObjectsAreReplays(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(samples())); err != nil {
 		t.Fatal(err)
@@ -477,9 +478,7 @@ func TestSuccessorInBucket(t *testing.T) {
 // TestInflatesWhileItDownloads checks that a compressed replay is decoded while the rest of it is on its way. With TIMING set it also
 // checks, with a slow store, that this takes hardly longer than downloading it.
 func TestInflatesWhileItDownloads(t *testing.T) {
-	if streamtest.Race {
-		t.Skip("the race detector slows the decoder down")
-	}
+	streamtest.SkipLong(t)
 	sample := read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	data, random := slices.Clone(sample[:len(sample)-1]), rand.NewChaCha8([32]byte{})
 	for len(data) < 6<<20 { // records of an extension that nobody knows, which hardly compress

@@ -22,6 +22,7 @@ var edits = flag.Int("edits", 200, "how many edits of files of each format TestE
 // TestEdits edits files that the daemon serves. A cursor from before the edit is refused, or leads to exactly the events that
 // the edited file has from that place on.
 func TestEdits(t *testing.T) {
+	streamtest.SkipLong(t)
 	random := rand.New(rand.NewPCG(*seed, 12))
 	for format, files := range replayFiles(t) {
 		t.Run(format, func(t *testing.T) {
@@ -90,6 +91,7 @@ func edited(random *rand.Rand, data []byte) []byte {
 // TestEditedBeforeCheckpoint: checkpoints from before an edit are not used for the edited file, even if the edit changed
 // neither its size nor its time.
 func TestEditedBeforeCheckpoint(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := t.TempDir()
 	d := start(t, dir)
 	data := longRecording(t, finishedSample, 5<<18)

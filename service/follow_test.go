@@ -109,6 +109,7 @@ func TestFollowNow(t *testing.T) {
 
 // TestFollowLastEvents starts with the last events and continues live.
 func TestFollowLastEvents(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := t.TempDir()
 	data := read(t, finishedSample)
 	d := start(t, dir)
@@ -316,6 +317,7 @@ func TestFollowSuccessors(t *testing.T) {
 
 // TestHeartbeat: heartbeats report how far the file has been read to a client whose filter lets nothing through.
 func TestHeartbeat(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := read(t, killedSample)
 	d := start(t, dir)

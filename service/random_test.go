@@ -60,6 +60,7 @@ func TestRandomRequests(t *testing.T) {
 // TestRandomRequestsOfLongDemo is TestRandomRequests for a demo that leaves checkpoints: the stream of the whole, which comes first,
 // leaves them, and what starts in the middle starts from one.
 func TestRandomRequestsOfLongDemo(t *testing.T) {
+	streamtest.SkipLong(t)
 	short := filepath.Join(samples(), "dem", "dota.dem")
 	if *corpus {
 		short = filepath.Join("..", "..", "shared", "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
@@ -70,11 +71,7 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, data)
-	n := *requests / 8
-	if streamtest.Race {
-		n = min(n, 5)
-	}
-	randomRequests(t, path, n)
+	randomRequests(t, path, *requests/8)
 }
 
 // replayFiles returns the files to make requests for, by format.

@@ -15,6 +15,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // names returns the names of the replays that a search finds, page by page.
@@ -125,6 +126,8 @@ func TestSearch(t *testing.T) {
 
 // TestKilledIndex kills a process again and again while it stores its index. The next process starts and has the same index.
 func TestKilledIndex(t *testing.T) {
+	streamtest.SkipLong(t)
+	t.Parallel()
 	index := os.Getenv("REPLAYD_TEST_INDEX")
 	dir := os.Getenv("REPLAYD_TEST_DIR")
 	if index != "" { // the process that is killed

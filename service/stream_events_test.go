@@ -52,6 +52,7 @@ func TestStream(t *testing.T) {
 
 // TestTables streams every recording as tables, whole and resumed after every batch.
 func TestTables(t *testing.T) {
+	streamtest.SkipLong(t)
 	for _, path := range recordings(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			dir := t.TempDir()
@@ -137,6 +138,7 @@ var filterings = map[string]*replaydv1.StreamEventsRequest{
 
 // TestFilters streams through filters, in one session, and in as many as there are batches.
 func TestFilters(t *testing.T) {
+	streamtest.SkipLong(t)
 	for _, path := range recordings(t) {
 		if len(read(t, path)) > 40_000 { // it would be read from its beginning for each batch
 			continue
@@ -149,9 +151,6 @@ func TestFilters(t *testing.T) {
 				want := offline(t, path, filters)
 				req := proto.CloneOf(filters)
 				req.Replay, req.MaxBatchEvents = replay, 50
-				if streamtest.Race {
-					req.MaxBatchEvents = 300 // each batch is a stream
-				}
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
@@ -207,6 +206,7 @@ func TestStartAtTick(t *testing.T) {
 
 // TestLastEvents requests the last events: few, many, more than there are, and through filters.
 func TestLastEvents(t *testing.T) {
+	streamtest.SkipLong(t)
 	for _, path := range recordings(t) {
 		dir := t.TempDir()
 		replay := copyIn(t, dir, path)
@@ -238,6 +238,7 @@ func TestLastEvents(t *testing.T) {
 
 // TestStartFromCheckpoints makes requests that use checkpoints on a larger file, first without checkpoints and then with them.
 func TestStartFromCheckpoints(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "long.teehistorian")
 	data := longRecording(t, finishedSample, beyondCheckpoint())

@@ -285,6 +285,7 @@ func response(t *testing.T, s streamtest.Session, i int) *replaydv1.StreamEvents
 
 // TestMovedCursor resumes every file of the corpus after it was renamed, moved and compressed.
 func TestMovedCursor(t *testing.T) {
+	streamtest.SkipLong(t)
 	corpus := filepath.Join("..", "..", "shared", "corpus")
 	if !exists(corpus) {
 		t.Skip("no corpus")

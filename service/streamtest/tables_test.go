@@ -35,6 +35,7 @@ import (
 // TestTables fills events of all kinds of all formats with arbitrary values, appends them to tables, some of them only to take them
 // back, encodes the tables, and converts them back: nothing may be lost.
 func TestTables(t *testing.T) {
+	SkipLong(t)
 	t.Run("teehistorian", func(t *testing.T) {
 		tablesOfAnything(t, &teecodec.Tables, teecodec.AddRow, codectest.Events[teehistorian.Event]{
 			Append: teecodec.AppendEvent, Message: func() proto.Message { return new(teehistorianv1.Event) },
