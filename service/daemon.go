@@ -29,7 +29,8 @@ import (
 const (
 	maxRequestBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
-	readBufferBytes      = 4 << 10 // clients say little; larger messages are read past it
+	readBufferBytes      = 4 << 10   // clients say little; larger messages are read past it
+	writeBufferBytes     = 128 << 10 // a batch is one write; connections have the memory only while they write
 	maxStreamsPerConn    = 256
 	connectionTimeout    = 10 * time.Second
 	keepaliveTime        = 45 * time.Second
@@ -68,6 +69,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 			keepStream, metrics.StreamServerInterceptor(), s.Gate.StreamInterceptor, s.detach, recovery.StreamServerInterceptor(recovered)),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.ReadBufferSize(readBufferBytes),
+		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreamsPerConn),
 		grpc.ConnectionTimeout(connectionTimeout),
