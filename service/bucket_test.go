@@ -95,6 +95,7 @@ func TestObjectsAreReplays(t *testing.T) {
 	requests := map[string]*request{
 		"whole":         {},
 		"tables":        {Encoding: replaydv1.Encoding_ENCODING_ARROW, Positions: true},
+		"narrow tables": {Encoding: replaydv1.Encoding_ENCODING_ARROW, NarrowColumns: true},
 		"small batches": {MaxBatchEvents: 50},
 		"kinds":         {Include: []*replaydv1.EventFilter{{Kinds: []string{"*"}}}, Exclude: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}},
 		"player":        {Include: []*replaydv1.EventFilter{{Players: []int32{0, 1}}}},

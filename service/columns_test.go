@@ -212,17 +212,10 @@ func TestColumnRefusals(t *testing.T) {
 		"a dot at the end":   {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("input_new")}, Columns: []string{"input."}}, `no column "input."; its columns are input.direction,`},
 		"of players":         {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"player.name"}}, `no column "player.name"`},
 		"too many":           {&replaydv1.StreamEventsRequest{Include: moves, Columns: slices.Repeat([]string{"dx"}, 257)}, "more than 256"},
-		"rows":               {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx"}, Encoding: replaydv1.Encoding_ENCODING_ROWS}, "needs ENCODING_ARROW"},
-		"the default":        {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx"}, Encoding: -1}, "needs ENCODING_ARROW"},
 		"all of these there": {&replaydv1.StreamEventsRequest{Include: moves, Columns: slices.Repeat([]string{"dx"}, 256)}, ""},
 	} {
 		test.req.Replay = cmp.Or(test.req.GetReplay(), replay)
-		switch test.req.GetEncoding() {
-		case replaydv1.Encoding_ENCODING_UNSPECIFIED:
-			test.req.Encoding = arrowEncoding
-		case -1:
-			test.req.Encoding = replaydv1.Encoding_ENCODING_UNSPECIFIED
-		}
+		test.req.Encoding = arrowEncoding
 		in, err := d.client.StreamEvents(timeout(t), test.req)
 		if err != nil {
 			t.Fatal(err)
@@ -242,6 +235,26 @@ func TestColumnRefusals(t *testing.T) {
 		}
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), test.says) || field != "columns" {
 			t.Errorf("%s: %v, field %q", what, err, field)
+		}
+	}
+}
+
+// TestArrowOptions: what only tables have is refused for rows, with the name of the field.
+func TestArrowOptions(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	for field, req := range map[string]*replaydv1.StreamEventsRequest{
+		"columns":           {Columns: []string{"dx"}},
+		"narrow_columns":    {NarrowColumns: true},
+		"arrow_compression": {ArrowCompression: replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE},
+	} {
+		for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS} {
+			req.Replay, req.Encoding = replay, encoding
+			s := d.Session(timeout(t), req, nil)
+			if status.Code(s.Err) != codes.InvalidArgument || !strings.Contains(s.Err.Error(), field) {
+				t.Errorf("%s, %v: %v", field, encoding, s.Err)
+			}
 		}
 	}
 }

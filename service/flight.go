@@ -59,6 +59,8 @@ func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 		return nil, "", badRequest("ticket.follow_successors", "is not possible with Flight: the next replay is another flight")
 	case req.GetStart().GetWithState():
 		return nil, "", badRequest("ticket.start.with_state", "is not possible with Flight: its events would have no positions")
+	case req.GetNarrowColumns():
+		return nil, "", badRequest("ticket.narrow_columns", "is not possible with Flight: a flight has one schema")
 	case req.GetEncoding() != replaydv1.Encoding_ENCODING_UNSPECIFIED && req.GetEncoding() != replaydv1.Encoding_ENCODING_ARROW:
 		return nil, "", badRequest("ticket.encoding", "must be ENCODING_ARROW")
 	}

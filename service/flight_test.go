@@ -207,6 +207,7 @@ func TestFlightRefusals(t *testing.T) {
 		"no such kind":       {`{"replay": "` + replay + `", "include": [{"kinds": ["entity_updated"]}]}`, codes.InvalidArgument},
 		"rows":               {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "encoding": "ENCODING_ROWS"}`, codes.InvalidArgument},
 		"a state":            {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "start": {"with_state": true}}`, codes.InvalidArgument},
+		"narrow columns":     {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "narrow_columns": true}`, codes.InvalidArgument},
 		"successors":         {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "follow": true, "follow_successors": true}`, codes.InvalidArgument},
 		"a bad cursor":       {`{"replay": "` + replay + `", "include": [{"kinds": ["tick"]}], "start": {"cursor": "AAAA"}}`, codes.InvalidArgument},
 		"no such replay":     {`{"replay": "` + name("nowhere.dem") + `", "include": [{"kinds": ["tick"]}]}`, codes.NotFound},

@@ -171,7 +171,8 @@ func resume(
 	what := "the same request"
 	if random.IntN(2) > 0 {
 		other := maker.Request(req.GetReplay())
-		next.Include, next.Exclude, next.Encoding = other.GetInclude(), other.GetExclude(), other.GetEncoding()
+		next.Include, next.Exclude = other.GetInclude(), other.GetExclude()
+		next.Encoding, next.NarrowColumns = other.GetEncoding(), other.GetNarrowColumns()
 		what = "other filters"
 	}
 	got := w.grpc(timeout(t), next)

@@ -64,7 +64,7 @@ func TestTables(t *testing.T) {
 					continue
 				}
 				req := &replaydv1.StreamEventsRequest{
-					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_ARROW,
+					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_ARROW, NarrowColumns: size != 0,
 				}
 				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
 				if size != 0 && len(want.Events) < 5_000 {
@@ -154,7 +154,7 @@ func TestFilters(t *testing.T) {
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+				req.Encoding, req.NarrowColumns = replaydv1.Encoding_ENCODING_ARROW, true
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
 				all, end := len(offline(t, path, nil).Events), h.End()
 				passed := int(end.GetEventsSent() + end.GetEventsFiltered())

@@ -235,9 +235,14 @@ func tablesOf(req *replaydv1.StreamEventsRequest) (stream.TableEncoder, error) {
 		if len(req.GetColumns()) > 0 {
 			return nil, badRequest("columns", "needs ENCODING_ARROW")
 		}
+		if req.GetNarrowColumns() {
+			return nil, badRequest("narrow_columns", "needs ENCODING_ARROW")
+		}
 		return nil, nil //nolint:nilnil // rows need no encoder
 	case replaydv1.Encoding_ENCODING_ARROW:
-		return arrowipc.NewEncoder(compression == replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), nil
+		return arrowipc.NewEncoder(arrowipc.Options{
+			Compress: compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE, Narrow: req.GetNarrowColumns(),
+		}), nil
 	}
 	return nil, badRequest("encoding", "is unknown")
 }

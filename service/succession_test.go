@@ -94,7 +94,7 @@ func TestTwoServers(t *testing.T) {
 	strictly := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(a.file()), Follow: true, Strict: true})
 	on := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(a.file()), Follow: true, FollowSuccessors: true})
 	columns := follow(t, d, &replaydv1.StreamEventsRequest{
-		Replay: name(a.file()), Follow: true, FollowSuccessors: true, Encoding: replaydv1.Encoding_ENCODING_ARROW,
+		Replay: name(a.file()), Follow: true, FollowSuccessors: true, Encoding: replaydv1.Encoding_ENCODING_ARROW, NarrowColumns: true,
 	})
 	for _, f := range []*following{alone, strictly, on, columns} {
 		f.caughtUp(t)

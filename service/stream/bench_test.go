@@ -70,13 +70,15 @@ func BenchmarkTables(b *testing.B) {
 		name    string
 		include []*replaydv1.EventFilter
 		columns []string
+		narrow  bool
 	}{
-		{"none", []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil},
-		{"dx", moves, []string{"dx"}},
-		{"at_tick", moves, []string{"at_tick"}},
-		{"six", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}},
-		{"all", moves, nil},
-		{"allKinds", nil, nil},
+		{"none", []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil, false},
+		{"dx", moves, []string{"dx"}, false},
+		{"six", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, false},
+		{"sixNarrow", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, true},
+		{"all", moves, nil, false},
+		{"allNarrow", moves, nil, true},
+		{"allKinds", nil, nil, false},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
@@ -84,7 +86,7 @@ func BenchmarkTables(b *testing.B) {
 			for b.Loop() {
 				c := config(data)
 				c.MaxEvents = stream.MaxTableRows
-				c.Replay.Tables, c.Replay.Layout = arrowipc.NewEncoder(true), whole
+				c.Replay.Tables, c.Replay.Layout = arrowipc.NewEncoder(arrowipc.Options{Narrow: test.narrow}), whole
 				if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, test.include, nil); err != nil {
 					b.Fatal(err)
 				}

@@ -62,7 +62,7 @@ func TestTableMemory(t *testing.T) {
 		if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		c.Replay.Tables = arrowipc.NewEncoder(true)
+		c.Replay.Tables = arrowipc.NewEncoder(arrowipc.Options{})
 		if c.Replay.Layout, err = teehistorian.Codec.Tables.Layout(false).Select([]string{"dx"}, c.Replay.Filter.Kind); err != nil {
 			t.Fatal(err)
 		}

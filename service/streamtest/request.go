@@ -89,6 +89,7 @@ func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 	if m.one(2) {
 		req.Encoding = replaydv1.Encoding(m.random.IntN(3))
 	}
+	req.NarrowColumns = req.GetEncoding() == replaydv1.Encoding_ENCODING_ARROW && m.one(2)
 	switch m.random.IntN(8) {
 	case 0, 1, 2:
 		if len(m.cursors) > 0 {

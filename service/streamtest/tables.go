@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -105,12 +107,16 @@ func (t *tables) readOne(one *replaydv1.Table) ([]row, protowire.Number, error) 
 	if !r.Next() {
 		return nil, 0, fmt.Errorf("it has no record batch: %w", r.Err())
 	}
-	for _, c := range r.RecordBatch().Columns() {
-		if err := whole(c.Data(), int(r.RecordBatch().NumRows())); err != nil {
+	record, err := widen(r.RecordBatch())
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, c := range record.Columns() {
+		if err := whole(c.Data(), int(record.NumRows())); err != nil {
 			return nil, 0, err
 		}
 	}
-	rows, err := rowsOf(r.RecordBatch(), event, one.GetKind())
+	rows, err := rowsOf(record, event, one.GetKind())
 	if err == nil && len(rows) != int(one.GetRows()) {
 		err = fmt.Errorf("it has %d rows, and says %d", len(rows), one.GetRows())
 	}
@@ -118,6 +124,41 @@ func (t *tables) readOne(one *replaydv1.Table) ([]row, protowire.Number, error) 
 		err = errors.New("it has two record batches")
 	}
 	return rows, list.Number(), err
+}
+
+// widen restores the types of narrow columns, by Arrow's own functions.
+func widen(record arrow.RecordBatch) (arrow.RecordBatch, error) {
+	fields, columns := record.Schema().Fields(), slices.Clone(record.Columns())
+	for i := range fields {
+		name, ok := fields[i].Metadata.GetValue("replayd.type")
+		if !ok {
+			continue
+		}
+		wide := wideTypes[name]
+		if wide == nil {
+			return nil, fmt.Errorf("column %s stands for a %q", fields[i].Name, name)
+		}
+		var err error
+		if fields[i].Type.ID() == arrow.RUN_END_ENCODED {
+			columns[i], err = compute.RunEndDecodeArray(context.Background(), columns[i])
+		} else {
+			columns[i], err = compute.CastArray(context.Background(), columns[i], compute.SafeCastOptions(wide))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", fields[i].Name, err)
+		}
+		if fields[i].Type = wide; !arrow.TypeEqual(columns[i].DataType(), wide) {
+			return nil, fmt.Errorf("column %s is %v, want %v", fields[i].Name, columns[i].DataType(), wide)
+		}
+	}
+	about := record.Schema().Metadata()
+	return array.NewRecordBatch(arrow.NewSchema(fields, &about), columns, record.NumRows()), nil
+}
+
+// wideTypes has the types that narrow columns can stand for.
+var wideTypes = map[string]arrow.DataType{
+	"int32": arrow.PrimitiveTypes.Int32, "int64": arrow.PrimitiveTypes.Int64, "uint32": arrow.PrimitiveTypes.Uint32,
+	"uint64": arrow.PrimitiveTypes.Uint64, "float64": arrow.PrimitiveTypes.Float64,
 }
 
 // whole checks that an array, with those below it, has the given number of values, those that a missing struct hides included, and

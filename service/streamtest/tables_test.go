@@ -77,7 +77,9 @@ func tablesOfAnything[E any](
 		}
 		some := table.NewSet(layout)
 		some.Refs, some.TicksPerSecond = refs, 50
-		encoder := arrowipc.NewEncoder(rapid.Bool().Draw(t, "plain"))
+		encoder := arrowipc.NewEncoder(arrowipc.Options{
+			Compress: rapid.Bool().Draw(t, "compress"), Narrow: rapid.Bool().Draw(t, "narrow"),
+		})
 		var read tables
 		for range rapid.IntRange(1, 3).Draw(t, "batches") {
 			var want []row

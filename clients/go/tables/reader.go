@@ -84,6 +84,9 @@ func request(kind string, req *replaydv1.StreamEventsRequest) (*replaydv1.Stream
 		of = proto.CloneOf(req)
 	}
 	of.Encoding = replaydv1.Encoding_ENCODING_ARROW
+	if of.GetNarrowColumns() {
+		return nil, errors.New("replayd: narrow_columns is not possible here: all record batches of a reader have one schema")
+	}
 	if len(of.GetInclude()) == 0 {
 		of.Include = replayd.Kinds(kind)
 		return of, nil

@@ -210,8 +210,13 @@ func TestReaderFilters(t *testing.T) {
 
 func TestReaderErrors(t *testing.T) {
 	_, client, ctx := serve(t)
-	if _, err := tables.NewReader(ctx, client, "join", &replaydv1.StreamEventsRequest{Include: replayd.Kinds("drop")}); err == nil {
-		t.Error("two kinds are not refused")
+	for what, req := range map[string]*replaydv1.StreamEventsRequest{
+		"two kinds":      {Include: replayd.Kinds("drop")},
+		"narrow columns": {NarrowColumns: true},
+	} {
+		if _, err := tables.NewReader(ctx, client, "join", req); err == nil {
+			t.Errorf("%s are not refused", what)
+		}
 	}
 	for kind, replay := range map[string]string{"nonsense": name, "join": "r/none"} {
 		r, err := tables.NewReader(ctx, client, kind, &replaydv1.StreamEventsRequest{Replay: replay})

@@ -38,7 +38,9 @@ def test_tables_hold_the_same_values_as_events(daemon: Daemon) -> None:
         aims = client.table(NAME, "input_diff", ["input.target_x"]).column("input.target_x").to_pylist()
         assert aims == [event.value.input.target_x for event in events if event.kind == "input_diff"]
         for compression in (stream_pb2.ARROW_COMPRESSION_LZ4, stream_pb2.ARROW_COMPRESSION_NONE):
-            assert client.table(NAME, "player_diff", arrow_compression=compression).equals(table.combine_chunks())
+            for narrow in (False, True):
+                other = client.table(NAME, "player_diff", arrow_compression=compression, narrow_columns=narrow)
+                assert other.equals(table, check_metadata=True)
         frame, polar = client.frame(NAME, "player_diff"), client.polars(NAME, "player_diff")
         assert isinstance(frame, pandas.DataFrame) and isinstance(polar, polars.DataFrame)
         assert frame["x"].tolist() == polar["x"].to_list() == [event.value.x for event in moves]
@@ -102,13 +104,13 @@ def test_rows_are_those_of_the_table(daemon: Daemon) -> None:
 
 def test_tables_of_a_daemon_on_this_machine_are_not_compressed(daemon: Daemon) -> None:
     def size(**options: Any) -> int:
-        batches = client.batches(NAME, kinds=["player_diff"], tables=True, **options)
+        batches = client.batches(NAME, kinds=["player_diff"], tables=True, narrow_columns=False, **options)
         return sum(len(table.message.data) for batch in batches for table in batch.tables.values())
 
     with replayd.connect(daemon.address) as client:
         none, lz4 = (size(arrow_compression=c) for c in (stream_pb2.ARROW_COMPRESSION_NONE, stream_pb2.ARROW_COMPRESSION_LZ4))
         assert size() == none > 1.5 * lz4
-        uploaded = client.decode_batches(FINISHED, kinds=["player_diff"], tables=True)
+        uploaded = client.decode_batches(FINISHED, kinds=["player_diff"], tables=True, narrow_columns=False)
         assert sum(len(batch.tables["player_diff"].message.data) for batch in uploaded if batch.tables) == none
     for address in ("localhost:1", "127.0.0.1:1", "[::1]:1", "unix:/run/x"):
         assert compression(address) == stream_pb2.ARROW_COMPRESSION_NONE

@@ -492,7 +492,12 @@ type StreamEventsRequest struct {
 	// members. Tables have them in their own order. Empty means all columns. A request is refused when a kind that the filters
 	// let through lacks one of them, so filters should name the kinds. At most 256. Tables of other kinds, which come in states
 	// and in the place of events that are too large, have all their columns.
-	Columns       []string `protobuf:"bytes,17,rep,name=columns,proto3" json:"columns,omitempty"`
+	Columns []string `protobuf:"bytes,17,rep,name=columns,proto3" json:"columns,omitempty"`
+	// Only with ENCODING_ARROW. Allows columns to have smaller types than docs/events lists: integers have 8, 16 or 32 bits if
+	// all values fit, and at_tick and time are run-end encoded if that is shorter. The metadata of such a column has, as
+	// "replayd.type", the type that a client restores: "int32", "int64", "uint32", "uint64" or "float64". It is for clients that
+	// do so, and takes less work than compression. Fields of structs and elements of lists keep their types.
+	NarrowColumns bool `protobuf:"varint,18,opt,name=narrow_columns,json=narrowColumns,proto3" json:"narrow_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,6 +649,13 @@ func (x *StreamEventsRequest) GetColumns() []string {
 		return x.Columns
 	}
 	return nil
+}
+
+func (x *StreamEventsRequest) GetNarrowColumns() bool {
+	if x != nil {
+		return x.NarrowColumns
+	}
+	return false
 }
 
 // Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
@@ -830,8 +842,9 @@ type Table struct {
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The number of rows. 0 in the tables before the end of a stream: see EventBatch.tables.
 	Rows uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	// The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
-	// FOLLOW_STATE_SUCCESSOR.
+	// The message with the schema. Only present in the first table of the kind in a stream, in the first one after a
+	// FOLLOW_STATE_SUCCESSOR, and, with narrow_columns, in one whose columns have other types than those of the table before.
+	// Each column goes from runs to integers and to wider ones, and never back, so that is rare.
 	Schema []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
 	// The messages with the dictionaries, if the table has any, and then the message with one record batch.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
@@ -1976,7 +1989,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xaf\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xd6\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -1995,7 +2008,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\tpositions\x18\x0e \x01(\bR\tpositions\x12'\n" +
 	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\x12I\n" +
 	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\x12\x18\n" +
-	"\acolumns\x18\x11 \x03(\tR\acolumns\"\xa4\x01\n" +
+	"\acolumns\x18\x11 \x03(\tR\acolumns\x12%\n" +
+	"\x0enarrow_columns\x18\x12 \x01(\bR\rnarrowColumns\"\xa4\x01\n" +
 	"\x05Start\x12\x18\n" +
 	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +

@@ -13,21 +13,31 @@ import (
 
 // Encoder encodes the tables of one replay of a stream as messages replayd.v1.Table. It must not be used concurrently.
 type Encoder struct {
+	narrow  bool
 	options []ipc.Option
 	kinds   map[uint8]*kind
 	message bytes.Buffer
 }
 
+// Options configure an Encoder.
+type Options struct {
+	// Compress is true if buffers are compressed by LZ4.
+	Compress bool
+	// Narrow is true if columns may have smaller types than their schema says. See StreamEventsRequest.narrow_columns.
+	Narrow bool
+}
+
 // kind is what an Encoder knows of the tables of a kind.
 type kind struct {
 	schema *arrow.Schema
-	sent   bool // the schema was sent
+	narrow *narrow       // nil if columns have the types of the schema
+	sent   *arrow.Schema // the one that was sent last
 }
 
-// NewEncoder returns an encoder that compresses by LZ4, or not at all.
-func NewEncoder(plain bool) *Encoder {
-	e := &Encoder{kinds: map[uint8]*kind{}}
-	if !plain {
+// NewEncoder returns an encoder.
+func NewEncoder(o Options) *Encoder {
+	e := &Encoder{kinds: map[uint8]*kind{}, narrow: o.Narrow}
+	if o.Compress {
 		e.options = []ipc.Option{ipc.WithLZ4(), ipc.WithCompressConcurrency(1), ipc.WithMinSpaceSavings(0.1)}
 	}
 	return e
@@ -54,17 +64,26 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	k := e.kinds[t.Kind]
 	if k == nil {
 		k = &kind{schema: Schema(t.Layout, t.Kind)}
+		if e.narrow {
+			k.narrow = newNarrow(k.schema, t)
+		}
 		e.kinds[t.Kind] = k
 	}
+	var record arrow.RecordBatch
+	if k.narrow != nil {
+		record = k.narrow.record(t)
+	} else {
+		record = Record(t, k.schema)
+	}
 	var schema []byte
-	if !k.sent {
+	if k.sent != record.Schema() {
 		var err error
-		if schema, err = SchemaMessage(k.schema); err != nil {
+		if schema, err = SchemaMessage(record.Schema()); err != nil {
 			return b, err
 		}
-		k.sent = true
+		k.sent = record.Schema()
 	}
-	if err := e.write(Record(t, k.schema)); err != nil {
+	if err := e.write(record); err != nil {
 		return b, err
 	}
 	name := t.Layout.Format.Kinds[t.Kind].Name

@@ -64,6 +64,8 @@ class TableOptions(TypedDict, total=False):
     """Send events as tables of Apache Arrow, one for each kind; see Batch.tables. They are read many times as fast."""
     arrow_compression: stream_pb2.ArrowCompression.ValueType
     """How tables are compressed. Default: LZ4, but not at all for a daemon on this machine."""
+    narrow_columns: bool
+    """Send columns of tables as smaller types where all values fit. Table restores them. Default True."""
     strict: bool
     """Raise DATA_LOSS for a file that ends without the end marker of its format."""
     slow_consumer: stream_pb2.SlowConsumer.ValueType
@@ -128,6 +130,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         strict=options.get("strict", False),
         encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,
         columns=options.get("columns"),
+        narrow_columns=options.get("narrow_columns", bool(options.get("tables"))),
         arrow_compression=options.get("arrow_compression", stream_pb2.ARROW_COMPRESSION_UNSPECIFIED),
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .v1 import stream_pb2
 
@@ -36,7 +36,8 @@ class Table:
     kind: str
     """The kind of the events, such as "player_diff"."""
     message: stream_pb2.Table
-    """The generated message. `schema + data` is a stream of Arrow's IPC format."""
+    """The generated message. `schema + data` is a stream of Arrow's IPC format. Its columns may have smaller types than those of
+    arrow(); see the option narrow_columns."""
 
     def __init__(self, message: stream_pb2.Table) -> None:
         self.kind = message.kind
@@ -47,22 +48,13 @@ class Table:
 
     def arrow(self) -> pyarrow.RecordBatch:
         """The table as a pyarrow.RecordBatch."""
-        return self._read(None)
+        return _widen(self._read(), self.message.schema)
 
-    def _read(self, columns: Sequence[str] | None) -> pyarrow.RecordBatch:
-        """The table, of all columns or of these; a dot leads into one. Other columns are not decompressed."""
+    def _read(self) -> pyarrow.RecordBatch:
+        """The table as it was sent, with columns that may be narrow."""
         ipc = need("pyarrow.ipc", "arrow", "a table")
         options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
-        if columns is not None:
-            names = _names(self.message.schema)
-            wanted = {name.partition(".")[0] for name in columns}
-            if unknown := wanted.difference(names):
-                raise KeyError(f"there is no column {min(unknown)!r}, there are {', '.join(names)}")
-            if len(wanted) < len(names):
-                options.included_fields = [i for i, name in enumerate(names) if name in wanted]
-        batch: pyarrow.RecordBatch = ipc.open_stream(
-            self.message.schema + self.message.data, options=options
-        ).read_next_batch()
+        batch: pyarrow.RecordBatch = ipc.open_stream(self.message.schema + self.message.data, options=options).read_next_batch()
         return batch
 
     def frame(self) -> pandas.DataFrame:
@@ -88,10 +80,47 @@ class Table:
         return f"<Table {self.kind}: {len(self)} rows>"
 
 
+_TYPE = b"replayd.type"
+"""The key of the type that a narrower column stands for; see StreamEventsRequest.narrow_columns."""
+
+
 @lru_cache(64)
-def _names(schema: bytes) -> tuple[str, ...]:
-    """The names of the columns of a schema."""
-    return tuple(need("pyarrow.ipc", "arrow", "a table").open_stream(schema).schema.names)
+def _wide(message: bytes) -> tuple[pyarrow.Schema, list[int]]:
+    """The schema of tables with the types that their columns stand for, and the indices of the narrower ones."""
+    arrow, ipc = need("pyarrow", "arrow", "a table"), need("pyarrow.ipc", "arrow", "a table")
+    schema = ipc.open_stream(message).schema
+    narrow = [i for i, field in enumerate(schema) if _TYPE in (field.metadata or {})]
+    for i in narrow:
+        field = schema.field(i)
+        metadata = dict(field.metadata)
+        wide = arrow.type_for_alias(metadata.pop(_TYPE).decode())
+        schema = schema.set(i, field.with_type(wide).with_metadata(metadata))
+    return schema, narrow
+
+
+W = TypeVar("W", "pyarrow.RecordBatch", "pyarrow.Table")
+
+
+def _widen(tables: W, message: bytes) -> W:
+    """Rows of tables, of which this is the schema's message, in the types that their columns stand for."""
+    schema, narrow = _wide(message)
+    if not narrow:
+        return tables
+    columns = tables.columns
+    for i in narrow:
+        wide = schema.field(i).type
+        columns[i] = _decoded(columns[i]) if _is_runs(columns[i].type) else columns[i].cast(wide, safe=False)
+    return tables.from_arrays(columns, schema=schema)
+
+
+def _is_runs(kind: Any) -> bool:
+    found: bool = need("pyarrow", "arrow", "a table").types.is_run_end_encoded(kind)
+    return found
+
+
+def _decoded(runs: Any) -> Any:
+    """The values of a run-end encoded array."""
+    return need("pyarrow.compute", "arrow", "a table").run_end_decode(runs)
 
 
 def tables_of(batch: stream_pb2.EventBatch | stream_pb2.StateBatch) -> dict[str, Table]:
@@ -122,6 +151,8 @@ def values(array: Any) -> Iterable[Any]:
     processor's caches."""
     arrow = need("pyarrow", "arrow", "a table")
     kind = array.type
+    if _is_runs(kind):
+        return values(_decoded(array))
     if arrow.types.is_dictionary(kind):
         texts = [*array.dictionary.to_pylist(), None]  # the last is that of -1
         return map(texts.__getitem__, values(array.indices.fill_null(-1) if array.null_count else array.indices))
@@ -141,7 +172,7 @@ def rows_of(kind: str, columns: Sequence[str]) -> Callable[[stream_pb2.StreamEve
     need("numpy", "arrow", "rows()")
 
     def of(table: Table) -> Iterator[tuple[Any, ...]]:
-        batch = table._read(columns)
+        batch = table._read()
         return zip(*(values(column(batch, name)) for name in columns))
 
     def rows(response: stream_pb2.StreamEventsResponse) -> Iterable[tuple[Any, ...]]:
@@ -157,7 +188,7 @@ class Collector:
         self._arrow = need("pyarrow", "arrow", "table()")
         self._kind = kind
         self._columns = columns
-        self._parts: list[tuple[bytes, list[Any]]] = []  # the batches after each change of the schema, which successors may have
+        self._parts: list[tuple[bytes, list[Any]]] = []  # the batches after each change of the schema's message
 
     def take(self, response: stream_pb2.StreamEventsResponse) -> None:
         """Adds the tables of a response."""
@@ -165,12 +196,12 @@ class Collector:
             schema = table.message.schema
             if not self._parts or self._parts[-1][0] != schema:
                 self._parts.append((schema, []))
-            self._parts[-1][1].append(table._read(self._columns))
+            self._parts[-1][1].append(table._read())
 
-    def _part(self, batches: list[Any]) -> Any:
-        """The table of batches of one schema, of the columns that were asked for. Choosing them for each batch would take longer than
-        reading it."""
-        whole = self._arrow.Table.from_batches(batches)
+    def _part(self, schema: bytes, batches: list[Any]) -> Any:
+        """The table of batches of one schema, of the columns that were asked for. Choosing and widening those of each batch would
+        take longer than reading it."""
+        whole = _widen(self._arrow.Table.from_batches(batches), schema)
         if self._columns is None or self._columns == whole.schema.names:
             return whole
         arrays = [column(whole, name) for name in self._columns]
@@ -189,7 +220,7 @@ class Collector:
             fields = [(name, types.get(name, arrow.null())) for name in names]
             empty: pyarrow.Table = arrow.schema(fields).empty_table()
             return empty
-        parts = [self._part(batches) for _, batches in self._parts]
+        parts = [self._part(schema, batches) for schema, batches in self._parts]
         made: pyarrow.Table = arrow.concat_tables(parts, promote_options="default").unify_dictionaries()
         return made
 

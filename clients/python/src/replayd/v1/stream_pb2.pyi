@@ -276,6 +276,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
     ARROW_COMPRESSION_FIELD_NUMBER: builtins.int
     COLUMNS_FIELD_NUMBER: builtins.int
+    NARROW_COLUMNS_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
@@ -315,6 +316,12 @@ class StreamEventsRequest(google.protobuf.message.Message):
     """
     arrow_compression: Global___ArrowCompression.ValueType
     """Only with ENCODING_ARROW. How the record batches are compressed."""
+    narrow_columns: builtins.bool
+    """Only with ENCODING_ARROW. Allows columns to have smaller types than docs/events lists: integers have 8, 16 or 32 bits if
+    all values fit, and at_tick and time are run-end encoded if that is shorter. The metadata of such a column has, as
+    "replayd.type", the type that a client restores: "int32", "int64", "uint32", "uint64" or "float64". It is for clients that
+    do so, and takes less work than compression. Fields of structs and elements of lists keep their types.
+    """
     @property
     def start(self) -> Global___Start:
         """The place where the stream starts. Absent means the beginning."""
@@ -368,10 +375,11 @@ class StreamEventsRequest(google.protobuf.message.Message):
         resolve_players: builtins.bool = ...,
         arrow_compression: Global___ArrowCompression.ValueType = ...,
         columns: collections.abc.Iterable[builtins.str] | None = ...,
+        narrow_columns: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
@@ -458,8 +466,9 @@ class Table(google.protobuf.message.Message):
     rows: builtins.int
     """The number of rows. 0 in the tables before the end of a stream: see EventBatch.tables."""
     schema: builtins.bytes
-    """The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
-    FOLLOW_STATE_SUCCESSOR.
+    """The message with the schema. Only present in the first table of the kind in a stream, in the first one after a
+    FOLLOW_STATE_SUCCESSOR, and, with narrow_columns, in one whose columns have other types than those of the table before.
+    Each column goes from runs to integers and to wider ones, and never back, so that is rare.
     """
     data: builtins.bytes
     """The messages with the dictionaries, if the table has any, and then the message with one record batch."""

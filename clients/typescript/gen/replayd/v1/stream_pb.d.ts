@@ -158,6 +158,16 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * @generated from field: repeated string columns = 17;
    */
   columns: string[];
+
+  /**
+   * Only with ENCODING_ARROW. Allows columns to have smaller types than docs/events lists: integers have 8, 16 or 32 bits if
+   * all values fit, and at_tick and time are run-end encoded if that is shorter. The metadata of such a column has, as
+   * "replayd.type", the type that a client restores: "int32", "int64", "uint32", "uint64" or "float64". It is for clients that
+   * do so, and takes less work than compression. Fields of structs and elements of lists keep their types.
+   *
+   * @generated from field: bool narrow_columns = 18;
+   */
+  narrowColumns: boolean;
 };
 
 /**
@@ -270,8 +280,9 @@ export declare type Table = Message<"replayd.v1.Table"> & {
   rows: number;
 
   /**
-   * The message with the schema. Only present in the first table of the kind in a stream, and in the first one after a
-   * FOLLOW_STATE_SUCCESSOR.
+   * The message with the schema. Only present in the first table of the kind in a stream, in the first one after a
+   * FOLLOW_STATE_SUCCESSOR, and, with narrow_columns, in one whose columns have other types than those of the table before.
+   * Each column goes from runs to integers and to wider ones, and never back, so that is rare.
    *
    * @generated from field: bytes schema = 3;
    */
