@@ -60,7 +60,7 @@ pgo: ## Write cmd/replayd/default.pgo again
 	mkdir -p .cache/pgo/service/codec; \
 	profile service/codec/dem Fill/all 6x; \
 	profile service/codec/sc2replay Fill 3x; \
-	profile service/stream Stream/all 6x
+	profile service/stream 'Stream/all|Tables/(six|all)Narrow' 6x
 	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
 
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
