@@ -151,7 +151,6 @@ func TestUploadCursorRange(t *testing.T) {
 // TestUploadPauses sends the beginning of a replay and then pauses. The events so far arrive, then heartbeats. When the server
 // shuts down, the end arrives with a cursor from which the next upload continues.
 func TestUploadPauses(t *testing.T) {
-	t.Parallel()
 	data := read(t, finishedSample)
 	half := data[:len(data)/2]
 	var flushed bytes.Buffer

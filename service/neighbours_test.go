@@ -166,7 +166,6 @@ func TestLateFirstBytes(t *testing.T) {
 
 // TestCompressedNeighbours follows a server whose older games are compressed meanwhile.
 func TestCompressedNeighbours(t *testing.T) {
-	t.Parallel()
 	paths, replays := chainOf(t)
 	data := [][]byte{read(t, paths[0]), read(t, paths[1]), read(t, paths[2])}
 	t.Run("newest", func(t *testing.T) {
