@@ -132,6 +132,8 @@ func Explain(err error) error {
 		return errors.New("NATS cannot be reached; replayd-nats is a server for one machine")
 	case errors.Is(err, nats.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
 		return errors.New("the NATS server has no JetStream")
+	case errors.Is(err, ErrSilent):
+		return ErrSilent
 	}
 	return fmt.Errorf("NATS: %w", err)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/replayd/replayd/internal/natsconn"
 )
 
 // MaxAdd is how many jobs Add takes at once.
@@ -88,7 +90,7 @@ func await(ctx context.Context, p jetstream.PubAckFuture) error {
 	case err := <-p.Err():
 		return err
 	case <-timer.C:
-		return errors.New("NATS does not answer")
+		return natsconn.ErrSilent
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -104,8 +106,7 @@ func (q *Queue) addAgain(ctx context.Context, r *Record) error {
 	if old.State != Queued || old.Attempts > 0 {
 		return nil
 	}
-	_, err = q.js.PublishMsg(ctx, message(old))
-	return err
+	return q.publish(ctx, message(old))
 }
 
 // message returns the message of a job that is put into its line.

@@ -33,7 +33,7 @@ const (
 	Keep = 30 * 24 * time.Hour
 	// window is how long NATS remembers the ids of messages.
 	window = 10 * time.Minute
-	answer = 5 * time.Second        // how long NATS may take to answer
+	answer = 5 * time.Second        // how long NATS may take to answer a request
 	retry  = 250 * time.Millisecond // how long Open waits before it asks again
 )
 
@@ -147,12 +147,17 @@ func (q *Queue) openBucket(ctx context.Context, name string, keep time.Duration)
 	})
 }
 
+// ask makes a request of NATS; see natsconn.Ask.
+func ask[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	return natsconn.Ask(ctx, answer, f)
+}
+
 // line returns the subject of a job.
 func line(p Priority, tenant string) string { return subjects + "." + string(p) + "." + tenant }
 
 // get returns a record and its revision. It returns ErrUnknown if there is none.
 func (q *Queue) get(ctx context.Context, id string) (*Record, uint64, error) {
-	entry, err := q.records.Get(ctx, id)
+	entry, err := ask(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return q.records.Get(ctx, id) })
 	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
 		return nil, 0, ErrUnknown
 	}
@@ -173,7 +178,7 @@ func (q *Queue) set(ctx context.Context, r *Record, revision uint64) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	next, err := q.records.Update(ctx, r.ID, b, revision)
+	next, err := ask(ctx, func(ctx context.Context) (uint64, error) { return q.records.Update(ctx, r.ID, b, revision) })
 	return next, lost(err)
 }
 
@@ -256,7 +261,7 @@ func (q *Queue) Retry(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = q.js.PublishMsg(ctx, message(again))
+	err = q.publish(ctx, message(again))
 	q.wake()
 	return err
 }
@@ -277,6 +282,12 @@ func (q *Queue) change(ctx context.Context, id string, f func(*Record) error) er
 	}
 }
 
+// publish puts a message into its line.
+func (q *Queue) publish(ctx context.Context, msg *nats.Msg) error {
+	_, err := ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return q.js.PublishMsg(ctx, msg) })
+	return err
+}
+
 // wake tells idle workers that there are jobs.
 func (q *Queue) wake() { _ = q.conn.Publish(wakes, nil) }
 
@@ -289,7 +300,9 @@ type Line struct {
 
 // Lines returns the lines that have jobs, in no order.
 func (q *Queue) Lines(ctx context.Context) ([]Line, error) {
-	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+".*.*"))
+	info, err := ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		return q.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+".*.*"))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +317,9 @@ func (q *Queue) Lines(ctx context.Context) ([]Line, error) {
 
 // Oldest returns since when the oldest job of a priority has been waiting or worked on. It is zero if there is none.
 func (q *Queue) Oldest(ctx context.Context, p Priority) (time.Time, error) {
-	msg, err := q.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(line(p, "*")))
+	msg, err := ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return q.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(line(p, "*")))
+	})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return time.Time{}, nil
 	}

@@ -185,14 +185,17 @@ func (q *Queue) consumer(ctx context.Context, l Line) (jetstream.Consumer, error
 		return c, nil
 	}
 	name := string(l.Priority) + "_" + l.Tenant
-	c, err := q.js.Consumer(ctx, StreamName, name)
+	existing := func(ctx context.Context) (jetstream.Consumer, error) { return q.js.Consumer(ctx, StreamName, name) }
+	c, err := ask(ctx, existing)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		c, err = q.js.CreateConsumer(ctx, StreamName, jetstream.ConsumerConfig{
-			Durable: name, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.o.Lease,
-			MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000, InactiveThreshold: 24 * time.Hour,
+		c, err = ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+			return q.js.CreateConsumer(ctx, StreamName, jetstream.ConsumerConfig{
+				Durable: name, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.o.Lease,
+				MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000, InactiveThreshold: 24 * time.Hour,
+			})
 		})
 		if errors.Is(err, jetstream.ErrConsumerExists) { // another worker has made it since, with another lease
-			c, err = q.js.Consumer(ctx, StreamName, name)
+			c, err = ask(ctx, existing)
 		}
 	}
 	if err != nil {

@@ -63,7 +63,8 @@ func (t *Taken) end(ctx context.Context, s State, f Failure) error {
 		return err
 	}
 	// If this is lost, the next worker finds that the job is over.
-	return t.msg.DoubleAck(ctx)
+	_, err := ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.msg.DoubleAck(ctx) })
+	return err
 }
 
 // Abandon ends a job that was cancelled or taken too often.
@@ -127,7 +128,7 @@ const maxNames = 10_000
 func (t *Taken) Claim(ctx context.Context, place string) error {
 	key := keyOf(place)
 	c := &claim{key: key}
-	entry, err := t.q.claims.Get(ctx, key)
+	entry, err := ask(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return t.q.claims.Get(ctx, key) })
 	switch {
 	case err == nil:
 		if json.Unmarshal(entry.Value(), c) != nil {
@@ -164,10 +165,14 @@ func (q *Queue) keep(ctx context.Context, c *claim) error {
 	if err != nil {
 		return err
 	}
-	if c.revision == 0 {
-		c.revision, err = q.claims.Create(ctx, c.key, b)
-	} else {
-		c.revision, err = q.claims.Update(ctx, c.key, b, c.revision)
+	next, err := ask(ctx, func(ctx context.Context) (uint64, error) {
+		if c.revision == 0 {
+			return q.claims.Create(ctx, c.key, b)
+		}
+		return q.claims.Update(ctx, c.key, b, c.revision)
+	})
+	if err == nil {
+		c.revision = next
 	}
 	return lost(err)
 }
