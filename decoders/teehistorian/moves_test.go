@@ -107,3 +107,26 @@ func TestMovesLeave(t *testing.T) {
 		})
 	}
 }
+
+// TestMovesOfNobody: a move in a game in which nobody has been is left for Next.
+func TestMovesOfNobody(t *testing.T) {
+	data := file(func(w *writer) {
+		w.begin(1)
+		w.playerDiff(0, 1, 1)
+		w.begin(2)
+		w.b = append(w.b, make([]byte, 100)...)
+	})
+	d := decode(data, nil)
+	var ev teehistorian.Event
+	for d.Tick() < 1 {
+		if err := d.Next(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.Moves(make([]teehistorian.PlayerDiff, 10)); n != 0 {
+		t.Errorf("Moves took %d", n)
+	}
+	if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindPlayerDiff || len(ev.Warnings) == 0 {
+		t.Errorf("%v, %v", &ev, err)
+	}
+}
