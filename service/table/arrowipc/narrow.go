@@ -149,15 +149,16 @@ func runs[W integer](wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
 	most := len(from)/3 + 1
 	var values []W
 	var ends []int32
-	for i, v := range from {
-		switch n := len(values); {
-		case n > 0 && v == values[n-1]:
-			ends[n-1] = int32(i + 1)
-		case n < most:
-			values, ends = append(values, v), append(ends, int32(i+1))
-		default:
+	for begin := 0; begin < len(from); {
+		if len(values) == most {
 			return nil
 		}
+		v, end := from[begin], begin+1
+		for end < len(from) && from[end] == v {
+			end++
+		}
+		values, ends = append(values, v), append(ends, int32(end))
+		begin = end
 	}
 	of := typ.(*arrow.RunEndEncodedType)
 	return array.NewData(of, wide.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{
