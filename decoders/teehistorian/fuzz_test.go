@@ -20,7 +20,7 @@ func FuzzHeader(f *testing.F) {
 }
 
 // FuzzRecords decodes arbitrary records after a valid header. The events must not depend on how the bytes arrive: whole
-// files take the fast path, and single bytes take the general path. Nor must they depend on Moves.
+// files take the fast path, and single bytes take the general path. Nor must they depend on Moves and SkipInputs.
 func FuzzRecords(f *testing.F) {
 	f.Add([]byte(tiny)[len(tiny)-12:])
 	f.Add([]byte("\x47\x00\x42\x00\xbf\xff\xff\xff\x0f\xff\xff\xff\xff\x0f\x00\x01\x40\x40"))
@@ -52,6 +52,9 @@ func FuzzRecords(f *testing.F) {
 		prefixOf(t, got, want, "by Moves")
 		if len(got) != len(want) || err.Error() != end.Error() {
 			t.Fatalf("by Moves: %d events of %d, %v, not %v", len(got), len(want), err, end)
+		}
+		if _, err := skipping(data); err != nil {
+			t.Fatalf("by SkipInputs: %v", err)
 		}
 	})
 }

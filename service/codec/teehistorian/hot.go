@@ -12,26 +12,39 @@ import (
 // movesAtOnce is how many moves are decoded at once: about as many as there are players.
 const movesAtOnce = 64
 
-// addMoves decodes the moves of a tick that come next, and appends them to the batch. It reports whether there are any. It is for
-// moves that the filter lets through whatever they are, and that have nothing but their fields.
-func (r *reader) addMoves(b *codec.Batch) bool {
+// many decodes moves that come next, or else inputs, as far as that takes no event of each, and returns how many. It appends the
+// moves to the batch if the filter lets them through whatever they are, and they have nothing but their fields.
+func (r *reader) many(b *codec.Batch, counted bool) (n int) {
+	switch {
+	case !r.Filter.Kind(uint8(teehistorian.KindPlayerDiff)):
+		n = r.d.Moves(r.moves[:])
+		r.skipped += uint64(n)
+	case counted && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
+		n = r.addMoves(b)
+	}
+	if n == 0 && !r.Filter.Kind(uint8(teehistorian.KindInputDiff)) {
+		n = r.d.SkipInputs()
+		r.skipped += uint64(n)
+	}
+	return n
+}
+
+// addMoves decodes the moves of a tick that come next, appends them to the batch, and returns how many there are.
+func (r *reader) addMoves(b *codec.Batch) int {
 	at, tick := r.d.Position(), r.d.Tick()
 	if tick < 0 { // appendMove cannot write it
-		return false
+		return 0
 	}
 	moves := r.moves[:r.d.Moves(r.moves[:min(movesAtOnce, b.MaxEvents-b.Count)])]
-	if len(moves) == 0 {
-		return false
-	}
 	b.Count += len(moves)
-	if r.Tables != nil {
+	if r.Tables == nil {
+		for i := range moves {
+			b.Events = appendMove(b.Events, tick, &moves[i])
+		}
+	} else if len(moves) > 0 {
 		addMoveRows(r.Tables, at, tick, moves)
-		return true
 	}
-	for i := range moves {
-		b.Events = appendMove(b.Events, tick, &moves[i])
-	}
-	return true
+	return len(moves)
 }
 
 // addMoveRows appends moves to their table, of which the first is at a position.

@@ -120,13 +120,18 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
-	atOnce := counted && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff))
-	for range work {
+	inputs := r.Filter.Kind(uint8(teehistorian.KindInputDiff))
+	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
 		}
-		if atOnce && r.ev.Kind == teehistorian.KindTick && !r.held && r.addMoves(b) {
-			continue
+		// Moves and inputs follow a tick, and more inputs follow messages.
+		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
+		if follow && !r.held && r.d.Tick() <= r.maxTick {
+			if n := r.many(b, counted); n > 0 {
+				left -= n
+				continue
+			}
 		}
 		var at decoders.Position
 		if b.KeepPositions || r.Tables != nil {
