@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -16,8 +17,15 @@ type Encoder struct {
 	narrow  bool
 	options []ipc.Option
 	kinds   map[uint8]*kind
-	message bytes.Buffer
 }
+
+// workspace is the memory that encoding a table takes. Streams have it only while they encode one.
+type workspace struct {
+	message bytes.Buffer
+	columns scratch
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // Options configure an Encoder.
 type Options struct {
@@ -69,9 +77,11 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 		}
 		e.kinds[t.Kind] = k
 	}
+	w := workspaces.Get().(*workspace)
+	defer workspaces.Put(w)
 	var record arrow.RecordBatch
 	if k.narrow != nil {
-		record = k.narrow.record(t)
+		record = k.narrow.record(t, &w.columns)
 	} else {
 		record = Record(t, k.schema)
 	}
@@ -83,13 +93,13 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 		}
 		k.sent = record.Schema()
 	}
-	if err := e.write(record); err != nil {
+	if err := e.write(&w.message, record); err != nil {
 		return b, err
 	}
 	name := t.Layout.Format.Kinds[t.Kind].Name
 	n := protowire.SizeTag(protoscan.TableKind) + protowire.SizeBytes(len(name)) +
 		protowire.SizeTag(protoscan.TableRows) + protowire.SizeVarint(uint64(t.Rows)) +
-		protowire.SizeTag(protoscan.TableData) + protowire.SizeBytes(e.message.Len())
+		protowire.SizeTag(protoscan.TableData) + protowire.SizeBytes(w.message.Len())
 	if len(schema) > 0 {
 		n += protowire.SizeTag(protoscan.TableSchema) + protowire.SizeBytes(len(schema))
 	}
@@ -99,15 +109,15 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	if len(schema) > 0 {
 		b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableSchema, protowire.BytesType), schema)
 	}
-	return protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), e.message.Bytes()), nil
+	return protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), w.message.Bytes()), nil
 }
 
-// write writes the messages of a record batch, and releases it. A writer of its own for each makes it write all dictionaries each
+// write writes the messages of a record batch to an empty buffer, and releases the batch. A writer of its own for each makes it write all dictionaries each
 // time, so that readers need only the schema.
-func (e *Encoder) write(record arrow.RecordBatch) error {
+func (e *Encoder) write(to *bytes.Buffer, record arrow.RecordBatch) error {
 	defer record.Release()
-	e.message.Reset()
-	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: &e.message}, append(e.options, ipc.WithSchema(record.Schema()))...)
+	to.Reset()
+	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: to}, append(e.options, ipc.WithSchema(record.Schema()))...)
 	if err := w.Write(record); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package arrowipc
 
 import (
+	"unsafe"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -22,8 +24,8 @@ type narrow struct {
 // form is a way to send the values of a column.
 type form struct {
 	typ arrow.DataType
-	// of returns the data in this form, of the form's type, or nil if not all values fit.
-	of func(wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
+	// of returns the data in this form, of the form's type and in memory of s, or nil if not all values fit.
+	of func(s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
 }
 
 // The forms of each type, from the smallest. Only the columns of the clock have long runs.
@@ -81,8 +83,9 @@ func formsOf(t table.Type, index int) []form {
 }
 
 // record returns the rows of a table as a record batch, whose schema is another one than that of the batch before if a column has
-// taken another form. The batch is valid until the table's set is reset.
-func (n *narrow) record(t *table.Table) arrow.RecordBatch {
+// taken another form. The batch is valid until the table's set or s is reset.
+func (n *narrow) record(t *table.Table, s *scratch) arrow.RecordBatch {
+	s.reset()
 	changed := n.schema == nil
 	columns := make([]arrow.Array, len(n.forms))
 	rest := t.Columns
@@ -91,7 +94,7 @@ func (n *narrow) record(t *table.Table) arrow.RecordBatch {
 		data, rest = dataOf(n.wide.Field(i).Type, skip(rest))
 		for len(n.forms[i]) > 0 {
 			f := n.forms[i][0]
-			if small := f.of(data, f.typ); small != nil {
+			if small := f.of(s, data, f.typ); small != nil {
 				data = small
 				break
 			}
@@ -125,9 +128,9 @@ type integer interface {
 }
 
 // squeeze returns the values as smaller integers.
-func squeeze[N, W integer](wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
+func squeeze[N, W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
 	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
-	to := make([]N, len(from))
+	to := take[N](s, len(from))
 	var lost W
 	for i, v := range from {
 		n := N(v)
@@ -141,14 +144,13 @@ func squeeze[N, W integer](wide arrow.ArrayData, typ arrow.DataType) arrow.Array
 }
 
 // runs returns the values as runs of equal ones, unless that would not be shorter, or values are missing.
-func runs[W integer](wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
+func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
 	if wide.NullN() > 0 {
 		return nil
 	}
 	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
 	most := len(from)/3 + 1
-	var values []W
-	var ends []int32
+	values, ends := take[W](s, most)[:0], take[int32](s, most)[:0]
 	for begin := 0; begin < len(from); {
 		if len(values) == most {
 			return nil
@@ -165,6 +167,28 @@ func runs[W integer](wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
 		array.NewData(of.RunEnds(), len(ends), []*memory.Buffer{nil, buffer(ends)}, nil, 0, 0),
 		array.NewData(of.Encoded(), len(values), []*memory.Buffer{nil, buffer(values)}, nil, 0, 0),
 	}, 0, 0)
+}
+
+// scratch is memory for the columns of one table.
+type scratch struct {
+	words []uint64
+	rest  []uint64 // those that are not taken
+}
+
+// reset makes the memory free again.
+func (s *scratch) reset() { s.rest = s.words }
+
+// take returns n values, of which the caller sets those that it uses.
+func take[N integer](s *scratch, n int) []N {
+	var one N
+	words := (n*int(unsafe.Sizeof(one)) + 7) / 8
+	if words > len(s.rest) { // what was taken stays where it is
+		s.words = make([]uint64, 2*len(s.words)+words)
+		s.rest = s.words
+	}
+	taken := s.rest[:words]
+	s.rest = s.rest[words:]
+	return arrow.GetData[N](arrow.GetBytes(taken))[:n:n]
 }
 
 func buffer[N integer](values []N) *memory.Buffer {
