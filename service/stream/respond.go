@@ -12,6 +12,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/table"
 )
 
 // batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.
@@ -20,6 +21,23 @@ const batchBytes = 128 << 10
 // tableBytes is the size of values from which on a batch of tables is full. They are larger than the same values in rows, and
 // clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
 const tableBytes = 256 << 10
+
+// tableLimit returns the size of values from which on a batch of tables of some kinds is full. Clients gain by long arrays. So tables
+// of nothing but numbers may fill a response: it is known that one more row fits into it.
+func tableLimit(l *table.Layout, has func(kind uint8) bool) int {
+	room, row := maxTables, 0
+	for k := 1; k < len(l.Format.Kinds); k++ {
+		if kind := uint8(k); has(kind) {
+			n, same := l.RowBytes(kind)
+			if !same {
+				return tableBytes
+			}
+			room, row = room-l.Overhead(kind), max(row, n)
+		}
+	}
+	room -= room / 32 // bits that say which values are missing: one for at least four bytes
+	return max(room-row, tableBytes)
+}
 
 // tables is the pool of the memory of encoded tables.
 var tables = frame.NewPool(tableBytes)
@@ -40,8 +58,11 @@ func (s *stream) borrowBuffer() {
 	s.batch.Events = (*s.events)[:0]
 }
 
-// returnBuffer returns the memory of an empty batch to the pool.
+// returnBuffer returns the memory of an empty batch to the pool, and frees that of large tables.
 func (s *stream) returnBuffer() {
+	if s.batch.Tables != nil && s.batch.Count == 0 {
+		s.batch.Tables.Trim()
+	}
 	if s.events != nil && s.batch.Count == 0 {
 		*s.events = s.batch.Events
 		buffers.Put(s.events)

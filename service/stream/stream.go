@@ -308,11 +308,6 @@ func (s *stream) open(start Start) error {
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
 	}
-	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
-	if s.replay.Tables != nil {
-		options.Tables = table.NewSet(s.replay.Layout)
-		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
-	}
 	var err error
 	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {
 		if options.StateFilter, err = s.replay.StateFilter(); err != nil {
@@ -320,6 +315,14 @@ func (s *stream) open(start Start) error {
 		}
 	}
 	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
+	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
+	if s.replay.Tables != nil {
+		options.Tables = table.NewSet(s.replay.Layout)
+		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
+		if !options.State { // which has events of other kinds
+			s.batch.MaxBytes = tableLimit(s.replay.Layout, s.replay.Filter.Kind)
+		}
+	}
 	if s.reader, err = s.replay.Open(options); err != nil {
 		return err
 	}

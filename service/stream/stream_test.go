@@ -50,22 +50,29 @@ func config(data []byte) stream.Config {
 	}
 }
 
+// tables is the configuration of a stream of tables of some kinds with some columns.
+func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Options) stream.Config {
+	tb.Helper()
+	c := config(data)
+	c.MaxEvents = stream.MaxTableRows
+	var err error
+	if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: kinds}}, nil); err != nil {
+		tb.Fatal(err)
+	}
+	c.Replay.Tables = arrowipc.NewEncoder(o)
+	if c.Replay.Layout, err = teehistorian.Codec.Tables.Layout(false).Select(columns, c.Replay.Filter.Kind); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
 // TestTableMemory: the memory of a column that has all bytes of a batch is used again for the next batch.
 func TestTableMemory(t *testing.T) {
 	if streamtest.Race {
 		t.Skip("with the race detector, pools drop some of what is put into them, at random")
 	}
 	measure := func(size int) (batches int, bytes uint64) {
-		c := config(recording(t, size))
-		c.MaxEvents = stream.MaxTableRows
-		var err error
-		if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		c.Replay.Tables = arrowipc.NewEncoder(arrowipc.Options{})
-		if c.Replay.Layout, err = teehistorian.Codec.Tables.Layout(false).Select([]string{"dx"}, c.Replay.Filter.Kind); err != nil {
-			t.Fatal(err)
-		}
+		c := tables(t, recording(t, size), []string{"player_diff"}, []string{"dx"}, arrowipc.Options{})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { batches++; f.Free(); return nil }); err != nil {
@@ -77,13 +84,45 @@ func TestTableMemory(t *testing.T) {
 	measure(1 << 20) // fills pools
 	fewBatches, few := measure(2 << 20)
 	manyBatches, many := measure(8 << 20)
-	if manyBatches < fewBatches+10 {
+	if manyBatches < fewBatches+8 {
 		t.Fatalf("%d and %d batches", fewBatches, manyBatches)
 	}
 	if each := (int64(many) - int64(few)) / int64(manyBatches-fewBatches); each > 256<<10 {
 		t.Errorf("%d bytes are allocated for a batch", each)
 	} else {
 		t.Logf("%d bytes are allocated for a batch", each)
+	}
+}
+
+// TestTableBounds: tables of numbers nearly fill a response, and none is larger than a client takes. Those with texts, of which one
+// more could be large, are smaller.
+func TestTableBounds(t *testing.T) {
+	t.Parallel()
+	data := recording(t, 1<<20)
+	moves := []string{"player_diff"}
+	for _, test := range []struct {
+		what           string
+		kinds, columns []string
+		options        arrowipc.Options
+		least, most    int // of the largest response, in KiB
+	}{
+		{"six numbers", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{}, 900, 1024},
+		{"six small ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{Narrow: true}, 100, 500},
+		{"compressed ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{Compress: true}, 100, 1024},
+		{"all numbers", moves, []string{"offset", "index", "at_tick", "time", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{}, 900, 1024},
+		{"of two kinds", []string{"player_diff", "player_new"}, []string{"at_tick", "client_id", "x", "y"}, arrowipc.Options{}, 900, 1024},
+		{"with warnings", moves, []string{"at_tick", "warnings", "client_id", "x", "y"}, arrowipc.Options{}, 200, 300},
+		{"and a kind with texts", []string{"player_diff", "message"}, []string{"at_tick", "client_id"}, arrowipc.Options{}, 200, 1024},
+		{"and all of it", []string{"player_diff", "message"}, []string{"at_tick", "warnings"}, arrowipc.Options{}, 200, 300},
+	} {
+		largest := 0
+		c := tables(t, data, test.kinds, test.columns, test.options)
+		if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { largest = max(largest, f.Len()); f.Free(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if largest < test.least<<10 || largest > test.most<<10 {
+			t.Errorf("%s: the largest response has %d bytes", test.what, largest)
+		}
 	}
 }
 

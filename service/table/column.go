@@ -69,9 +69,23 @@ func (c *Column) reset() {
 	}
 }
 
+// trim frees the memory of an empty column if it has much.
+func (c *Column) trim() {
+	const much = 16 << 10 // more than the few rows take that arrive at once
+	if cap(c.Valid) > much {
+		c.Valid = nil
+	}
+	if cap(c.Data) > much {
+		c.Data = nil
+	}
+	if cap(c.Offsets) > much/4 {
+		c.Offsets = []int32{0}
+	}
+}
+
 // kept is how many bytes of a buffer are kept for the next batch: those of a column that has nearly all bytes of a batch of
-// 256 KiB, which append has made up to a quarter too large.
-const kept = 320 << 10
+// 1 MiB, which append has made up to a quarter too large.
+const kept = 1280 << 10
 
 func keep(b []byte) []byte {
 	if cap(b) > kept {

@@ -140,6 +140,48 @@ func (l *Layout) Fields(kind uint8) []Field { return l.fields[kind] }
 // Shared reports whether the layout is one of those of Format.Layout.
 func (l *Layout) Shared() bool { return l.shared }
 
+// RowBytes returns the size of a row of the table of a kind if all have the same: if there are no texts and lists, and no names,
+// which are texts, too.
+func (l *Layout) RowBytes(kind uint8) (n int, same bool) {
+	return rowBytes(l.Format.columns[kind], l.there[kind]), sameSize(l.fields[kind])
+}
+
+func sameSize(fields []Field) bool {
+	for i := range fields {
+		switch f := &fields[i]; f.Type {
+		case Text, Binary, Name, List:
+			return false
+		case Struct:
+			if !sameSize(f.Fields) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Overhead returns how many bytes the table of a kind takes in a message besides its values at most: for its schema, and for the head
+// of a record batch.
+func (l *Layout) Overhead(kind uint8) int {
+	k := &l.Format.Kinds[kind]
+	return tableOverhead + len(k.Name) + len(k.Comment) + overhead(l.fields[kind])
+}
+
+func overhead(fields []Field) int {
+	n := 0
+	for i := range fields {
+		f := &fields[i]
+		n += columnOverhead + len(f.Name) + len(f.Comment) + overhead(f.Fields)
+	}
+	return n
+}
+
+// What a table and a column of it take besides their texts; TestOverhead in arrowipc checks them.
+const (
+	tableOverhead  = 1 << 10
+	columnOverhead = 512
+)
+
 // rowBytes returns the size of a row of those of the fields that are there, without the contents of texts and lists.
 func rowBytes(fields []Field, there []bool) int {
 	n := 0

@@ -55,6 +55,18 @@ func (s *Set) Reset() {
 	}
 }
 
+// Trim frees the memory of large columns. The set must be empty. It is for one that may stay so.
+func (s *Set) Trim() {
+	for _, t := range s.tables {
+		if t == nil {
+			continue
+		}
+		for i := range t.Columns {
+			t.Columns[i].trim()
+		}
+	}
+}
+
 // Size returns about how many bytes the tables' values have.
 func (s *Set) Size() int { return s.size }
 
