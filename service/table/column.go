@@ -116,7 +116,10 @@ func (c *Column) allThere(n int) {
 // grow makes the data n bytes longer, and returns those. They have any value.
 func (c *Column) grow(n int) []byte {
 	had := len(c.Data)
-	c.Data = slices.Grow(c.Data, n)[:had+n]
+	if n > cap(c.Data)-had {
+		c.Data = slices.Grow(c.Data, n)
+	}
+	c.Data = c.Data[:had+n] // sets the length alone, without the garbage collector's write barrier
 	return c.Data[had:]
 }
 
