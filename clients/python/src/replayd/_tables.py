@@ -52,9 +52,14 @@ class Table:
 
     def _read(self) -> pyarrow.RecordBatch:
         """The table as it was sent, with columns that may be narrow."""
-        ipc = need("pyarrow.ipc", "arrow", "a table")
-        options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
-        batch: pyarrow.RecordBatch = ipc.open_stream(self.message.schema + self.message.data, options=options).read_next_batch()
+        arrow, ipc = need("pyarrow", "arrow", "a table"), need("pyarrow.ipc", "arrow", "a table")
+        batch: pyarrow.RecordBatch
+        schema, alone = _schema(self.message.schema)
+        if alone:
+            batch = ipc.read_record_batch(arrow.py_buffer(self.message.data), schema)
+        else:
+            options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
+            batch = ipc.open_stream(self.message.schema + self.message.data, options=options).read_next_batch()
         return batch
 
     def frame(self) -> pandas.DataFrame:
@@ -85,10 +90,24 @@ _TYPE = b"replayd.type"
 
 
 @lru_cache(64)
+def _schema(message: bytes) -> tuple[pyarrow.Schema, bool]:
+    """The schema of tables as they are sent, and whether their data is a record batch alone, without dictionaries."""
+    schema = need("pyarrow.ipc", "arrow", "a table").open_stream(message).schema
+    return schema, not any(_has_dictionary(field.type) for field in schema)
+
+
+def _has_dictionary(kind: Any) -> bool:
+    types = need("pyarrow", "arrow", "a table").types
+    if types.is_dictionary(kind):
+        return True
+    return any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
+
+
+@lru_cache(64)
 def _wide(message: bytes) -> tuple[pyarrow.Schema, list[int]]:
     """The schema of tables with the types that their columns stand for, and the indices of the narrower ones."""
-    arrow, ipc = need("pyarrow", "arrow", "a table"), need("pyarrow.ipc", "arrow", "a table")
-    schema = ipc.open_stream(message).schema
+    arrow = need("pyarrow", "arrow", "a table")
+    schema, _ = _schema(message)
     narrow = [i for i, field in enumerate(schema) if _TYPE in (field.metadata or {})]
     for i in narrow:
         field = schema.field(i)
