@@ -22,14 +22,14 @@ const batchBytes = 128 << 10
 // clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
 const tableBytes = 256 << 10
 
-// tableLimit returns the size of values from which on a batch of tables of some kinds is full. Clients gain by long arrays. So tables
-// of nothing but numbers may fill a response: it is known that one more row fits into it.
+// tableLimit returns the size of values from which on a batch of tables of some kinds is full. Clients gain by long arrays. So the
+// tables may fill a response if it is known that one more row fits into it.
 func tableLimit(l *table.Layout, has func(kind uint8) bool) int {
 	room, row := maxTables, 0
 	for k := 1; k < len(l.Format.Kinds); k++ {
 		if kind := uint8(k); has(kind) {
-			n, same := l.RowBytes(kind)
-			if !same {
+			n, known := l.MaxRow(kind)
+			if !known {
 				return tableBytes
 			}
 			room, row = room-l.Overhead(kind), max(row, n)

@@ -90,6 +90,9 @@ func tablesOfAnything[E any](
 				size := set.Size()
 				add(set, at, e)
 				add(some, at, e)
+				if most, known := layout.MaxRow(uint8(kind)); known && some.LastSize() > most {
+					t.Fatalf("%d bytes of a row of %s, want %d at most", some.LastSize(), f.Kinds[kind].Name, most)
+				}
 				if rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
 					set.Undo()
 					some.Undo()

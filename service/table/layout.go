@@ -140,24 +140,56 @@ func (l *Layout) Fields(kind uint8) []Field { return l.fields[kind] }
 // Shared reports whether the layout is one of those of Format.Layout.
 func (l *Layout) Shared() bool { return l.shared }
 
-// RowBytes returns the size of a row of the table of a kind if all have the same: if there are no texts and lists, and no names,
-// which are texts, too.
-func (l *Layout) RowBytes(kind uint8) (n int, same bool) {
-	return rowBytes(l.Format.columns[kind], l.there[kind]), sameSize(l.fields[kind])
+// MaxRow returns the largest size of a row of the table of a kind, if it is known: if there are no texts, and no lists but the
+// warnings of events.
+func (l *Layout) MaxRow(kind uint8) (n int, known bool) {
+	all, there := l.Format.columns[kind], l.there[kind]
+	for i := range all {
+		f := &all[i]
+		if event := i >= Positions && i < Positions+len(l.Format.Event); event && f.Type == List && there[0] {
+			most, known := f.Fields[0].most(there[1:])
+			if f.Fields[0].Enum == nil || !known {
+				return 0, false
+			}
+			n += f.Type.bytes() + len(f.Fields[0].Enum)*most
+		} else {
+			most, known := f.most(there)
+			if !known {
+				return 0, false
+			}
+			n += most
+		}
+		there = there[f.width():]
+	}
+	return n, true
 }
 
-func sameSize(fields []Field) bool {
-	for i := range fields {
-		switch f := &fields[i]; f.Type {
-		case Text, Binary, Name, List:
-			return false
-		case Struct:
-			if !sameSize(f.Fields) {
-				return false
+// most returns the largest size of a value with those below it that are there, if it is known.
+func (f *Field) most(there []bool) (n int, known bool) {
+	if !there[0] {
+		return 0, true
+	}
+	n = f.Type.bytes()
+	switch f.Type {
+	case Text, Binary, List:
+		return 0, false
+	case Name:
+		for _, name := range f.Enum {
+			n = max(n, f.Type.bytes()+max(len(name), len("-2147483648")))
+		}
+		return n, f.Enum != nil
+	case Struct:
+		there = there[1:]
+		for i := range f.Fields {
+			most, known := f.Fields[i].most(there)
+			if !known {
+				return 0, false
 			}
+			n += most
+			there = there[f.Fields[i].width():]
 		}
 	}
-	return true
+	return n, true
 }
 
 // Overhead returns how many bytes the table of a kind takes in a message besides its values at most: for its schema, and for the head

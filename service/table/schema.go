@@ -98,7 +98,8 @@ type Kind struct {
 type Format struct {
 	Name  string
 	Kinds []Kind
-	// Event are the fields that all events of the format have besides those of Positions. They precede those of the kind.
+	// Event are the fields that all events of the format have besides those of Positions. They precede those of the kind. A list
+	// of enums among them is one of warnings, and has each at most once.
 	Event []Field
 
 	once    sync.Once
