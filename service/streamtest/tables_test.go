@@ -133,6 +133,9 @@ func tablesOfAnything[E any](
 			compareColumns(t, set, some)
 			set.Reset()
 			some.Reset()
+			if rapid.Bool().Draw(t, "trim") {
+				some.Trim()
+			}
 		}
 	})
 }

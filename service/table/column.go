@@ -81,6 +81,9 @@ func (c *Column) trim() {
 	if cap(c.Offsets) > much/4 {
 		c.Offsets = []int32{0}
 	}
+	if c.Names != nil && cap(c.Names.Data) > much {
+		c.Names = newNames()
+	}
 }
 
 // kept is how many bytes of a buffer are kept for the next batch: those of a column that has nearly all bytes of a batch of

@@ -174,10 +174,11 @@ func (f *Field) most(there []bool) (n int, known bool) {
 	case Text, Binary, List:
 		return 0, false
 	case Name:
+		text := len("-2147483648") // of a number without a name
 		for _, name := range f.Enum {
-			n = max(n, f.Type.bytes()+max(len(name), len("-2147483648")))
+			text = max(text, len(name))
 		}
-		return n, f.Enum != nil
+		return n + text + nameBytes, f.Enum != nil
 	case Struct:
 		there = there[1:]
 		for i := range f.Fields {

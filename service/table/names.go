@@ -22,6 +22,9 @@ type place struct {
 	index int32
 }
 
+// nameBytes is the size of a text's place in the dictionary.
+const nameBytes = 4
+
 func newNames() *Names {
 	return &Names{Offsets: []int32{0}, places: map[string]int32{}, batch: 1}
 }
@@ -32,12 +35,15 @@ func (d *Names) Len() int { return len(d.Offsets) - 1 }
 func (d *Names) reset() {
 	d.Data, d.Offsets = keep(d.Data), d.Offsets[:1]
 	d.batch++
-	if len(d.places) > kept/64 {
+	if len(d.places) > keptNames {
 		d.places = map[string]int32{}
 		return
 	}
 	clear(d.places)
 }
+
+// keptNames is how many places of texts the memory is kept of.
+const keptNames = 5 << 10
 
 // of returns the place of a text. A text that is not valid UTF-8 is made so.
 func (d *Names) of(v []byte, size *int) int32 {
@@ -64,7 +70,7 @@ func (d *Names) add(v string, size *int) int32 {
 	d.places[v] = i
 	d.Data = append(d.Data, v...)
 	d.Offsets = append(d.Offsets, int32(len(d.Data)))
-	*size += len(v) + 4
+	*size += len(v) + nameBytes
 	return i
 }
 
