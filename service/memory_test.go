@@ -147,3 +147,39 @@ func TestUploadOfLargeMessages(t *testing.T) {
 		t.Errorf("a message of %d bytes: %v", len(data), f)
 	}
 }
+
+// TestTableCost: a stream of tables takes memory for the batches that it may have. Those of a file with rows of a known size are
+// large; those with texts, of uploads, and of replays that are followed are not.
+func TestTableCost(t *testing.T) {
+	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 3 << 20}})
+	dir := t.TempDir()
+	d := start(t, dir, func(c *service.Config) { c.Admission = control })
+	name := copyIn(t, dir, finishedSample)
+	numbers := []string{"at_tick", "client_id"}
+	for _, test := range []struct {
+		what     string
+		encoding replaydv1.Encoding
+		columns  []string
+		follow   bool
+		refused  bool
+	}{
+		{"rows", replaydv1.Encoding_ENCODING_ROWS, nil, false, false},
+		{"numbers", replaydv1.Encoding_ENCODING_ARROW, numbers, false, true},
+		{"numbers that may grow", replaydv1.Encoding_ENCODING_ARROW, numbers, true, false},
+		{"texts", replaydv1.Encoding_ENCODING_ARROW, nil, false, false},
+	} {
+		req := &replaydv1.StreamEventsRequest{Replay: name, Encoding: test.encoding, Columns: test.columns, Follow: test.follow}
+		if test.columns != nil {
+			req.Include = []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}
+		}
+		err := d.Session(timeout(t), req, nil).Err
+		if refused := err != nil && explainFailure(t, err).code == codes.ResourceExhausted; refused != test.refused || !refused && err != nil {
+			t.Errorf("%s: %v", test.what, err)
+		}
+	}
+	for control.Taken(admission.Memory) != 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("something is still taken")
+		}
+	}
+}

@@ -24,7 +24,7 @@ func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEven
 	r := &stream.Replay{Close: func() { _ = file.Close() }}
 	c, err := configOf(req)
 	if err == nil {
-		c.Replay, err = r, fillReplay(ctx, r, file, req)
+		c.Replay, err = r, fillReplay(ctx, r, file, req, whole)
 	}
 	if err != nil {
 		r.Close()
@@ -70,7 +70,7 @@ func (s *Server) newReplay(
 			return nil, err
 		}
 	}
-	if err := fillReplay(ctx, r, file, req); err != nil {
+	if err := fillReplay(ctx, r, file, req, grows); err != nil {
 		return nil, err
 	}
 	r.RevealSecrets, r.Complete = s.RevealSecrets, s.complete
@@ -147,7 +147,7 @@ func closeWith(f *func(), first func()) {
 }
 
 // fillReplay sets the fields that depend on the file and the request alone.
-func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *replaydv1.StreamEventsRequest) error {
+func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *replaydv1.StreamEventsRequest, grows growth) error {
 	if err := file.Recognized(); err != nil {
 		return err
 	}
@@ -176,6 +176,10 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 		if r.Layout, err = layoutOf(c, r.Filter.Kind, req); err != nil {
 			return err
 		}
+		r.TableBytes = stream.DefaultTableBytes
+		if grows == whole { // others may last long, and need few large batches
+			r.TableBytes = stream.TableBytes(r.Layout, r.Filter.Kind)
+		}
 	}
 	// A file that must be unpacked is unpacked here, so that the client gets the error if that fails.
 	first, err := input(ctx, file, c)
@@ -196,7 +200,7 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	}
 	closeWith(&r.Close, memory.free)
 	if r.Tables != nil {
-		if err := memory.take(tablesCost); err != nil {
+		if err := memory.take(tablesCost * int64(r.TableBytes)); err != nil {
 			return err
 		}
 	}
@@ -218,8 +222,9 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	return nil
 }
 
-// tablesCost is the memory that a stream of tables needs beyond that of one of rows.
-const tablesCost = 1 << 20
+// tablesCost is how many times the memory of a full batch a stream of tables needs beyond that of one of rows: for columns, which
+// append makes larger than they need be, and for encoded tables, of which one waits to be sent.
+const tablesCost = 4
 
 // tablesOf returns the encoder of the tables that a request asks for, nil if it asks for rows.
 func tablesOf(req *replaydv1.StreamEventsRequest) (stream.TableEncoder, error) {

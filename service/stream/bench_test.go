@@ -64,15 +64,14 @@ func BenchmarkTables(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	moves := []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}
-	whole := teehistorian.Codec.Tables.Layout(false)
+	moves := []string{"player_diff"}
 	for _, test := range []struct {
 		name    string
-		include []*replaydv1.EventFilter
+		kinds   []string
 		columns []string
 		narrow  bool
 	}{
-		{"none", []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil, false},
+		{"none", []string{"finish"}, nil, false},
 		{"dx", moves, []string{"dx"}, false},
 		{"six", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, false},
 		{"sixNarrow", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, true},
@@ -84,17 +83,7 @@ func BenchmarkTables(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				c := config(data)
-				c.MaxEvents = stream.MaxTableRows
-				c.Replay.Tables, c.Replay.Layout = arrowipc.NewEncoder(arrowipc.Options{Narrow: test.narrow}), whole
-				if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, test.include, nil); err != nil {
-					b.Fatal(err)
-				}
-				if len(test.columns) > 0 {
-					if c.Replay.Layout, err = whole.Select(test.columns, c.Replay.Filter.Kind); err != nil {
-						b.Fatal(err)
-					}
-				}
+				c := tables(b, data, test.kinds, test.columns, arrowipc.Options{Narrow: test.narrow})
 				if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { f.Free(); return nil }); err != nil {
 					b.Fatal(err)
 				}

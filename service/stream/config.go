@@ -21,12 +21,15 @@ const (
 	DefaultBatchEvents = 512
 	MaxBatchEvents     = 16384
 	// MaxTableRows is the limit, and the default, for batches of tables. Mostly a batch ends by its bytes.
-	MaxTableRows     = 131072
-	MaxBatchDelay    = 10 * time.Second
-	MaxLastEvents    = 1_000_000
-	DefaultHeartbeat = 15 * time.Second
-	MinHeartbeat     = time.Second
-	MaxHeartbeat     = 5 * time.Minute
+	MaxTableRows = 131072
+	// DefaultTableBytes is the size of values from which on a batch of any tables is full. They are larger than the same values in
+	// rows, and clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
+	DefaultTableBytes = 256 << 10
+	MaxBatchDelay     = 10 * time.Second
+	MaxLastEvents     = 1_000_000
+	DefaultHeartbeat  = 15 * time.Second
+	MinHeartbeat      = time.Second
+	MaxHeartbeat      = 5 * time.Minute
 	// MaxResponseBytes bounds every response, so that clients with default limits never fail.
 	MaxResponseBytes = 1 << 20
 )
@@ -109,6 +112,9 @@ type Replay struct {
 	Tables TableEncoder
 	// Layout says which columns the tables have. Only with Tables.
 	Layout *table.Layout
+	// TableBytes is the size of values from which on a batch of tables is full: DefaultTableBytes, or up to what the function
+	// TableBytes returns. The stream takes up to four times as much memory for them. Only with Tables.
+	TableBytes int
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
 	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,

@@ -18,29 +18,25 @@ import (
 // batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
-// tableBytes is the size of values from which on a batch of tables is full. They are larger than the same values in rows, and
-// clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
-const tableBytes = 256 << 10
-
-// tableLimit returns the size of values from which on a batch of tables of some kinds is full. Clients gain by long arrays. So the
-// tables may fill a response if it is known that one more row fits into it.
-func tableLimit(l *table.Layout, has func(kind uint8) bool) int {
+// TableBytes returns the largest size of values from which on a batch of tables of some kinds may be full: if the size of rows is
+// known, they nearly fill a response, and one more still fits. Clients gain by long arrays.
+func TableBytes(l *table.Layout, has func(kind uint8) bool) int {
 	room, row := maxTables, 0
 	for k := 1; k < len(l.Format.Kinds); k++ {
 		if kind := uint8(k); has(kind) {
 			n, known := l.MaxRow(kind)
 			if !known {
-				return tableBytes
+				return DefaultTableBytes
 			}
 			room, row = room-l.Overhead(kind), max(row, n)
 		}
 	}
 	room -= room / 32 // bits that say which values are missing: one for at least four bytes
-	return max(room-row, tableBytes)
+	return max(room-row, DefaultTableBytes)
 }
 
 // tables is the pool of the memory of encoded tables.
-var tables = frame.NewPool(tableBytes)
+var tables = frame.NewPool(DefaultTableBytes)
 
 // buffers is the pool of the batches' memory.
 var buffers = frame.NewPool(batchBytes / 2)
@@ -111,7 +107,7 @@ func (s *stream) sendEmptyTables() error {
 	}
 	for kind := 1; kind < len(s.replay.Layout.Format.Kinds); {
 		b := tables.Get(0)
-		for ; kind < len(s.replay.Layout.Format.Kinds) && len(*b) < tableBytes; kind++ {
+		for ; kind < len(s.replay.Layout.Format.Kinds) && len(*b) < DefaultTableBytes; kind++ {
 			if !s.replay.Filter.Named(uint8(kind)) {
 				continue
 			}

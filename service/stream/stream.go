@@ -318,9 +318,9 @@ func (s *stream) open(start Start) error {
 	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
 	if s.replay.Tables != nil {
 		options.Tables = table.NewSet(s.replay.Layout)
-		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, tableBytes, false
-		if !options.State { // which has events of other kinds
-			s.batch.MaxBytes = tableLimit(s.replay.Layout, s.replay.Filter.Kind)
+		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, s.replay.TableBytes, false
+		if options.State { // which has events of other kinds
+			s.batch.MaxBytes = DefaultTableBytes
 		}
 	}
 	if s.reader, err = s.replay.Open(options); err != nil {
