@@ -112,8 +112,8 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	return protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), w.message.Bytes()), nil
 }
 
-// write writes the messages of a record batch to an empty buffer, and releases the batch. A writer of its own for each makes it write all dictionaries each
-// time, so that readers need only the schema.
+// write writes the messages of a record batch to a buffer, which it empties first, and releases the batch. A writer of its own for
+// each makes it write all dictionaries each time, so that readers need only the schema.
 func (e *Encoder) write(to *bytes.Buffer, record arrow.RecordBatch) error {
 	defer record.Release()
 	to.Reset()
