@@ -141,8 +141,8 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 		return out, nil, err
 	}
 	out = clause{path: path, kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
-	for p := range conditions {
-		conditions[p].compile(&out, f)
+	for p := range propertyCount {
+		out.compile(p, f)
 	}
 	if t := f.GetTicks(); t != nil {
 		if t.Min != nil {
@@ -155,7 +155,7 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 			return out, nil, &FieldError{path + ".ticks", fmt.Sprintf("min %d is after max %d", out.min, out.max)}
 		}
 	}
-	out.always = out.unconditional()
+	out.always = out.asksOnly(Classes, Fields)
 	asked, err := c.kinds(path, f.GetKinds())
 	if err != nil {
 		return out, nil, err
@@ -163,9 +163,8 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 	if err := c.types(path, f.GetDem().GetTypes(), asked); err != nil {
 		return out, nil, err
 	}
-	need := out.asks()
 	for _, k := range asked {
-		lacking := need &^ c.format.Kinds[k].Has
+		lacking := out.asked &^ c.format.Kinds[k].Has
 		for _, p := range lacking.All() {
 			out.lacks[p]++
 		}
@@ -243,16 +242,6 @@ func (c *compiler) types(path string, types []string, kinds []int) error {
 	return nil
 }
 
-// asks returns the properties on which a clause has conditions.
-func (c *clause) asks() (s Properties) {
-	for p := range conditions {
-		if !conditions[p].any(c) {
-			s |= 1 << p
-		}
-	}
-	return s
-}
-
 // Check returns a *FieldError if no include clause can match an event of a replay that has no events of the absent kinds. A nil
 // absent means that all kinds of the format may occur.
 func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
@@ -312,7 +301,7 @@ func (f *Filter) foresee() {
 		if !c.fields.any {
 			f.narrowEx |= 1 << i
 		}
-		if !c.unconditional() || !c.classes.any || !c.fields.any {
+		if !c.asksOnly() {
 			continue
 		}
 		for k := range f.includes { // of these kinds nothing is delivered

@@ -28,22 +28,25 @@ import (
 // None is the value of a property that an event does not have.
 const None = math.MinInt32
 
-// Event holds the properties of an event. An event may have two players or teams; a condition matches if either does.
+// Event holds what filters ask of an event, but for its names.
 type Event struct {
-	Kind    uint8 // the kind's number in its format
-	Tick    int32
-	Players [2]int32 // None if there is none, as for all properties
-	Teams   [2]int32
-	Group   int32 // of a map's layer
-	Layer   int32 // inside its group
+	Kind uint8 // the kind's number in its format
+	Tick int32
+	// Numbers holds the numeric properties; those that the event does not have are None. An event may have two of one, such as
+	// two players: a condition matches if either does.
+	Numbers [numeric][2]int32
 }
 
-// Of returns an event without properties.
-func Of(kind uint8, tick int32) Event {
-	return Event{
-		Kind: kind, Tick: tick, Players: [2]int32{None, None}, Teams: [2]int32{None, None}, Group: None, Layer: None,
+// without holds the properties of an event that has none.
+var without = func() (numbers [numeric][2]int32) {
+	for p := range numbers {
+		numbers[p] = [2]int32{None, None}
 	}
-}
+	return numbers
+}()
+
+// Of returns an event without properties.
+func Of(kind uint8, tick int32) Event { return Event{Kind: kind, Tick: tick, Numbers: without} }
 
 // Filter is a compiled pair of lists of filters. The nil *Filter delivers everything.
 type Filter struct {
@@ -62,14 +65,12 @@ type Filter struct {
 // clause is one filter: a conjunction of conditions. What it asks of kinds is in Filter.
 type clause struct {
 	min, max int32 // ticks
-	players  set
-	teams    set
-	groups   set
-	layers   set
+	numbers  [numeric]set
 	types    names
 	classes  patterns
 	fields   patterns
-	always   bool // it has no condition but on kinds
+	asked    Properties // on which it has conditions
+	always   bool       // it has no condition but on kinds
 
 	path  string           // where in the request it stands
 	kinds []string         // as the request has them
@@ -78,9 +79,15 @@ type clause struct {
 
 // match reports whether the conditions on ticks and numbers hold.
 func (c *clause) match(e *Event) bool {
-	return e.Tick >= c.min && e.Tick <= c.max &&
-		(c.players.any || c.players.hasEither(&e.Players)) && (c.teams.any || c.teams.hasEither(&e.Teams)) &&
-		(c.groups.any || c.groups.has(e.Group)) && (c.layers.any || c.layers.has(e.Layer))
+	if e.Tick < c.min || e.Tick > c.max {
+		return false
+	}
+	for p := range c.numbers {
+		if s := &c.numbers[p]; !s.any && !s.hasEither(&e.Numbers[p]) {
+			return false
+		}
+	}
+	return true
 }
 
 // matching returns those of the given clauses that match.
@@ -142,7 +149,7 @@ func (f *Filter) Type(kind uint8, name []byte) bool {
 	}
 	for i := range f.exclude {
 		c := &f.exclude[i]
-		if f.excludes[kind]&(1<<i) != 0 && c.onlyTypes() && c.classes.any && c.fields.any && (c.types.any || c.types.has(name)) {
+		if f.excludes[kind]&(1<<i) != 0 && c.asksOnly(Types) && (c.types.any || c.types.has(name)) {
 			return false
 		}
 	}

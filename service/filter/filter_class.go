@@ -28,19 +28,21 @@ func (c *Class) Kind(kind uint8) bool {
 		return false
 	}
 	for i, ex := range c.f.exclude {
-		if c.f.excludes[kind]&c.exclude&(1<<i) != 0 && ex.unconditional() && ex.fields.any {
+		if c.f.excludes[kind]&c.exclude&(1<<i) != 0 && ex.asksOnly(Classes) {
 			return false
 		}
 	}
 	return true
 }
 
-// unconditional reports whether a clause matches all events of its kinds and classes.
-func (c *clause) unconditional() bool { return c.types.any && c.onlyTypes() }
-
-// onlyTypes reports whether a clause matches all events of its kinds, types and classes.
-func (c *clause) onlyTypes() bool {
-	return c.min == minTick && c.max == maxTick && c.players.any && c.teams.any && c.groups.any && c.layers.any
+// asksOnly reports whether a clause matches all events of its kinds that meet its conditions on those properties. Every other
+// condition counts, also one that is added later.
+func (c *clause) asksOnly(properties ...Property) bool {
+	asked := c.asked
+	for _, p := range properties {
+		asked &^= 1 << p
+	}
+	return asked == 0 && c.min == minTick && c.max == maxTick
 }
 
 // Wants reports whether any event of the class, of any of the kinds, may be delivered with that field.
@@ -52,7 +54,7 @@ func (c *Class) Wants(field Field, kinds ...uint8) bool {
 		removed := false
 		for i := range c.f.exclude {
 			ex := &c.f.exclude[i]
-			removed = removed || c.f.excludes[k]&c.exclude&field.exclude&(1<<i) != 0 && ex.unconditional()
+			removed = removed || c.f.excludes[k]&c.exclude&field.exclude&(1<<i) != 0 && ex.asksOnly(Classes, Fields)
 		}
 		if !removed {
 			return true

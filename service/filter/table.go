@@ -11,7 +11,7 @@ import (
 // Property is something that filters can ask of an event, beside its kind and tick.
 type Property uint8
 
-// The properties.
+// The properties. Those before Types are numbers, which [Event] holds.
 const (
 	Players Property = iota
 	Teams
@@ -21,27 +21,27 @@ const (
 	Classes
 	Fields
 	propertyCount
+
+	numeric = Types
 )
 
 // conditions is the list of what filters can ask of events, beside kinds and ticks: where in EventFilter a condition stands,
 // what it asks for, numbers or names, and where a clause keeps that. Compiling, checking and documenting filters go by
-// this list; only [clause.match] and [Row], which are used for each event, name the conditions one by one.
+// this list; only [Row], which formats fill in, names the properties one by one.
 var conditions = [propertyCount]condition{
 	Players: {
-		path: "players", numbers: (*replaydv1.EventFilter).GetPlayers, set: func(c *clause) *set { return &c.players },
+		path: "players", numbers: (*replaydv1.EventFilter).GetPlayers,
 	},
 	Teams: {
-		path: "teams", numbers: (*replaydv1.EventFilter).GetTeams, set: func(c *clause) *set { return &c.teams },
+		path: "teams", numbers: (*replaydv1.EventFilter).GetTeams,
 	},
 	Groups: {
 		path:    "datafile.groups",
 		numbers: func(f *replaydv1.EventFilter) []int32 { return f.GetDatafile().GetGroups() },
-		set:     func(c *clause) *set { return &c.groups },
 	},
 	Layers: {
 		path:    "datafile.layers",
 		numbers: func(f *replaydv1.EventFilter) []int32 { return f.GetDatafile().GetLayers() },
-		set:     func(c *clause) *set { return &c.layers },
 	},
 	Types: {
 		path:  "dem.types",
@@ -60,12 +60,11 @@ var conditions = [propertyCount]condition{
 	},
 }
 
-// condition is what filters can ask of a property: to be one of some numbers, kept in a set, or to be one of some names, or else
-// to match one of some names, kept as patterns.
+// condition is what filters can ask of a property: to be one of some numbers, or to be one of some names, or else to match one
+// of some names, kept as patterns.
 type condition struct {
 	path     string
 	numbers  func(*replaydv1.EventFilter) []int32
-	set      func(*clause) *set
 	names    func(*replaydv1.EventFilter) []string
 	exact    func(*clause) *names
 	patterns func(*clause) *patterns
@@ -79,28 +78,20 @@ func (d *condition) values(f *replaydv1.EventFilter) int {
 	return len(d.names(f))
 }
 
-// compile sets a clause's condition to what a filter has there.
-func (d *condition) compile(c *clause, f *replaydv1.EventFilter) {
-	if d.numbers != nil {
-		*d.set(c) = setOf(d.numbers(f))
-		return
+// compile sets a clause's condition on a property to what a filter has there.
+func (c *clause) compile(p Property, f *replaydv1.EventFilter) {
+	d := &conditions[p]
+	if d.values(f) > 0 {
+		c.asked |= 1 << p
 	}
-	if d.exact != nil {
+	switch {
+	case d.numbers != nil:
+		c.numbers[p] = setOf(d.numbers(f))
+	case d.exact != nil:
 		*d.exact(c) = namesOf(d.names(f))
-		return
+	default:
+		*d.patterns(c) = patternsOf(d.names(f))
 	}
-	*d.patterns(c) = patternsOf(d.names(f))
-}
-
-// any reports whether a clause has no such condition.
-func (d *condition) any(c *clause) bool {
-	if d.numbers != nil {
-		return d.set(c).any
-	}
-	if d.exact != nil {
-		return d.exact(c).any
-	}
-	return d.patterns(c).any
 }
 
 // Path returns where in EventFilter the condition on the property stands.
@@ -110,7 +101,9 @@ func (p Property) Path() string { return conditions[p].path }
 func (p Property) String() string { return p.Path()[strings.IndexByte(p.Path(), '.')+1:] }
 
 // Properties is a set of properties.
-type Properties uint8
+type Properties uint32
+
+var _ [32 - propertyCount]struct{} // all of them fit
 
 // Has reports whether a property is in the set.
 func (s Properties) Has(p Property) bool { return s&(1<<p) != 0 }
@@ -163,22 +156,22 @@ func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
 	}
 	r := &t[kind]
 	if r.Player != nil {
-		e.Players[0] = r.Player(ev)
+		e.Numbers[Players][0] = r.Player(ev)
 		if r.OtherPlayer != nil {
-			e.Players[1] = r.OtherPlayer(ev)
+			e.Numbers[Players][1] = r.OtherPlayer(ev)
 		}
 	}
 	if r.Team != nil {
-		e.Teams[0] = r.Team(ev)
+		e.Numbers[Teams][0] = r.Team(ev)
 		if r.OtherTeam != nil {
-			e.Teams[1] = r.OtherTeam(ev)
+			e.Numbers[Teams][1] = r.OtherTeam(ev)
 		}
 	}
 	if r.Group != nil {
-		e.Group = r.Group(ev)
+		e.Numbers[Groups][0] = r.Group(ev)
 	}
 	if r.Layer != nil {
-		e.Layer = r.Layer(ev)
+		e.Numbers[Layers][0] = r.Layer(ev)
 	}
 	return e
 }

@@ -19,7 +19,8 @@ func TestProperties(t *testing.T) {
 		PlayerInfo: dem.PlayerInfo{Slot: 12},
 	}
 	none := [2]int32{filter.None, filter.None}
-	want := map[dem.Kind]filter.Event{
+	type numbers struct{ Players, Teams [2]int32 }
+	want := map[dem.Kind]numbers{
 		dem.KindCombatLog:  {Players: none, Teams: [2]int32{2, 3}},
 		dem.KindUserCmd:    {Players: [2]int32{4, filter.None}, Teams: none},
 		dem.KindChatEvent:  {Players: [2]int32{5, 6}, Teams: none},
@@ -30,18 +31,17 @@ func TestProperties(t *testing.T) {
 		dem.KindPlayerInfo: {Players: [2]int32{12, filter.None}, Teams: none},
 	}
 	for kind := range dem.Kind(dem.KindCount) {
-		w, ok := want[kind]
-		if !ok {
-			w = filter.Of(0, 0)
+		w := filter.Of(uint8(kind), 1)
+		if n, ok := want[kind]; ok {
+			w.Numbers[filter.Players], w.Numbers[filter.Teams] = n.Players, n.Teams
 		}
-		w.Kind, w.Tick, w.Group, w.Layer = uint8(kind), 1, filter.None, filter.None
 		if got := properties.Event(uint8(kind), 1, &ev); got != w {
 			t.Errorf("%v: got %+v, want %+v", kind, got, w)
 		}
 	}
 	ev.CombatLog = dem.CombatLog{TargetTeam: 3}
-	if got := properties.Event(uint8(dem.KindCombatLog), 1, &ev); got.Teams != [2]int32{filter.None, 3} {
-		t.Errorf("no attacker: teams %v", got.Teams)
+	if got := properties.Event(uint8(dem.KindCombatLog), 1, &ev); got.Numbers[filter.Teams] != [2]int32{filter.None, 3} {
+		t.Errorf("no attacker: teams %v", got.Numbers[filter.Teams])
 	}
 }
 

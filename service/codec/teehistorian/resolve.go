@@ -18,8 +18,8 @@ func (r *reader) carry() {
 
 // resolve adds the players to the client ids of the event.
 func (r *reader) resolve(ev *teehistorian.Event, of *filter.Event) {
-	ev.Player, ev.HasPlayer = r.player(of.Players[0])
-	ev.OtherPlayer, ev.HasOtherPlayer = r.player(of.Players[1])
+	ev.Player, ev.HasPlayer = r.player(of.Numbers[filter.Players][0])
+	ev.OtherPlayer, ev.HasOtherPlayer = r.player(of.Numbers[filter.Players][1])
 }
 
 // player returns the player of a client id, and false if no client has it.
