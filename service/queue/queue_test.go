@@ -343,6 +343,26 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestTenantsInTurn: tenants of one priority are served one after the other, whatever their names, also if one comes later.
+func TestTenantsInTurn(t *testing.T) {
+	q := open(t, 0)
+	for i, tenant := range []string{"b", "a", "c"} {
+		add(t, q, job(tenant, queue.Normal, 10*i), job(tenant, queue.Normal, 10*i+1), job(tenant, queue.Normal, 10*i+2))
+	}
+	k := taker(t, q)
+	served := ""
+	for range 9 {
+		j := take(t, k)
+		if err := j.Done(within(t), false); err != nil {
+			t.Fatal(err)
+		}
+		served += j.Record.Job.Tenant
+	}
+	if served != "abcabcabc" {
+		t.Errorf("the tenants are served in the order %s", served)
+	}
+}
+
 // backlogVariable is the environment variable that sets how many jobs one tenant has queued, such as 100000.
 const backlogVariable = "BACKLOG"
 

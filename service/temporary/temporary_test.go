@@ -13,6 +13,31 @@ import (
 	"github.com/replayd/replayd/service/temporary"
 )
 
+// spooled returns a replay with the bytes as an upload leaves it.
+func spooled(t *testing.T, data []byte) *source.File {
+	t.Helper()
+	file, err := source.FromReader(bytes.NewReader(data), "", source.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Spool(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	file.Detach()
+	return file
+}
+
+// TestKeepAfterClose: an upload that ends after its Store was closed is released at once, and nobody can open it.
+func TestKeepAfterClose(t *testing.T) {
+	s := temporary.New()
+	s.Close()
+	released := 0
+	name, _ := s.Keep("me", spooled(t, []byte("DATA replay")), time.Hour, func() { released++ })
+	if _, _, err := s.Open("me", name); !errors.Is(err, catalog.ErrNotFound) || released != 1 {
+		t.Errorf("opened: %v, released %d times", err, released)
+	}
+}
+
 // TestReaders: a replay that is removed while it is read can be read to its end. It is released once, after the last reader.
 func TestReaders(t *testing.T) {
 	data := bytes.Repeat([]byte("DATA replay"), 1000)
@@ -22,14 +47,7 @@ func TestReaders(t *testing.T) {
 	} {
 		s := temporary.New()
 		t.Cleanup(s.Close)
-		file, err := source.FromReader(bytes.NewReader(data), "", source.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := file.Spool(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		file.Detach()
+		file := spooled(t, data)
 		released := 0
 		name, expires := s.Keep("me", file, time.Hour, func() { released++ })
 		first, at, err := s.Open("me", name)
