@@ -15,6 +15,39 @@ async function source(name) {
 
 const { draftOf, words, chosen } = await source("draft.ts");
 const { follow, lagFor } = await source("live.ts");
+const { Steps, placeBetween } = await source("steps.ts");
+
+/** The values from some ticks on. */
+function stepsOf(...entries) {
+  const steps = new Steps();
+  for (const [tick, value] of entries) steps.push(tick, value);
+  return steps;
+}
+
+test("a value holds from its tick until the next one, also after older ones were dropped", () => {
+  const steps = stepsOf([10, "a"], [20, "b"], [20, "c"], [30, "d"]);
+  const seen = (from) => [5, 10, 19, 20, 29, 30, 99].filter((tick) => tick >= from).map((tick) => steps.at(tick));
+  assert.deepEqual(seen(0), [undefined, "a", "a", "c", "c", "d", "d"]);
+  for (const [tick, left] of [[5, 3], [10, 3], [19, 3], [20, 2], [29, 2], [30, 1], [99, 1]]) {
+    steps.trim(tick);
+    assert.deepEqual(steps.ticks.length, left, `after ${tick}`);
+    assert.equal(steps.values.length, left);
+    assert.deepEqual(seen(tick), [5, 10, 19, 20, 29, 30, 99].filter((t) => t >= tick).map((t) => (t < 10 ? undefined : t < 20 ? "a" : t < 30 ? "c" : "d")));
+  }
+  steps.note(40, "d");
+  steps.note(50, "e");
+  assert.deepEqual(steps.ticks, [30, 50]);
+});
+
+test("places are interpolated only over short times and ways", () => {
+  const places = stepsOf([0, { x: 0, y: 0 }], [10, { x: 100, y: 50 }], [30, { x: 200, y: 50 }], [40, { x: 200, y: 900 }], [50, undefined]);
+  assert.deepEqual(placeBetween(places, 5, 10, 200), { x: 50, y: 25 });
+  assert.deepEqual(placeBetween(places, 20, 10, 200), { x: 100, y: 50 }, "it was not seen for too long");
+  assert.deepEqual(placeBetween(places, 35, 10, 200), { x: 200, y: 50 }, "it jumped");
+  assert.deepEqual(placeBetween(places, 45, 10, 200), { x: 200, y: 900 }, "it is gone afterwards");
+  assert.equal(placeBetween(places, 55, 10, 200), undefined);
+  assert.equal(placeBetween(places, -1, 10, 200), undefined);
+});
 
 test("a draft says who chose, and when, as far as a demo has it", () => {
   const known = [

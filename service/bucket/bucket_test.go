@@ -322,6 +322,30 @@ func TestReadsAhead(t *testing.T) {
 	}
 }
 
+// TestHoldsLittle checks that an open object keeps no more than MaxHeld of what was read: what lies further back is fetched again.
+func TestHoldsLittle(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Put("p/x", noise(4*bucket.MaxHeld))
+	h, err := open(t, s.URL("p"), hasty).Open(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if _, err := io.Copy(io.Discard, io.NewSectionReader(h, 0, 4*bucket.MaxHeld)); err != nil {
+		t.Fatal(err)
+	}
+	s.Requests()
+	for at := int64(0); at < 3*bucket.MaxHeld; at += 1 << 20 {
+		if _, err := h.ReadAt(make([]byte, 1), at); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Requests()) == 0 {
+			t.Errorf("the byte at %d was kept", at)
+		}
+	}
+}
+
 // TestReadersShare checks that a handle may be read by several goroutines.
 func TestReadersShare(t *testing.T) {
 	t.Parallel()

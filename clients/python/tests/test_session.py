@@ -167,6 +167,20 @@ def test_it_gives_up() -> None:
         session.delay(error)
 
 
+def test_a_connection_that_lasted_resets_the_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon that has no replay to follow yet answers nothing for hours, and then restarts."""
+    now = 1000.0
+    monkeypatch.setattr("replayd._session.time.monotonic", lambda: now)
+    session = started(retry=replayd.Retry(maximum=4, give_up_after=600))
+    error = replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "refused")
+    for _ in range(6):
+        session.delay(error)
+    assert session.delay(error) >= 2
+    session.called()
+    now += 3600
+    assert session.delay(error) <= 0.1
+
+
 def test_unknown_kinds_and_formats() -> None:
     """An old client reads the known parts of an event, and raises an error for an unknown format."""
     from replayd.teehistorian.v1 import events_pb2

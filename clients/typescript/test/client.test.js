@@ -340,6 +340,15 @@ test("the delay is at least what the daemon asks for and at most the maximum, an
   assert.equal(session.reconnects, 1);
 });
 
+test("a stream of a directory resumes in the replay that it began with, and then in its successor", () => {
+  const session = new Session(create(StreamEventsRequestSchema, { replay: "r/directory", follow: true }), {});
+  const observe = (response) => session.observe(create(StreamEventsResponseSchema, { response }));
+  observe({ case: "start", value: { replay: { name: "r/directory/first" } } });
+  assert.equal(session.request.replay, "r/directory/first");
+  observe({ case: "followStatus", value: { state: 3, successor: { name: "r/directory/second" } } });
+  assert.equal(session.request.replay, "r/directory/second");
+});
+
 test("a state is yielded once for each position", () => {
   const start = { at: { case: "now", value: {} }, withState: true };
   const session = new Session(create(StreamEventsRequestSchema, { replay: "r/x", start }), {});

@@ -1,0 +1,105 @@
+package plain_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/plain"
+)
+
+// asked returns the request that a URL becomes, or the answer if it is refused.
+func asked(t *testing.T, url string, req proto.Message) (refused string) {
+	t.Helper()
+	called := false
+	handler := plain.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		called = true
+		var head [5]byte // of a gRPC message: not compressed, its length
+		if _, err := io.ReadFull(r.Body, head[:]); err != nil {
+			t.Error(err)
+		}
+		message := make([]byte, binary.BigEndian.Uint32(head[1:]))
+		if _, err := io.ReadFull(r.Body, message); err != nil {
+			t.Error(err)
+		}
+		if err := proto.Unmarshal(message, req); err != nil {
+			t.Error(err)
+		}
+	}), 1<<20)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))
+	if !called {
+		return w.Body.String()
+	}
+	return ""
+}
+
+// TestQueries: parameters become the fields of the request that they name, whatever their order.
+func TestQueries(t *testing.T) {
+	tick := func(n int32) *replaydv1.Start { return &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: n}} }
+	for query, want := range map[string]*replaydv1.StreamEventsRequest{
+		"follow":                       {Follow: true},
+		"follow=0":                     {},
+		"follow-successors":            {Follow: true, FollowSuccessors: true},
+		"follow&follow-successors=0":   {Follow: true},
+		"follow-successors=0&follow=1": {Follow: true},
+		"kind=a,b&kind=c":              {Include: []*replaydv1.EventFilter{{Kinds: []string{"a", "b", "c"}}}},
+		"exclude-kind=a&exclude-kind=b": {
+			Exclude: []*replaydv1.EventFilter{{Kinds: []string{"a", "b"}}},
+		},
+		"player=1,2&team=-1": {Include: []*replaydv1.EventFilter{{Players: []int32{1, 2}, Teams: []int32{-1}}}},
+		"class=X&field=a&type=war": {Include: []*replaydv1.EventFilter{{
+			Dem: &replaydv1.DemFilter{Classes: []string{"X"}, Fields: []string{"a"}, Types: []string{"war"}},
+		}}},
+		"group=1&layer=2": {Include: []*replaydv1.EventFilter{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}, Layers: []int32{2}}}}},
+		"from-tick=3&to-tick=9": {Include: []*replaydv1.EventFilter{{
+			Ticks: &replaydv1.TickRange{Min: proto.Int32(3), Max: proto.Int32(9)},
+		}}},
+		"tick=7&with-state": {Start: &replaydv1.Start{At: tick(7).GetAt(), WithState: true}},
+		"last=5":            {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
+		"now":               {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
+		"cursor=_-8":        {Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: []byte{0xff, 0xef}}}},
+		"strict":            {Strict: true},
+		"max-batch-events=9": {
+			MaxBatchEvents: 9,
+		},
+		"resolve-players=true": {ResolvePlayers: true},
+	} {
+		want.Replay = "root/a.dem"
+		if want.Start == nil {
+			want.Start = &replaydv1.Start{}
+		}
+		got := &replaydv1.StreamEventsRequest{}
+		if refused := asked(t, "/v1/replays/root%2Fa.dem/events?"+query, got); refused != "" || !proto.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v %s", query, got, want, refused)
+		}
+	}
+}
+
+// TestQueriesRefused: what is not understood, and what says two things, is refused by the name of the parameter.
+func TestQueriesRefused(t *testing.T) {
+	for query, field := range map[string]string{
+		"kinds=a":                 "kinds",
+		"follow=perhaps":          "follow",
+		"follow=1&follow=0":       "follow",
+		"player=x":                "player",
+		"player=2147483648":       "player",
+		"max-batch-events=-1":     "max-batch-events",
+		"heartbeat=5":             "heartbeat",
+		"cursor=%21":              "cursor",
+		"tick=1&last=2":           "tick",
+		"kind=%ff":                "kind",
+		"resolve-players=1&now=x": "now",
+	} {
+		refused := asked(t, "/v1/replays/root%2Fa.dem/events?"+query, &replaydv1.StreamEventsRequest{})
+		if !strings.Contains(refused, `"field":"`+field+`"`) {
+			t.Errorf("%s: answered %s", query, refused)
+		}
+	}
+}
