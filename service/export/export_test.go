@@ -37,7 +37,7 @@ func TestMemory(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	for _, name := range []string{
 		"r/dem/dota.dem", "r/sc2replay/5.0.SC2Replay", "r/datafile/sample.map",
-		"r/teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian",
+		"r/teehistorian/finished/" + game,
 	} {
 		want := tables(t, write(t, c, name, 0))
 		if len(want) < 5 {
@@ -59,6 +59,57 @@ func TestMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestThere: an export of the same contents and selection is there already, and so is one that another worker has finished between the
+// first look and the claim. Anything else that was selected, or other contents, are exported.
+func TestThere(t *testing.T) {
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	dir := t.TempDir()
+	run := func(o export.Options) error {
+		o.Name, o.Place, o.Format, o.Size = "r/teehistorian/finished/"+game, export.Dir{Path: dir}, tablefile.Parquet, 12392
+		o.Tables = func(string) string { return "" }
+		e := export.New(o)
+		defer e.Close()
+		req := &replaydv1.StreamEventsRequest{Replay: o.Name, Encoding: replaydv1.Encoding_ENCODING_ARROW, Include: client.Kinds("join")}
+		for r, err := range c.Stream(t.Context(), req).Responses() {
+			if err == nil {
+				err = e.Add(t.Context(), r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return e.Finish(t.Context())
+	}
+	another := func(context.Context, string) error { return run(export.Options{Sum: "b", Selection: "joins"}) }
+	for i, test := range []struct {
+		o     export.Options
+		there bool
+	}{
+		{export.Options{Sum: "a", Selection: "joins"}, false},
+		{export.Options{Sum: "a", Selection: "joins"}, true},
+		{export.Options{Sum: "a", Selection: "moves"}, false},
+		{export.Options{Sum: "a", Selection: "joins", Again: true}, false},
+		{export.Options{Selection: "joins"}, false},
+		{export.Options{Sum: "b", Selection: "joins", Claim: another}, true},
+	} {
+		if err := run(test.o); errors.Is(err, export.ErrThere) != test.there || err != nil && !test.there {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// game is the name of a sample.
+const game = "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"
 
 // write exports a replay to a directory, after an export of it that was given up. Neither may leave drafts.
 func write(t *testing.T, c *client.Client, name string, most int) (dir string) {
