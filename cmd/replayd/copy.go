@@ -32,7 +32,7 @@ type cutCmd struct {
 
 	From   *int32 `help:"The first tick. Default: the file's." placeholder:"TICK"`
 	To     *int32 `help:"The last tick. Default: the file's." placeholder:"TICK"`
-	Redact bool   `help:"Leave out secrets too."`
+	Reveal bool   `help:"Do not redact secrets such as timeout codes." name:"reveal-secrets"`
 }
 
 // Validate rejects an empty range of ticks.
@@ -45,7 +45,7 @@ func (c *cutCmd) Validate() error {
 
 // Run writes the copy.
 func (c *cutCmd) Run(ctx context.Context, con console) error {
-	return c.copy(ctx, con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: c.Redact})
+	return c.copy(ctx, con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: !c.Reveal})
 }
 
 // copy writes a copy. The file appears only when it is complete.

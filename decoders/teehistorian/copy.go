@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -13,7 +14,7 @@ import (
 type CopyOptions struct {
 	// From and To are the first and the last tick to copy. Nil means from the start, or to the end.
 	From, To *int32
-	// Redact applies the function Redact to each event.
+	// Redact applies Redact to each event and Redacted to the header, and leaves out what follows the contents of a record.
 	Redact bool
 	// GameUUID is the copy's game UUID in text form. Empty means a new one. It must differ from the original's, because
 	// positions in the copy differ.
@@ -38,7 +39,13 @@ func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
 		u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 		o.GameUUID = u.String()
 	}
-	header, err := EditHeader(d.HeaderText(), map[string]string{
+	text := d.HeaderText()
+	if o.Redact {
+		if text, err = redactHeader(text); err != nil {
+			return err
+		}
+	}
+	header, err := EditHeader(text, map[string]string{
 		"game_uuid": o.GameUUID, "prev_game_uuid": "", "copied_from": h.GameUUID,
 	})
 	if err != nil {
@@ -102,7 +109,7 @@ func (c *copier) run() error {
 		}
 		record := c.d.w.Behind(int(c.d.w.Offset() - at))
 		if c.o.Redact && ev.Kind != KindTick {
-			if Redact(&ev); isRedacted(&ev) {
+			if Redact(&ev); isRedacted(&ev) || slices.Contains(ev.Warnings, WarningTrailingData) {
 				if err := c.w.Write(&ev); err != nil {
 					return err
 				}

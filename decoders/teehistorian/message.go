@@ -25,7 +25,7 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	if protocol == ProtocolUnspecified {
 		protocol = guessProtocol(m)
 	}
-	f, odd := m.parse(protocol)
+	f, odd, _ := m.parse(protocol)
 	if f == fitsNothing && len(m.Uuid) > 0 {
 		u := cursor{b: raw}
 		u.int()
@@ -64,11 +64,11 @@ const (
 // guessProtocol returns the protocol that fits a message of a client that has not stated its protocol. It returns 0.6
 // when both fit equally well, and ProtocolUnspecified when neither knows the message.
 func guessProtocol(m *Message) Protocol {
-	six, _ := m.parse(ProtocolSix)
+	six, _, _ := m.parse(ProtocolSix)
 	if six == fitsExactly {
 		return ProtocolSix
 	}
-	seven, _ := m.parse(ProtocolSeven)
+	seven, _, _ := m.parse(ProtocolSeven)
 	switch {
 	case seven > six:
 		return ProtocolSeven
@@ -80,8 +80,8 @@ func guessProtocol(m *Message) Protocol {
 }
 
 // parse parses m.Raw with the message numbers of a protocol, and fills in the rest of the message. odd reports that an
-// integer has an unusual encoding.
-func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
+// integer has an unusual encoding. end is where the contents end in m.Raw.
+func (m *Message) parse(protocol Protocol) (f fit, odd bool, end int) {
 	m.Protocol, m.MessageId, m.Name, m.ContentCase = protocol, 0, nil, MessageContentNone
 	m.Uuid, m.Error = m.Uuid[:0], m.Error[:0]
 
@@ -91,10 +91,10 @@ func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 	switch {
 	case c.cut:
 		m.Error = append(m.Error, "it has no number"...)
-		return fitsNothing, false
+		return fitsNothing, false, 0
 	case header&1 != 0:
 		m.Error = append(m.Error, "it is a system message"...)
-		return fitsNothing, false
+		return fitsNothing, false, 0
 	}
 	var known bool
 	switch {
@@ -102,7 +102,7 @@ func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 		u := c.uuid()
 		if c.cut {
 			m.Error = append(m.Error, "it ends inside its UUID"...)
-			return fitsNothing, false
+			return fitsNothing, false, 0
 		}
 		m.Uuid = u.Append(m.Uuid)
 		known = m.parseExtended(u, &c)
@@ -113,16 +113,16 @@ func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 	}
 	switch {
 	case !known:
-		return fitsNothing, c.odd
+		return fitsNothing, c.odd, 0
 	case c.cut:
 		m.ContentCase = MessageContentNone
 		m.Error = append(m.Error, "it ends inside field "...)
 		m.Error = strconv.AppendInt(m.Error, int64(c.fields-1), 10)
-		return fitsCut, c.odd
+		return fitsCut, c.odd, 0
 	case c.rest() > 0:
-		return fitsTrailing, c.odd
+		return fitsTrailing, c.odd, c.p
 	default:
-		return fitsExactly, c.odd
+		return fitsExactly, c.odd, c.p
 	}
 }
 

@@ -1,33 +1,37 @@
 package teehistorian
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"unicode"
+)
 
 // Redact removes the parts of an event that are secret or private, and sets the event's Redacted field if it removed
-// any. It removes
+// any. What is secret is listed in secret.go. Redact removes
 //
-//   - codes that let others take over a player's place (timeout codes) or load a team's saved game,
+//   - chat commands, with the exception of those whose arguments are public: others let people take over a player's
+//     place or a team's saved game, log in, or talk in private,
 //   - what operators type on the remote console (addresses, passwords),
+//   - the arguments of commands of files and maps that mention passwords,
 //   - connection ids, which identify a person's installation,
 //   - the data of the bot detection,
-//   - private talk.
+//   - private talk,
+//   - what this package cannot read: unknown records and messages, records and messages that are cut, and what follows
+//     the contents of a message.
 func Redact(ev *Event) {
 	switch ev.Kind {
 	case KindConsoleCommand:
-		c := &ev.ConsoleCommand
-		if privateCommand(c.Command) || remoteConsole(c) {
+		if c := &ev.ConsoleCommand; secretCommand(c) {
 			c.Arguments, c.Redacted = c.Arguments[:0], true
 		}
 	case KindMessage:
-		redactMessage(&ev.Message)
+		redactMessage(&ev.Message, slices.Contains(ev.Warnings, WarningTrailingData))
 	case KindDdnetver:
 		ev.Ddnetver.ConnectionId, ev.Ddnetver.Redacted = ev.Ddnetver.ConnectionId[:0], true
 	case KindAntibot:
 		ev.Antibot = Antibot{Redacted: true}
 	case KindUnknownEx:
-		// It may be an unreadable ddnetver, antibot or similar record.
-		if e := &ev.UnknownEx; len(e.Error) > 0 {
-			e.Data, e.Redacted = nil, true
-		}
+		ev.UnknownEx.Data, ev.UnknownEx.Redacted = nil, true
 	}
 }
 
@@ -38,66 +42,61 @@ const (
 	noClient   = -1
 )
 
-// remoteConsole reports whether a command may come from a remote console. Commands of the external console look like
-// those of votes and of the main configuration file: all have client id -1. Commands of maps (-2) and of other files
-// (-3) are not secret.
-func remoteConsole(c *ConsoleCommand) bool {
-	return c.Flags&flagEcon != 0 || c.Flags&flagServer != 0 && c.ClientId >= noClient
-}
-
-// privateCommands are the chat commands whose arguments are private. Servers do not record whispers, except those of
-// clients of 0.7, whose messages they record unparsed.
-var privateCommands = [][]byte{
-	[]byte("timeout"), []byte("save"), []byte("load"), []byte("w"), []byte("whisper"), []byte("c"), []byte("converse"),
-}
-
-func privateCommand(name []byte) bool {
-	for _, p := range privateCommands {
-		if bytes.EqualFold(name, p) {
-			return true
-		}
+// secretCommand reports whether the arguments of a command are secret. Commands of the external console look like those
+// of votes and of the main configuration file: all have client id -1. Those of maps have -2, those of other files -3.
+func secretCommand(c *ConsoleCommand) bool {
+	switch {
+	case c.Flags&flagEcon != 0, c.Flags&flagServer != 0 && c.ClientId >= noClient:
+		return true
+	case c.ClientId >= noClient:
+		return !publicCommand(c.Command)
 	}
-	return false
+	return secretText(c.Command) || slices.ContainsFunc(c.Arguments, secretText)
 }
 
-// privateText reports whether a chat text is a private command. Servers ignore blanks before it.
-func privateText(text []byte) bool {
-	command, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte("/"))
-	if !ok {
-		return false
-	}
-	name, _, _ := bytes.Cut(command, []byte(" "))
-	return privateCommand(name)
-}
-
-func redactMessage(m *Message) {
-	switch m.ContentCase {
-	case MessageContentSay:
-		if m.Say.Mode != SayModeWhisper && !privateText(m.Say.Text) {
-			return
-		}
-		m.Say.Text = nil
-	case MessageContentCommand:
-		if !privateCommand(m.Command.Name) {
-			return
-		}
-		m.Command.Arguments = nil
-	case MessageContentNone: // an unreadable message may be a private command
-		if !containsFold(m.Raw, privateCommands[0]) {
-			return
-		}
+// redactMessage redacts a message. trailing reports whether bytes follow its contents, which servers do not read.
+func redactMessage(m *Message, trailing bool) {
+	switch {
+	case m.ContentCase == MessageContentSay && (m.Say.Mode == SayModeWhisper || !publicText(m.Say.Text)):
+		m.Raw, m.Say.Text = nil, nil
+	case m.ContentCase == MessageContentCommand && !publicCommand(m.Command.Name):
+		m.Raw, m.Command.Arguments = nil, nil
+	case m.ContentCase == MessageContentNone:
+		m.Raw = nil
+	case trailing:
+		_, _, end := (&Message{Raw: m.Raw}).parse(m.Protocol)
+		m.Raw = m.Raw[:min(end, len(m.Raw))]
 	default:
 		return
 	}
-	m.Raw, m.Redacted = nil, true
+	m.Redacted = true
 }
 
-// containsFold reports whether b contains part, ignoring case.
-func containsFold(b, part []byte) bool {
-	for ; len(b) >= len(part); b = b[1:] {
-		if bytes.EqualFold(b[:len(part)], part) {
-			return true
-		}
+// blanks are the bytes that servers take for a blank, in UTF-8 as a string.
+var blanks = func() string {
+	b := []byte{}
+	for c := byte(1); c <= ' '; c++ {
+		b = append(b, c)
 	}
-	return false
+	return string(b)
+}()
+
+// blank reports whether a character of a text looks like nothing. Invalid UTF-8 counts.
+func blank(r rune) bool {
+	return r <= ' ' || r == unicode.ReplacementChar || unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// publicText reports whether a text of the chat is talk, or a command whose arguments are public. Servers take control
+// characters for blanks, skip blanks behind the slash, and end the command's name at a blank. A blank before the slash
+// makes a text talk; it is taken for a slip of the person who typed a command.
+func publicText(text []byte) bool {
+	command, ok := bytes.CutPrefix(bytes.TrimLeftFunc(text, blank), []byte("/"))
+	if !ok {
+		return true
+	}
+	name := bytes.TrimLeft(command, blanks)
+	if end := bytes.IndexAny(name, blanks); end >= 0 {
+		name = name[:end]
+	}
+	return len(name) == 0 || publicCommand(name)
 }

@@ -1,12 +1,15 @@
 package teehistorian
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -147,7 +150,7 @@ func (w *Writer) append(ev *Event) error {
 		w.ints(v[:]...)
 	case KindMessage:
 		raw := ev.Message.Raw
-		if ev.Message.Redacted {
+		if ev.Message.Redacted && len(raw) == 0 {
 			raw = ev.Message.redacted()
 		}
 		w.ints(idMessage, ev.Message.ClientId, int32(len(raw)))
@@ -333,6 +336,10 @@ func appendInt(b []byte, v int32) []byte {
 func (m *Message) redacted() []byte {
 	w := &Writer{}
 	w.ints(m.MessageId << 1)
+	if m.MessageId == 0 {
+		uuid, _ := hex.DecodeString(strings.ReplaceAll(string(m.Uuid), "-", ""))
+		w.b = append(w.b, uuid...)
+	}
 	switch {
 	case m.ContentCase == MessageContentSay && m.Protocol == ProtocolSeven:
 		w.ints(int32(m.Say.Mode), m.Say.TargetClientId)
@@ -350,53 +357,73 @@ func (m *Message) redacted() []byte {
 // EditHeader returns the header with some values replaced. An empty value removes its key. Everything else stays as
 // written and in the same order. New keys are added at the end.
 func EditHeader(header []byte, values map[string]string) ([]byte, error) {
-	d := json.NewDecoder(strings.NewReader(string(header)))
-	if _, err := d.Token(); err != nil {
+	left := maps.Clone(values)
+	out, err := editObject(header, func(key string, value json.RawMessage) (json.RawMessage, error) {
+		now, edited := values[key]
+		if delete(left, key); !edited {
+			return value, nil
+		}
+		if now == "" {
+			return nil, nil
+		}
+		return json.Marshal(now)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%w: the header: %w", ErrWrite, err)
 	}
-	out := []byte{'{'}
-	add := func(key string, value []byte) error {
-		name, err := json.Marshal(key)
-		if len(out) > 1 {
-			out = append(out, ',')
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		if left[key] == "" {
+			continue
 		}
-		out = append(append(append(out, name...), ':'), value...)
-		return err
+		value, err := json.Marshal(left[key])
+		if err != nil {
+			return nil, err
+		}
+		if out, err = appendMember(out[:len(out)-1], key, value); err != nil {
+			return nil, err
+		}
+		out = append(out, '}')
 	}
-	done := map[string]bool{}
+	return out, nil
+}
+
+// editObject returns a JSON object with its values as edit returns them, in the same order. A nil value removes its key.
+func editObject(object []byte, edit func(key string, value json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return nil, cmp.Or(err, errNoObject)
+	}
+	out := []byte{'{'}
 	for d.More() {
 		token, err := d.Token()
 		key, ok := token.(string)
 		if err != nil || !ok {
-			return nil, fmt.Errorf("%w: the header: %w", ErrWrite, err)
+			return nil, cmp.Or(err, errNoObject)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return nil, fmt.Errorf("%w: the header: %w", ErrWrite, err)
+			return nil, err
 		}
-		if now, edited := values[key]; edited {
-			done[key] = true
-			if now == "" {
-				continue
-			}
-			if value, err = json.Marshal(now); err != nil {
-				return nil, err
-			}
+		if value, err = edit(key, value); err != nil {
+			return nil, err
 		}
-		if err := add(key, value); err != nil {
+		if value == nil {
+			continue
+		}
+		if out, err = appendMember(out, key, value); err != nil {
 			return nil, err
 		}
 	}
-	for key, value := range values {
-		if !done[key] && value != "" {
-			text, err := json.Marshal(value)
-			if err == nil {
-				err = add(key, text)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
 	return append(out, '}'), nil
+}
+
+var errNoObject = errors.New("it is no JSON object")
+
+// appendMember appends a member to the beginning of a JSON object.
+func appendMember(object []byte, key string, value []byte) ([]byte, error) {
+	name, err := json.Marshal(key)
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(append(append(object, name...), ':'), value...), err
 }

@@ -60,6 +60,6 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err != nil {
 		return err
 	}
-	addHeader(r, h)
+	addHeader(r, h, false)
 	return nil
 }

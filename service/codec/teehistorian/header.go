@@ -21,8 +21,8 @@ var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-
 // scheme is the prefix of the identities of this format.
 const scheme = "teehistorian:"
 
-// addHeader adds the facts of a header to the description of a replay.
-func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
+// addHeader adds the facts of a header to the description of a replay. Without reveal it withholds what may be a secret.
+func addHeader(r *replaydv1.Replay, h *teehistorian.Header, reveal bool) {
 	m := headerMessage(h)
 	r.Header = &replaydv1.Replay_Teehistorian{Teehistorian: m}
 	r.MapName = h.MapName
@@ -32,6 +32,10 @@ func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	r.TicksPerSecond = new(float64(ticksPerSecond))
 	r.StartTime = m.StartTime
 	r.Identity = scheme + identity(h, m)
+	if !reveal { // the identity is that of the whole header
+		redacted := h.Redacted()
+		m.Config, m.Other = redacted.Config, redacted.Other
+	}
 	m.UnknownExtensions = h.UnknownExtensions() // not part of the identity, because it depends on this program and not on the file
 }
 

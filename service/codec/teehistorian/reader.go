@@ -64,7 +64,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.Tables != nil {
 		r.Tables.TicksPerSecond = ticksPerSecond
 	}
-	addHeader(replay, h)
+	addHeader(replay, h, r.RevealSecrets)
 	if r.Roster != nil && (r.ResolvePlayers || r.State) {
 		r.roster = r.Roster(replay)
 		r.carry()

@@ -2,11 +2,14 @@ package teehistorian
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 func TestRedact(t *testing.T) {
@@ -48,17 +51,46 @@ func TestRedact(t *testing.T) {
 		{"external console's flag", command(-3, 32, "ban"), true},
 		{"configuration of the map", command(-2, 4, "sv_solo"), false},
 		{"configuration file", command(-3, 4, "sv_name"), false},
+		{"password of the map", command(-2, 4, "password"), true},
+		{"password of a file", command(-3, 4, "sv_RCON_password"), true},
+		{"key of a file", command(-3, 4, "sv_dnsbl_key"), true},
+		{"logins of a file", command(-3, 4, "auth_add_p"), true},
+		{"keys are no key", command(-3, 4, "sv_keys"), false},
+		{"a vote for a password", teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: -3, Flags: 4, Command: []byte("add_vote"), Arguments: [][]byte{[]byte("x"), []byte("password " + secret)},
+		}}, true},
+		{"an unknown command of a client", command(3, 1, "say"), true},
+		{"blanks in a command", command(3, 128, " timeout"), true},
 		{"timeout said", say(teehistorian.SayModeAll, "/timeout "+secret), true},
 		{"timeout said late", say(teehistorian.SayModeTeam, "  /TIMEOUT "+secret), true},
 		{"whisper by command", say(teehistorian.SayModeAll, "/w friend "+secret), true},
 		{"whisper", say(teehistorian.SayModeWhisper, secret), true},
 		{"said", say(teehistorian.SayModeAll, "timeout "+secret), false},
-		{"another command said", say(teehistorian.SayModeAll, "/timeouts "+secret), false},
+		{"an unknown command said", say(teehistorian.SayModeAll, "/login bob "+secret), true},
+		{"a public command said", say(teehistorian.SayModeAll, "/ Rank\t"+secret), false},
+		{"a slash", say(teehistorian.SayModeAll, "/"), false},
+		{"a blank behind the slash", say(teehistorian.SayModeAll, "/ timeout "+secret), true},
+		{"a tab behind the slash", say(teehistorian.SayModeAll, "/\ttimeout "+secret), true},
+		{"a tab behind the name", say(teehistorian.SayModeAll, "/timeout\t"+secret), true},
+		{"a control character behind the name", say(teehistorian.SayModeAll, "/load\x01"+secret), true},
+		{"a control character first", say(teehistorian.SayModeAll, "\x01/timeout "+secret), true},
+		{"an ideographic space first", say(teehistorian.SayModeAll, "\u3000/timeout "+secret), true},
+		{"invalid UTF-8 first", say(teehistorian.SayModeAll, "\xff\u200b/timeout "+secret), true},
+		{"two slashes", say(teehistorian.SayModeAll, "//timeout "+secret), true},
+		{"several commands", say(teehistorian.SayModeAll, "/mc;rank;timeout "+secret), true},
+		{"a path", say(teehistorian.SayModeAll, "see /timeout "+secret), false},
+		{"bytes behind a text", teehistorian.Event{
+			Kind: teehistorian.KindMessage, Warnings: []teehistorian.Warning{teehistorian.WarningTrailingData},
+			Message: teehistorian.Message{
+				Protocol: teehistorian.ProtocolSix, ContentCase: teehistorian.MessageContentSay,
+				Say: teehistorian.Say{Text: []byte("hello")}, Raw: []byte("\x22\x00hello\x00" + secret),
+			},
+		}, true},
 		{"timeout by 0.7", chat("timeout"), true},
 		{"whisper by 0.7", chat("whisper"), true},
 		{"another command by 0.7", chat("pause"), false},
 		{"unread message with a timeout", unread("\x05Timeout " + secret), true},
-		{"unread message", unread("\x05time out " + secret), false},
+		{"unread message", unread("\x05time out " + secret), true},
 		{"connection id", teehistorian.Event{
 			Kind: teehistorian.KindDdnetver, Ddnetver: teehistorian.Ddnetver{ConnectionId: []byte(secret)},
 		}, true},
@@ -68,7 +100,7 @@ func TestRedact(t *testing.T) {
 		}, true},
 		{"extension of a mod", teehistorian.Event{
 			Kind: teehistorian.KindUnknownEx, UnknownEx: teehistorian.UnknownEx{Data: []byte(secret)},
-		}, false},
+		}, true},
 		{"a name", teehistorian.Event{
 			Kind: teehistorian.KindPlayerName, PlayerName: teehistorian.PlayerName{Name: []byte(secret)},
 		}, false},
@@ -77,10 +109,10 @@ func TestRedact(t *testing.T) {
 			before := AppendEvent(nil, &test.ev)
 			teehistorian.Redact(&test.ev)
 			after := AppendEvent(nil, &test.ev)
-			if !strings.Contains(string(before), secret) {
+			if test.hidden && !strings.Contains(string(before), secret) {
 				t.Fatal("there is nothing to hide")
 			}
-			if hidden := !bytes.Contains(after, []byte(secret)); hidden != test.hidden {
+			if hidden := bytes.Contains(before, []byte(secret)) && !bytes.Contains(after, []byte(secret)); hidden != test.hidden {
 				t.Errorf("hidden: %v, want %v: %q", hidden, test.hidden, after)
 			}
 			e := &test.ev
@@ -89,6 +121,51 @@ func TestRedact(t *testing.T) {
 				t.Errorf("it says so: %v, want %v", hidden, test.hidden)
 			}
 		})
+	}
+}
+
+// TestRedactHeader checks that the passwords of a header are withheld from a description, from a stream and from a redacted
+// copy, and that nothing else is.
+func TestRedactHeader(t *testing.T) {
+	const secret = "hunter2"
+	text := `{"version":"2","game_uuid":"699db17b-8efb-34ff-b1d8-da6f60c15dd1","config":{"sv_name":"a","sv_rcon_password":"` + secret +
+		`","SV_RESERVED_SLOTS_PASS":"` + secret + `","sv_dnsbl_key":"` + secret + `"},"tuning":[{"ec_password":"` + secret +
+		`"}],"mod_token":"` + secret + `","mod":"b"}`
+	file := append([]byte("\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1"+text), 0, 0x4a)
+	var copied bytes.Buffer
+	if err := teehistorian.Copy(&copied, bytes.NewReader(file), teehistorian.CopyOptions{Redact: true}); err != nil {
+		t.Fatal(err)
+	}
+	if copied := copied.String(); strings.Contains(copied, secret) || !strings.Contains(copied, `"sv_name":"a","sv_rcon_password":""`) {
+		t.Errorf("the copy: %q", copied)
+	}
+	stream := func(reveal bool) *replaydv1.Replay {
+		r, err := Codec.Open(source.Input{At: bytes.NewReader(file)}, codec.Options{RevealSecrets: reveal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replay := new(replaydv1.Replay)
+		if err := r.Header(replay); err != nil {
+			t.Fatal(err)
+		}
+		return replay
+	}
+	described := new(replaydv1.Replay)
+	if err := Codec.Describe(t.Context(), source.Input{At: bytes.NewReader(file)}, described); err != nil {
+		t.Fatal(err)
+	}
+	for what, r := range map[string]*replaydv1.Replay{"description": described, "stream": stream(false)} {
+		h := r.GetTeehistorian()
+		want := map[string]string{"sv_name": "a", "sv_rcon_password": "", "SV_RESERVED_SLOTS_PASS": "", "sv_dnsbl_key": ""}
+		if !maps.Equal(h.GetConfig(), want) {
+			t.Errorf("the settings of the %s: %q", what, h.GetConfig())
+		}
+		if want := map[string]string{"tuning": "", "mod_token": "", "mod": `"b"`}; !maps.Equal(h.GetOther(), want) {
+			t.Errorf("other keys of the %s: %q", what, h.GetOther())
+		}
+	}
+	if text := stream(true).String(); strings.Count(text, secret) != 5 {
+		t.Errorf("revealed: %s", text)
 	}
 }
 

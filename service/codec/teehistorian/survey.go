@@ -77,7 +77,7 @@ func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Repl
 		}
 	}
 	r := new(replaydv1.Replay)
-	if addHeader(r, h); roster != nil {
+	if addHeader(r, h, false); roster != nil {
 		if before := roster(r); before != nil {
 			_ = d.Carry(before) // an unusable roster is treated like none
 		}
