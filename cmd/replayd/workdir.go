@@ -22,7 +22,8 @@ const (
 	dirPrefix  = "work-"
 )
 
-// newWorkdir makes a directory below parent, which is made too, and removes those of processes that are gone.
+// newWorkdir makes a directory for this process below parent, and parent itself if it is missing. It removes the directories of
+// processes that no longer run.
 func newWorkdir(parent string) (*workdir, error) {
 	if err := os.MkdirAll(filepath.Dir(parent), 0o755); err != nil { //nolint:gosec // it may be that of the results, which others may read
 		return nil, err

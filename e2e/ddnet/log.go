@@ -1,7 +1,6 @@
 package ddnet
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,11 +32,6 @@ func (s *Server) Log() string {
 		return "" // Start has created the file, and only the directory's owner removes it.
 	}
 	return string(text)
-}
-
-// WaitLog waits until the log matches.
-func (s *Server) WaitLog(ctx context.Context, pattern *regexp.Regexp) error {
-	return s.wait(ctx, func() bool { return pattern.MatchString(s.Log()) })
 }
 
 // Games returns the games in the log so far, oldest first. It ignores an incomplete last line.

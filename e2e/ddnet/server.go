@@ -141,9 +141,6 @@ func (s *Server) configure(cfg Config) error {
 	return nil
 }
 
-// Addr is the server's UDP address.
-func (s *Server) Addr() string { return fmt.Sprintf("%s:%d", s.host, s.port) }
-
 // TeehistorianDir is the directory that the recordings are written to.
 func (s *Server) TeehistorianDir() string { return filepath.Join(s.dir, "teehistorian") }
 

@@ -25,13 +25,6 @@ type Reloadable struct {
 	Look func()
 }
 
-// Reload reloads every element of list, and logs the result of each.
-func Reload(log *slog.Logger, list []Reloadable) {
-	for _, r := range list {
-		r.reload(log)
-	}
-}
-
 func (r *Reloadable) reload(log *slog.Logger) {
 	if err := r.Reload(); err != nil {
 		log.Error("a file cannot be used; what it said before stays in force", "what", r.What, "files", r.Files, "error", err)

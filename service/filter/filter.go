@@ -74,7 +74,7 @@ type clause struct {
 
 	path  string           // where in the request it stands
 	kinds []string         // as the request has them
-	lacks map[Property]int // how many of the kinds that are asked for lack a property that is asked for
+	lacks map[Property]int // by property that the clause asks for: the number of asked kinds whose events do not have it
 }
 
 // match reports whether the conditions on ticks and numbers hold.

@@ -7,7 +7,7 @@ const smallNumbers = 128
 
 // set is a set of numbers, in which looking a number up takes the same time however many there are.
 type set struct {
-	any   bool // every number is in it, and an event without one
+	any   bool // the condition is absent: every event meets it, also one without a number
 	small [smallNumbers / 64]uint64
 	large []int32 // sorted
 }
@@ -42,7 +42,7 @@ func (s *set) hasEither(n *[2]int32) bool { return s.has(n[0]) || n[1] != None &
 
 // names is a set of exact names.
 type names struct {
-	any bool // every name is in it
+	any bool // the condition is absent: every name meets it
 	set map[string]struct{}
 }
 

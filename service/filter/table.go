@@ -132,7 +132,8 @@ type Row[E any] struct {
 	// Types lists the types that events of the kind can have. Empty if each replay defines them. A type without a name has its
 	// number in decimal as its name, and is not in the list.
 	Types []string
-	// Classes says that events of the kind are of an entity, which has a class; Fields that they bring fields of it.
+	// Classes is true if each event of the kind concerns one entity, which has a class. Fields is true if the events of the kind
+	// carry fields of that entity.
 	Classes, Fields bool
 }
 

@@ -187,7 +187,8 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *
 	p.end(f)
 }
 
-// receive returns the body of a call that sends the body of a request, of at most limit bytes.
+// receive returns the body of the gRPC call that passes an HTTP upload on: the options, then the body of r, of which it reads at most
+// limit bytes.
 func receive(w http.ResponseWriter, r *http.Request, options proto.Message, limit int64) *upload {
 	// A call may answer before it has received everything: with events, or with an error.
 	control := http.NewResponseController(w)

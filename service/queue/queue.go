@@ -196,9 +196,9 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 	return r, err
 }
 
-// Each calls each for the record of every job, the one that changed first before the others, until each returns false. With follow it
-// then waits, and goes on with each change of a record, until ctx ends. caughtUp is called once there are no more for now; it may be
-// nil.
+// Each calls the function each with the record of every job, in the order of their last changes, until the function returns false.
+// With follow, Each then waits and passes on every change of a record until ctx ends. It calls caughtUp, which may be nil, once all
+// records of the moment were passed.
 func (q *Queue) Each(ctx context.Context, follow bool, caughtUp func() bool, each func(*Record) bool) error {
 	watch, err := q.records.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// How often a Taker without a job looks for one although nobody woke it, and how old the list of lines may be that it takes from.
 const (
-	look  = time.Second
+	// look is the longest time for which an idle Taker waits for a wake-up before it asks NATS for a job by itself.
+	look = time.Second
+	// stale is the age at which a Taker lists the lines anew.
 	stale = 100 * time.Millisecond
 )
 

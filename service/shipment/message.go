@@ -49,7 +49,7 @@ type Generation string
 
 var generationPattern = regexp.MustCompile(`^\d{1,4}-[0-9a-f]{32}-[0-9a-f]{1,16}$`)
 
-// maxPrefix is how many bytes at the beginning of a file its generation has a hash of, at most.
+// maxPrefix is the largest number of bytes at the beginning of a file that are hashed for its generation.
 const maxPrefix = 4096
 
 // NewGeneration returns the generation of a file that begins with the bytes of prefix, of which up to 4,096 count. The number is one that

@@ -68,7 +68,8 @@ func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, er
 	return s, nil
 }
 
-// choose sets what a name means, and reports whether it means a column of those that are there.
+// choose marks in chosen the columns that a name selects: the column, and all columns below it. It returns false if no column that is
+// there has the name.
 func choose(chosen, there []bool, fields []Field, name string) bool {
 	first, rest, deeper := strings.Cut(name, ".")
 	at := 0

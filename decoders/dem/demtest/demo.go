@@ -32,9 +32,6 @@ func New() *Demo { return &Demo{append([]byte("PBDEMS2\x00"), make([]byte, 8)...
 // Bytes returns the file.
 func (d *Demo) Bytes() []byte { return d.buf }
 
-// Len returns the file's length so far.
-func (d *Demo) Len() int { return len(d.buf) }
-
 // Record adds a record with its payload as given.
 func (d *Demo) Record(command uint32, tick int32, payload []byte) {
 	if command == CmdFileInfo {

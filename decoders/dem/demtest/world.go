@@ -92,7 +92,7 @@ func (g *world) bits(path []int, v uint64, n int) Value {
 	return Value{path, func(w *Bits) { w.Bits(v, n) }}
 }
 
-// strange is a number, or, in an odd world, 13 bits.
+// strange returns a value that a decoder reads as a number. In an odd world the value has 13 bits, which no known encoder writes.
 func (g *world) strange() Value {
 	v := g.Uint64N(1 << 13)
 	if g.odd {

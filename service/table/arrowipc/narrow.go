@@ -18,7 +18,7 @@ const TypeKey = "replayd.type"
 type narrow struct {
 	wide   *arrow.Schema
 	schema *arrow.Schema // of the present forms; nil before the first table
-	forms  [][]form      // of each column: the present one, and the larger ones; empty if it is sent as it is
+	forms  [][]form      // by column: the form in use, then the larger ones; empty for a column that has no small form
 }
 
 // form is a way to send the values of a column.

@@ -112,8 +112,8 @@ type Tree struct {
 	parts   []*grownPart
 }
 
-// Held returns about how much memory the nodes take, in bytes.
-func (t *Tree) Held() int { return (nodeSize + 16) * t.nodes } // with their places among those of their parents
+// Held returns about how much memory the nodes take, in bytes. Each also has a pointer in the list of its parent.
+func (t *Tree) Held() int { return (nodeSize + 16) * t.nodes }
 
 const nodeSize = int(unsafe.Sizeof(Node{}) + unsafe.Sizeof(rest{}))
 

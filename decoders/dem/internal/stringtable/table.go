@@ -72,7 +72,7 @@ type Table struct {
 type Entry struct {
 	Key, Value []byte
 	HasValue   bool
-	shared     bool // the value's memory is a snapshot's
+	shared     bool // a snapshot owns the memory of the value, which must not be changed
 }
 
 // Key returns the key of an entry, or nil.
