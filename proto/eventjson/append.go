@@ -103,13 +103,13 @@ func (f *field) appendValue(dst []byte, v uint64, bytes []byte, strings [][]byte
 		if v >= uint64(len(strings)) {
 			return dst, fmt.Errorf("%w: string %d of %d", errMalformed, v, len(strings))
 		}
-		return appendString(dst, strings[v]), nil
+		return AppendString(dst, strings[v]), nil
 	}
 	switch f.kind {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		return f.message.append(dst, bytes, strings, depth-1)
 	case protoreflect.StringKind:
-		return appendString(dst, bytes), nil
+		return AppendString(dst, bytes), nil
 	case protoreflect.BytesKind:
 		dst = append(dst, '"')
 		dst = base64.StdEncoding.AppendEncode(dst, bytes)
@@ -136,9 +136,9 @@ func (f *field) appendValue(dst []byte, v uint64, bytes []byte, strings [][]byte
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		return quoted(dst, func(b []byte) []byte { return strconv.AppendUint(b, v, 10) }), nil
 	case protoreflect.FloatKind:
-		return appendFloat(dst, float64(math.Float32frombits(uint32(v))), 32), nil
+		return AppendFloat(dst, float64(math.Float32frombits(uint32(v))), 32), nil
 	case protoreflect.DoubleKind:
-		return appendFloat(dst, math.Float64frombits(v), 64), nil
+		return AppendFloat(dst, math.Float64frombits(v), 64), nil
 	}
 	return dst, errMalformed
 }

@@ -8,8 +8,8 @@ import (
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
 
-// appendFloat formats a number like protojson and encoding/json.
-func appendFloat(dst []byte, v float64, bits int) []byte {
+// AppendFloat appends a number of 32 or 64 bits as protojson formats it: what is no number, and infinities, as text.
+func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
 		return append(dst, `"NaN"`...)
@@ -34,8 +34,8 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendString quotes a string like protojson.
-func appendString(dst, s []byte) []byte {
+// AppendString appends a string, which must be valid UTF-8, with quotes, as protojson does.
+func AppendString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {

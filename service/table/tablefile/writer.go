@@ -2,9 +2,9 @@ package tablefile
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -43,7 +43,7 @@ func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string, b
 	case CSV:
 		return newCSV(w, schema)
 	case JSONL:
-		return &jsonFile{w}, nil
+		return &jsonFile{w: w}, nil
 	}
 	return nil, fmt.Errorf("no format %q", f)
 }
@@ -91,7 +91,7 @@ func (c *counter) Seek(offset int64, whence int) (int64, error) {
 	return c.at, nil
 }
 
-// csvFile writes CSV, with a line of names. A missing value is empty; structs and lists are JSON.
+// csvFile writes CSV, with a line of names. A missing value is empty; structs and lists are JSON, as in JSON lines.
 type csvFile struct {
 	out  *csv.Writer
 	line []string
@@ -131,6 +131,7 @@ func (f *csvFile) Close(map[string]string) error {
 	return f.out.Error()
 }
 
+// cell returns a value as the text of a cell, in the form that it has in JSON, without quotes.
 func cell(a arrow.Array, i int) (string, error) {
 	if a.IsNull(i) {
 		return "", nil
@@ -140,25 +141,7 @@ func cell(a arrow.Array, i int) (string, error) {
 		return a.Value(i), nil
 	case *array.Dictionary:
 		return textOf(a, i), nil
-	case *array.List, *array.Struct:
-		b, err := json.Marshal(a.GetOneForMarshal(i))
-		return string(b), err
 	}
-	return a.ValueStr(i), nil
+	b, err := appendValue(nil, a, i)
+	return strings.Trim(string(b), `"`), err // lists and structs begin with a bracket
 }
-
-// jsonFile writes a JSON object a line.
-type jsonFile struct{ w io.Writer }
-
-// Write implements Writer.
-func (f *jsonFile) Write(records []arrow.RecordBatch) error {
-	for _, r := range records {
-		if err := array.RecordToJSON(r, f.w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close implements Writer.
-func (f *jsonFile) Close(map[string]string) error { return nil }
