@@ -45,6 +45,7 @@ type command struct {
 	Replicas int           `help:"On how many servers of a NATS cluster the stream is kept, if it is not there yet." default:"1"`
 	Quiet    time.Duration `help:"How long a file without an end of its own must not have been written to, to be finished." default:"1h"`
 	MaxAge   time.Duration `help:"How long ago a file may have been written to that is shipped although the stream has nothing of it." default:"24h"`
+	Adopt    bool          `help:"Take over a source that was shipped from another directory, such as one that was moved. Its files that are not in this directory are removed from the stream."`
 	Watch    watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
 	LogLevel slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
 	natsconn.Credentials
@@ -154,7 +155,7 @@ func (c *command) run(ctx context.Context, errs io.Writer) int {
 	}
 	defer func() { _ = watcher.Close() }()
 	o := ship.Options{
-		Dir: c.Dir, Source: c.Source, Watcher: watcher, HasEnd: teehistorian.Ended, Quiet: c.Quiet, MaxAge: c.MaxAge, Log: log, Connected: conn.IsConnected,
+		Dir: c.Dir, Source: c.Source, Watcher: watcher, HasEnd: teehistorian.Ended, Quiet: c.Quiet, MaxAge: c.MaxAge, Adopt: c.Adopt, Log: log, Connected: conn.IsConnected,
 		Open: func(ctx context.Context) (*shipment.Stream, error) {
 			if !conn.IsConnected() {
 				return nil, natsconn.Explain(nats.ErrNoServers)
@@ -176,8 +177,11 @@ func (c *command) run(ctx context.Context, errs io.Writer) int {
 	if err != nil {
 		return failed(err)
 	}
-	s.Run(ctx)
+	err = s.Run(ctx)
 	n := s.Figures()
 	log.InfoContext(ctx, "stopped", "bytes", n.Bytes, "messages", n.Messages, "conflicts", n.Conflict, "failures", n.Failures, "archived", n.Archived)
+	if err != nil {
+		return failed(err)
+	}
 	return exitOK
 }

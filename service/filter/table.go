@@ -21,9 +21,10 @@ const (
 	Classes
 	Fields
 	propertyCount
-
-	numeric = Types
 )
+
+// numeric is how many of the properties are numbers.
+const numeric = Types
 
 // conditions is the list of what filters can ask of events, beside kinds and ticks: where in EventFilter a condition stands,
 // what it asks for, numbers or names, and where a clause keeps that. Compiling, checking and documenting filters go by

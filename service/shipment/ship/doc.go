@@ -1,7 +1,15 @@
 // Package ship follows the files of a directory and puts their bytes into a stream of package shipment, as they grow.
 //
 // The file is the buffer: while NATS is away, nothing is read and nothing is kept, and shipping goes on where it was. What was shipped is
-// known from the stream alone, so that a [Shipper] that was killed goes on, and two of them for the same directory do no harm.
+// known from the stream alone, so that a [Shipper] that was killed goes on.
+//
+// # Whose a source is
+//
+// A source has one owner at a time, which is written in a key-value bucket beside the stream with the identity of its directory
+// ([shipment.Owner]). The owner renews the entry; another shipper of the same directory waits until the entry did not change
+// for Options.Lease, or until it has the lock of the directory, which a process that was killed has lost. A shipper of another directory is
+// refused: a machine that was cloned, a --source that is used twice, a directory that is not mounted. Only the owner removes files
+// from the stream, and only while its directory has files.
 //
 // # When a file is over
 //

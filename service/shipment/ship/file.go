@@ -275,6 +275,9 @@ func (f *file) gone(ctx context.Context) (next time.Duration, over bool, err err
 		f.kind = shipment.Removed // for follow
 		return 0, true, nil
 	}
+	if !f.s.mayRemove(ctx) {
+		return f.s.o.Absent, false, nil
+	}
 	if err := f.append(ctx, &shipment.Message{Kind: shipment.Removed, Generation: f.generation, Offset: f.length, Modified: f.modified}); err != nil {
 		f.known = false
 		return 0, false, err

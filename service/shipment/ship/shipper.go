@@ -55,6 +55,10 @@ type Options struct {
 	Chunks int
 	// MaxFiles is how many files are followed at once. Further ones wait. Default 10,000.
 	MaxFiles int
+	// Lease is how long an owner of the source must be silent before another shipper takes it over. Default 30 s.
+	Lease time.Duration
+	// Adopt takes over a source that was shipped from another directory. Files that are not in this one are removed.
+	Adopt bool
 	// Log is required.
 	Log *slog.Logger
 }
@@ -73,6 +77,7 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxAge, 24*time.Hour)
 	set(&o.Absent, 10*time.Second)
 	set(&o.Rescan, 30*time.Second)
+	set(&o.Lease, 30*time.Second)
 	if o.Chunks <= 0 {
 		o.Chunks = 8
 	}
@@ -101,7 +106,6 @@ type Shipper struct {
 	stream *shipment.Stream
 	slots  chan []byte
 	wg     sync.WaitGroup
-	began  time.Time
 
 	bytes, messages, conflicts, failures, archived atomic.Uint64
 	archiving                                      sync.Mutex // held while a file is archived: one at a time
@@ -112,6 +116,8 @@ type Shipper struct {
 	kept  map[string]bool // paths of which the stream has messages, and that were not looked at yet
 	full  bool            // MaxFiles was reached, which was logged
 	busy  int             // the number of files that are followed
+	owned *claim          // on the source
+	empty bool            // the directory has no files, which was logged
 }
 
 // settled describes a file that is not followed any more.
@@ -151,16 +157,36 @@ func (s *Shipper) Figures() Figures {
 	}
 }
 
-// Run ships until ctx ends, and returns when everything that it started has ended.
-func (s *Shipper) Run(ctx context.Context) {
+// Run ships until ctx ends, and returns when everything that it started has ended. It returns an *OwnedError if the source is of
+// another directory.
+func (s *Shipper) Run(ctx context.Context) error {
 	defer s.wg.Wait()
-	s.began = time.Now()
 	if !s.retry(ctx, "opening the stream", func() (err error) {
 		s.stream, err = s.o.Open(ctx)
 		return err
 	}) {
-		return
+		return nil
 	}
+	for {
+		c, err := s.claim(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.files, s.dirs, s.kept, s.owned = map[string]*settled{}, map[string]bool{}, map[string]bool{}, c
+		s.mu.Unlock()
+		if err = c.during(ctx, s.ship); err == nil {
+			return nil
+		}
+		s.o.Log.ErrorContext(ctx, "nothing is shipped until the source is claimed again", "source", s.o.Source, "error", err)
+	}
+}
+
+// ship ships until ctx ends.
+func (s *Shipper) ship(ctx context.Context) {
 	var paths []string
 	if !s.retry(ctx, "listing the stream", func() (err error) {
 		paths, err = s.stream.Paths(ctx, s.o.Source)
@@ -168,9 +194,11 @@ func (s *Shipper) Run(ctx context.Context) {
 	}) {
 		return
 	}
+	s.mu.Lock()
 	for _, p := range paths {
 		s.kept[p] = true
 	}
+	s.mu.Unlock()
 	s.wg.Go(func() { s.watch(ctx, ".") })
 	// What the stream has of files that are not in the directory any more is looked at after a first listing, in which most are found.
 	if !shipment.Pause(ctx, s.o.Absent) {
@@ -186,6 +214,39 @@ func (s *Shipper) Run(ctx context.Context) {
 		s.begin(ctx, p, nil)
 	}
 	s.sweep(ctx)
+}
+
+// mayRemove reports whether a file that is not in the directory may be removed from the stream: only the owner of the source removes
+// files, and a directory without any was more likely not mounted than emptied.
+func (s *Shipper) mayRemove(ctx context.Context) bool {
+	has := s.hasFiles()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !has && !s.empty {
+		s.o.Log.WarnContext(ctx, "the directory is empty: nothing is removed from the stream until it has a file again", "directory", s.o.Dir)
+	}
+	s.empty = !has
+	return has && s.owned.holds()
+}
+
+// hasFiles reports whether the directory has an entry that could be shipped, or a directory with one.
+func (s *Shipper) hasFiles() bool {
+	f, err := os.Open(s.o.Dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	for {
+		entries, err := f.ReadDir(64)
+		for _, e := range entries {
+			if shipment.CheckPath(e.Name()) == nil {
+				return true
+			}
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
 
 // retry calls f until it succeeds, with growing pauses. It returns false if ctx has ended.
