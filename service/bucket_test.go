@@ -439,9 +439,8 @@ func TestMapInBucket(t *testing.T) {
 	s.Put("p/game.teehistorian", game)
 	d := start(t, dir, storeOf(t, dir, s, quickly))
 	for _, replay := range []string{name("game.teehistorian"), stored + "/game.teehistorian"} {
-		resp, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: replay})
-		if err != nil || resp.GetReplay().GetMapReplay() != stored+"/maps/a.map" {
-			t.Error(replay, resp.GetReplay().GetMapReplay(), err)
+		if got := mapOf(t, d, replay, stored+"/maps/a.map"); got != stored+"/maps/a.map" {
+			t.Error(replay, got)
 		}
 	}
 }
@@ -456,7 +455,7 @@ func TestSuccessorInBucket(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "first.teehistorian"), first)
 	s.Put("p/next.teehistorian", second)
-	d := start(t, dir, storeOf(t, dir, s, quickly))
+	d := start(t, dir, storeOf(t, dir, s, quickly), func(c *service.Config) { c.Lineages = oneLineage(t, alias, stored) })
 	if _, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{}); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (n *chain) begin(ctx context.Context, file *source.File, r *stream.Replay) 
 	if e := n.server.entryOf(ctx, file, ""); e != nil {
 		n.identity = e.Identity
 	}
-	n.interest = n.server.index.Interest(path.Dir(file.Info().Name), n.identity, scopeOf(ctx))
+	n.interest = n.server.familyOf(ctx, file.Info().Name).Interest(path.Dir(file.Info().Name), n.identity)
 	if n.rule != succession.NextInDirectory || r.Follower == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (s *Server) entryOf(ctx context.Context, file *source.File, identity string
 		}
 		return nil
 	}
-	copies := s.index.Copies(identity, scopeOf(ctx))
+	copies := s.familyOf(ctx, info.Name).Copies(identity)
 	for _, e := range copies {
 		if e.ID == info.ID {
 			return e
@@ -120,7 +120,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	case n.identity == "":
 		n.identity = e.Identity
 		n.interest.Close()
-		n.interest = n.server.index.Interest(path.Dir(e.Name), e.Identity, scopeOf(ctx))
+		n.interest = n.server.familyOf(ctx, e.Name).Interest(path.Dir(e.Name), e.Identity)
 	}
 	if e.Survey == nil || !e.Survey.Ended {
 		if finished { // the index may not know yet
@@ -201,7 +201,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 	l := &leaving{Follower: f, stop: stop}
 	l.wg.Go(func() {
 		identity := ""
-		interest := s.index.Interest(path.Dir(file.Info().Name), "", scopeOf(ctx))
+		interest := s.familyOf(ctx, file.Info().Name).Interest(path.Dir(file.Info().Name), "")
 		defer interest.Close()
 		for {
 			select {

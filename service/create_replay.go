@@ -139,8 +139,8 @@ func (s *Server) describeTemporary(ctx context.Context, name string) (*replaydv1
 		return nil, err
 	}
 	replay.ExpireTime = timestamppb.New(expires)
-	replay.MapReplay, err = s.maps.find(ctx, replay)
-	return replay, err
+	replay.MapReplay = s.maps.find(ctx, replay)
+	return replay, nil
 }
 
 // DeleteReplay implements the API.

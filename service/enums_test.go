@@ -115,6 +115,7 @@ var noCause = map[string]string{
 	"stream.ErrComplete":      "between a Follower and its stream",
 	"stream.ErrSucceeded":     "between a Follower and its stream",
 	"index.ErrToken":          "is catalog.ErrToken",
+	"index.ErrLineage":        "of the command line",
 	"decoders.ErrMore":        "between a decoder and its reader",
 	"decoders.ErrWindow":      "wrapped by decoders in a decoders.ErrLimit",
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -20,12 +21,12 @@ type feeds struct {
 	byKey map[feedKey]*sharedFeed
 }
 
-// feedKey identifies a feed: a file, and the options that all its subscribers share.
+// feedKey identifies a feed: a file, what all its subscribers see beside it, and the options that they share.
 type feedKey struct {
 	fileKey
 
+	scope   string // see access.Grant.RootsKey
 	resolve bool
-	scope   string // with resolve: see access.Grant.RootsKey
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -43,7 +44,7 @@ func newFeeds(s *Server) *feeds {
 // follow makes r follow its file: through a feed if the format is Shared, otherwise by itself. reopen opens the file again.
 func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
 	if !r.Codec.Shared || r.Tables != nil { // a feed keeps rows
-		f, err := l.server.newFollower(g, file, r.Codec, nil)
+		f, err := l.server.newFollower(scopeOfGrant(g), file, r.Codec, nil)
 		if err != nil {
 			return err
 		}
@@ -52,16 +53,13 @@ func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reo
 		return nil
 	}
 	info := file.Info()
-	key := feedKey{fileKey: fileKeyOf(&info), resolve: r.ResolvePlayers}
-	if key.resolve {
-		key.scope = g.RootsKey()
-	}
-	shared, release, err := l.share(r, key, reopen)
+	key := feedKey{fileKey: fileKeyOf(&info), scope: g.RootsKey(), resolve: r.ResolvePlayers}
+	shared, release, err := l.share(g, r, key, reopen)
 	if err != nil {
 		return err
 	}
 	sub := shared.Subscribe()
-	r.Follower = sharing{sub, file, shared.follower, g}
+	r.Follower = sharing{sub, file, shared.follower}
 	open := r.Open
 	r.Open = func(o codec.Options) (codec.Reader, error) { return sub.Open(open, o) }
 	closeWith(&r.Close, func() { sub.Close(); release() })
@@ -74,11 +72,10 @@ type sharing struct {
 
 	file     *source.File
 	follower *follower
-	grant    *access.Grant
 }
 
 // Standing implements stream.Stander.
-func (s sharing) Standing() stream.Standing { return standingSeen(s.grant, s.follower.Standing()) }
+func (s sharing) Standing() stream.Standing { return s.follower.Standing() }
 
 // Look implements stream.Follower.
 func (s sharing) Look() (int64, error) {
@@ -89,14 +86,14 @@ func (s sharing) Look() (int64, error) {
 
 // share returns the feed of a file, and a function that releases it.
 func (l *feeds) share(
-	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
+	g *access.Grant, r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shared := l.byKey[key]
 	if shared == nil || shared.Stale() {
 		var err error
-		if shared, err = l.start(r, key, reopen); err != nil {
+		if shared, err = l.start(g, r, key, reopen); err != nil {
 			return nil, nil, err
 		}
 		l.byKey[key] = shared
@@ -138,7 +135,7 @@ func (l *feeds) release(key feedKey, shared *sharedFeed) {
 
 // start starts the feed of a file. The feed opens the file itself, because it outlives its first subscriber.
 func (l *feeds) start(
-	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
+	g *access.Grant, r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, error) {
 	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
 	if err == nil {
@@ -160,7 +157,7 @@ func (l *feeds) start(
 	}
 	shared := &sharedFeed{}
 	started := make(chan struct{})
-	follower, err := l.server.newFollower(nil, file, r.Codec, func() {
+	follower, err := l.server.newFollower(scopeOfGrant(g), file, r.Codec, func() {
 		<-started
 		shared.Wake()
 	})
@@ -172,7 +169,8 @@ func (l *feeds) start(
 	shared.Feed = feed.Start(feed.Config{
 		Open: func(o codec.Options) (codec.Reader, error) { return r.Codec.Open(file.Input(), o) },
 		Options: codec.Options{
-			RevealSecrets: r.RevealSecrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers, Roster: r.Roster,
+			RevealSecrets: r.RevealSecrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers,
+			Roster: l.server.roster(context.Background(), r.Codec, l.server.index.Family(key.name, follower.scope)), // it outlives its calls
 		},
 		Changed: follower.Changed(),
 		Look:    follower.Look,

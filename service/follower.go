@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
@@ -24,7 +23,7 @@ type follower struct {
 	server *Server
 	file   *source.File
 	codec  *codec.Codec
-	grant  *access.Grant // the caller's; nil if several calls follow
+	scope  index.Scope // the callers'
 	own    *watch.Subscription
 	// changed is called when the standing has changed. It may be nil.
 	changed func()
@@ -43,7 +42,7 @@ var (
 )
 
 // newFollower starts to watch a file. The caller must call close.
-func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
+func (s *Server) newFollower(scope index.Scope, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
 	info := file.Info()
 	if !info.Growable() {
 		return nil, badRequest("follow", "only a file that is not compressed can be followed")
@@ -54,7 +53,7 @@ func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f := &follower{
-		server: s, file: file, codec: c, grant: g, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
+		server: s, file: file, codec: c, scope: scope, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
 	}
 	f.standing.Store(&stream.Standing{Name: info.Name})
 	f.wg.Go(func() { f.watch(ctx) })
@@ -73,7 +72,7 @@ func (f *follower) watch(ctx context.Context) {
 // watchAs is watch while the file has that name.
 func (f *follower) watchAs(ctx context.Context, name string) error {
 	x := f.server.index
-	interest := x.Interest(path.Dir(name), "", nil)
+	interest := x.Family(name, f.scope).Interest(path.Dir(name), "")
 	defer func() { interest.Close() }()
 	for known := false; ; {
 		select {
@@ -83,20 +82,20 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 			return nil
 		case <-interest.C:
 		}
-		e, err := x.Get(ctx, name, nil)
+		e, err := x.Get(ctx, name, f.scope)
 		if err != nil || e.Identity == "" || e.ID != f.file.Info().ID {
 			continue // not yet, or not any more
 		}
 		if !known {
 			known = true
 			interest.Close()
-			interest = x.Interest(path.Dir(name), e.Identity, nil)
+			interest = x.Family(name, f.scope).Interest(path.Dir(name), e.Identity)
 			continue
 		}
 		if f.codec.Lineage == nil {
 			continue
 		}
-		found, err := succession.Find(ctx, x, e, false, nil)
+		found, err := succession.Find(ctx, x, e, false, f.scope)
 		if err != nil {
 			continue
 		}
@@ -149,7 +148,7 @@ func (f *follower) Changed() <-chan struct{} { return f.own.C }
 func (f *follower) Wake() { f.own.Wake() }
 
 // Standing implements stream.Stander.
-func (f *follower) Standing() stream.Standing { return standingSeen(f.grant, *f.standing.Load()) }
+func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
@@ -171,8 +170,7 @@ func (f *follower) relocate() bool {
 		return false
 	}
 	info := f.file.Info()
-	alias, _, _ := strings.Cut(info.Name, "/")
-	e := f.server.index.OfFile(context.Background(), info.ID, r.GetIdentity(), alias)
+	e := f.server.index.Family(info.Name, f.scope).OfFile(context.Background(), info.ID, r.GetIdentity())
 	if e == nil || e.Name == info.Name {
 		return false
 	}

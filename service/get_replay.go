@@ -6,7 +6,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/temporary"
 )
@@ -41,9 +40,7 @@ func (s *Server) GetReplay(
 	if err != nil {
 		return nil, err
 	}
-	if replay.MapReplay, err = s.maps.find(ctx, replay); err != nil {
-		return nil, err
-	}
+	replay.MapReplay = s.maps.find(ctx, replay)
 	return &replaydv1.GetReplayResponse{Replay: replay}, nil
 }
 
@@ -122,7 +119,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 		return nil
 	}
 	roster := e.Survey.Roster
-	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
+	if before := s.familyOf(ctx, e.Name).Roster(ctx, e.Previous); before != nil {
 		roster, _ = codec.CarryRoster(roster, before)
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick

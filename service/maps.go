@@ -8,118 +8,191 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 )
 
-// mapsFor is how long the list of maps is used before it is refreshed.
-const mapsFor = 10 * time.Second
+const (
+	// mapPatience is how long a request waits for the checksums of a file that may be its map, since they were asked for first.
+	// Local files take a few milliseconds. A request later on finds what has come meanwhile.
+	mapPatience = 50 * time.Millisecond
+	// maxMapsOfSize is how many files of the size of a map are compared.
+	maxMapsOfSize = 64
+	// maxSums is how many files' checksums are kept.
+	maxSums = 100_000
+)
 
-// maps finds the maps of games among the replays of the catalogue. It is safe for concurrent use.
+// maps finds the maps of games among the files that the index knows. It is safe for concurrent use. Each root has a goroutine that
+// reads its files while there are any to read, so that a root that does not answer delays no other.
 type maps struct {
 	catalog *catalog.Catalog
 	index   *index.Index
+	ctx     context.Context //nolint:containedctx // the goroutines outlive calls
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
 
-	mu     sync.Mutex
-	listed time.Time
-	bySize map[int64][]source.Info
-	sums   map[mapKey]mapSum
+	mu      sync.Mutex
+	sums    map[mapKey]*mapSum
+	waiting map[string][]*mapSum // by root: to be read; there is an element while a goroutine reads
 }
 
 // mapKey identifies the contents of a file.
 type mapKey struct {
 	id       source.ID
+	name     string
 	size     int64
 	modified time.Time
 }
 
 // mapSum holds the checksums by which games identify their maps, in hexadecimal digits.
-type mapSum struct{ sha256, crc string }
+type mapSum struct {
+	key   mapKey
+	asked time.Time
+	done  chan struct{} // closed when they are known, or are known to be unreadable: then they are empty
 
-func newMaps(c *catalog.Catalog, x *index.Index) *maps {
-	return &maps{catalog: c, index: x, sums: map[mapKey]mapSum{}}
+	sha256, crc string
 }
 
-// find returns the name of the replay that is the map of a game, or an empty string. Maps are identified by their SHA-256;
-// headers written before DDNet 11.2 have only size and CRC-32.
-func (m *maps) find(ctx context.Context, r *replaydv1.Replay) (string, error) {
+func newMaps(c *catalog.Catalog, x *index.Index) *maps {
+	m := &maps{catalog: c, index: x, sums: map[mapKey]*mapSum{}, waiting: map[string][]*mapSum{}}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// close ends the reading of files, and waits.
+func (m *maps) close() {
+	m.mu.Lock() // nothing begins after this
+	m.stop()
+	m.mu.Unlock()
+	m.wg.Wait()
+}
+
+// find returns the name of the file that is the map of a game, as far as it is known now, or an empty string. Maps are identified by their
+// SHA-256, in all roots that the caller may see; headers written before DDNet 11.2 have only size and CRC-32.
+func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
 	game := r.GetTeehistorian()
-	if game == nil || game.GetMapSize() <= 0 {
-		return "", nil
+	if game == nil || game.GetMapSize() <= 0 || !access.Of(ctx).Sees(decoders.Datafile) {
+		return ""
+	}
+	is := func(sum *mapSum) bool {
+		want := game.GetMapSha256()
+		return want != "" && want == sum.sha256 || want == "" && cmp.Or(game.GetMapCrc(), "-") == sum.crc
+	}
+	files := m.index.Maps(game.GetMapSize(), r.GetName(), scopeOf(ctx))
+	sums := m.ask(files[:min(len(files), maxMapsOfSize)])
+	for _, sum := range sums {
+		if known(sum) && is(sum) {
+			return sum.key.name
+		}
+	}
+	for _, sum := range sums {
+		patience := time.NewTimer(time.Until(sum.asked.Add(mapPatience)))
+		select {
+		case <-sum.done:
+		case <-patience.C:
+		case <-ctx.Done():
+		}
+		patience.Stop()
+		if known(sum) && is(sum) {
+			return sum.key.name
+		}
+	}
+	return ""
+}
+
+// known reports whether the checksums are.
+func known(s *mapSum) bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask returns the checksums of files, in the same order. Those that are not known yet are on their way.
+func (m *maps) ask(files []*index.Entry) []*mapSum {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sums) > maxSums {
+		clear(m.sums) // those that are needed are read again
+	}
+	list := make([]*mapSum, 0, len(files))
+	for _, e := range files {
+		key := mapKey{e.ID, e.Name, e.Size, e.Modified}
+		sum := m.sums[key]
+		if sum == nil {
+			sum = &mapSum{key: key, asked: time.Now(), done: make(chan struct{})}
+			m.sums[key] = sum
+			m.read(sum)
+		}
+		list = append(list, sum)
+	}
+	return list
+}
+
+// read lets the goroutine of a file's root read the file. m must be locked.
+func (m *maps) read(sum *mapSum) {
+	alias, _, _ := strings.Cut(sum.key.name, "/")
+	_, reading := m.waiting[alias]
+	m.waiting[alias] = append(m.waiting[alias], sum)
+	if reading || m.ctx.Err() != nil {
+		return
+	}
+	m.wg.Go(func() {
+		for next := m.next(alias); next != nil; next = m.next(alias) {
+			m.sum(next)
+		}
+	})
+}
+
+// next returns the next file to read in a root, or nil.
+func (m *maps) next(alias string) *mapSum {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.waiting[alias]
+	if len(list) == 0 || m.ctx.Err() != nil {
+		delete(m.waiting, alias)
+		return nil
+	}
+	m.waiting[alias] = list[1:]
+	return list[0]
+}
+
+// sum reads a file. A file that cannot be read is tried again by a later request.
+func (m *maps) sum(s *mapSum) {
+	defer close(s.done)
+	sha, crc := sha256.New(), crc32.NewIEEE()
+	err := m.copy(io.MultiWriter(sha, crc), &s.key)
+	if err == nil {
+		s.sha256, s.crc = hex.EncodeToString(sha.Sum(nil)), fmt.Sprintf("%08x", crc.Sum32())
+		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.list(ctx); err != nil {
-		return "", err
-	}
-	for _, info := range m.bySize[game.GetMapSize()] {
-		if seen(ctx, info.Name, info.Format) != nil {
-			continue
-		}
-		sum, err := m.sum(ctx, &info)
-		if err != nil {
-			continue // an unreadable file cannot be the map
-		}
-		if want := game.GetMapSha256(); want != "" && want == sum.sha256 ||
-			want == "" && cmp.Or(game.GetMapCrc(), "-") == sum.crc {
-			return info.Name, nil
-		}
-	}
-	return "", ctx.Err()
-}
-
-// list lists the maps of all roots.
-func (m *maps) list(ctx context.Context) error {
-	if time.Since(m.listed) < mapsFor {
-		return nil
-	}
-	bySize := map[int64][]source.Info{}
-	known := map[mapKey]mapSum{}
-	for token := ""; ; {
-		page, err := m.index.List(ctx, index.Query{Formats: []decoders.Format{decoders.Datafile}}, token, maxPage)
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Replays {
-			info := e.Info
-			if info.Compression != source.Plain {
-				continue
-			}
-			bySize[info.Size] = append(bySize[info.Size], info)
-			if sum, ok := m.sums[keyOf(&info)]; ok {
-				known[keyOf(&info)] = sum
-			}
-		}
-		if token = page.Next; token == "" {
-			m.bySize, m.sums, m.listed = bySize, known, time.Now()
-			return nil
-		}
+	if m.sums[s.key] == s {
+		delete(m.sums, s.key)
 	}
 }
 
-func keyOf(info *source.Info) mapKey { return mapKey{info.ID, info.Size, info.Modified} }
-
-// sum reads a map, once.
-func (m *maps) sum(ctx context.Context, info *source.Info) (mapSum, error) {
-	if sum, ok := m.sums[keyOf(info)]; ok {
-		return sum, nil
-	}
-	file, err := m.catalog.OpenContext(ctx, info.Name)
+// copy copies a file.
+func (m *maps) copy(to io.Writer, key *mapKey) error {
+	file, err := m.catalog.OpenContext(m.ctx, key.name)
 	if err != nil {
-		return mapSum{}, err
+		return err
 	}
 	defer func() { _ = file.Close() }()
-	sha, crc := sha256.New(), crc32.NewIEEE()
-	if _, err := io.Copy(io.MultiWriter(sha, crc), io.NewSectionReader(file.Input().At, 0, info.Size)); err != nil {
-		return mapSum{}, err
+	if info := file.Info(); info.ID != key.id || info.Size != key.size {
+		return source.ErrReplaced
 	}
-	sum := mapSum{hex.EncodeToString(sha.Sum(nil)), fmt.Sprintf("%08x", crc.Sum32())}
-	m.sums[keyOf(info)] = sum
-	return sum, ctx.Err()
+	_, err = io.Copy(to, io.NewSectionReader(file.Input().At, 0, key.size))
+	return err
 }

@@ -4,19 +4,31 @@ import (
 	"context"
 
 	"github.com/replayd/replayd/decoders"
-	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/temporary"
 )
 
 // A replay that the caller may not see is treated as if it did not exist. It is refused with the text of a missing file, and
-// cursors, successors, searches, maps and players of earlier games do not lead to it.
+// cursors, successors, searches, maps and players of earlier games do not lead to it. What a file says of others counts only in its
+// own family: see index.Family.
 
 // scopeOf returns the roots that the caller may see.
-func scopeOf(ctx context.Context) index.Scope { return access.Of(ctx).Roots() }
+func scopeOf(ctx context.Context) index.Scope { return scopeOfGrant(access.Of(ctx)) }
+
+// scopeOfGrant returns the roots that a caller may see.
+func scopeOfGrant(g *access.Grant) index.Scope {
+	if roots := g.Roots(); roots != nil {
+		return index.Only(roots)
+	}
+	return index.Everything()
+}
+
+// familyOf returns what look-ups for a replay or a directory find for the caller.
+func (s *Server) familyOf(ctx context.Context, name string) index.Family {
+	return s.index.Family(name, scopeOf(ctx))
+}
 
 // reaches reports whether the caller may see the replay or directory of that name. Temporary replays are in no root; openTemporary
 // refuses those of others.
@@ -46,36 +58,4 @@ func formatsSeen(ctx context.Context, asked []decoders.Format) []decoders.Format
 		list = append(list, decoders.Unknown) // matches no replay
 	}
 	return list
-}
-
-// rosterSeen is index.Roster for a caller. It returns nil if the caller may not see a game that the roster may come from.
-func (s *Server) rosterSeen(ctx context.Context, g *access.Grant, identity string) []byte {
-	const most = 64 // games back, at most
-	for at, n := identity, 0; g.Roots() != nil && at != "" && n < most; n++ {
-		copies := s.index.Copies(at, nil)
-		if len(copies) == 0 {
-			break
-		}
-		if len(s.index.Copies(at, g.Roots())) == 0 {
-			return nil
-		}
-		at = copies[0].Previous
-	}
-	return s.index.Roster(ctx, identity)
-}
-
-// standingSeen returns the part of a standing that the caller may see.
-func standingSeen(g *access.Grant, standing stream.Standing) stream.Standing {
-	w := standing.Waiting
-	if w == nil || g.Roots() == nil {
-		return standing
-	}
-	visible := &replaydv1.Waiting{WaitingFor: w.GetWaitingFor()}
-	for _, name := range w.GetLikelySuccessors() {
-		if g.Reaches(name) {
-			visible.LikelySuccessors = append(visible.LikelySuccessors, name)
-		}
-	}
-	standing.Waiting = visible
-	return standing
 }

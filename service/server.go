@@ -57,6 +57,8 @@ type Config struct {
 	IndexPath string
 	// IndexDepth limits how many directories deep roots are searched. Default 32.
 	IndexDepth int
+	// Lineages are the roots whose replays may succeed one another.
+	Lineages index.Lineages
 	// SurveyBudget is the share of one processor, 0 to 1, that the index may spend on decoding replays for facts that headers
 	// do not have, such as the players. With 0 these facts stay unknown.
 	SurveyBudget float64
@@ -138,7 +140,7 @@ func NewServer(c Config) (*Server, error) {
 	}
 	s.index, err = index.Open(index.Config{
 		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
-		Budget: c.SurveyBudget,
+		Budget: c.SurveyBudget, Lineages: c.Lineages,
 		Codec: func(f decoders.Format) *codec.Codec {
 			known, err := codecOf(f)
 			if err != nil {
@@ -158,6 +160,7 @@ func NewServer(c Config) (*Server, error) {
 func (s *Server) Close() error {
 	s.temporary.Close()
 	s.left.close()
+	s.maps.close()
 	return s.index.Close()
 }
 
@@ -179,15 +182,10 @@ func (s *Server) abandon() {
 // Drain ends all streams with END_REASON_SERVER_DRAINING and refuses new ones. It must not be called twice.
 func (s *Server) Drain() { close(s.drain) }
 
-// complete adds to the description of a streamed replay the fields that come from other files. If those cannot be read, the
-// replay is streamed without these fields.
+// complete adds to the description of a streamed replay the fields that come from other files, as far as they are known now.
 func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	s.noteUnknown(r)
-	name, err := s.maps.find(ctx, r)
-	if err != nil {
-		s.Log.WarnContext(ctx, "the map of a replay could not be looked for", "replay", r.GetName(), "error", err)
-	}
-	r.MapReplay = name
+	r.MapReplay = s.maps.find(ctx, r)
 	return ctx.Err()
 }
 

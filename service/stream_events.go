@@ -178,7 +178,7 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	if s.Watcher == nil {
 		return "", errNoWatcher
 	}
-	interest := s.index.Interest(dir, "", scopeOf(ctx))
+	interest := s.familyOf(ctx, dir).Interest(dir, "")
 	defer interest.Close()
 	for {
 		all, err := s.index.InDirectory(ctx, dir, scopeOf(ctx))
@@ -204,15 +204,15 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// ofCursor returns the name of a cursor's replay, wherever it lies in the root: its stream may have moved on to a successor of
-// the replay that the request names, and files are renamed, moved and compressed.
+// ofCursor returns the name of a cursor's replay, wherever it lies in the family of the replay that the request names: its stream may
+// have moved on to a successor, and files are renamed, moved and compressed.
 func (s *Server) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
-	alias, _, _ := strings.Cut(name, "/")
-	found, err := s.index.OfCursor(ctx, at, alias, scopeOf(ctx))
+	found, err := s.familyOf(ctx, name).OfCursor(ctx, at)
 	if err != nil {
 		return "", err
 	}
 	if found == nil {
+		alias, _, _ := strings.Cut(name, "/")
 		return "", fmt.Errorf("%w, and none below %q is", stream.ErrCursorReplay, alias)
 	}
 	return found.Name, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/table"
@@ -78,8 +79,8 @@ func (s *Server) newReplay(
 		return r, nil
 	}
 	r.Await = file.OnWait
-	r.Roster = s.roster(r.Codec, access.Of(ctx))
 	info := file.Info()
+	r.Roster = s.roster(ctx, r.Codec, s.familyOf(ctx, info.Name))
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) codec.Checkpoints {
 			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, r.Codec.Spacing)
@@ -299,11 +300,9 @@ type checkpointKey struct {
 }
 
 // roster returns the function for codec.Options.Roster, nil for formats without rosters.
-func (s *Server) roster(c *codec.Codec, g *access.Grant) func(*replaydv1.Replay) []byte {
+func (s *Server) roster(ctx context.Context, c *codec.Codec, family index.Family) func(*replaydv1.Replay) []byte {
 	if c.CarryRoster == nil {
 		return nil
 	}
-	return func(r *replaydv1.Replay) []byte {
-		return s.rosterSeen(context.Background(), g, c.Lineage(r).Previous)
-	}
+	return func(r *replaydv1.Replay) []byte { return family.Roster(ctx, c.Lineage(r).Previous) }
 }

@@ -163,7 +163,7 @@ func (c *serveCmd) checkFiles() error {
 	if c.Security.TokenFile != "" {
 		text, err := os.ReadFile(c.Security.TokenFile)
 		if err == nil {
-			_, err = access.ParseRules(string(text), c.Security.TokenFile)
+			_, err = access.ParseRules(string(text), c.Security.TokenFile, c.lineages.Roots())
 		}
 		errs = append(errs, err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/h2guard"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 	"github.com/replayd/replayd/testdata"
@@ -51,8 +52,11 @@ type serveCmd struct {
 	LogLevel       slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
 	UntilStdinEnds bool          `help:"End when standard input ends. For programs that run a daemon of their own, which then ends with them."`
 	LiveDir        string        `help:"Where the files of roots of NATS lie while they are served, in a directory of their own. Default: below the system's directory for temporary files." placeholder:"DIR"`
+	Lineage        []string      `help:"Roots whose replays may succeed one another, separated by commas: ALIAS, or ALIAS/SOURCE in a root of NATS. Without it a replay is only succeeded in its own root, and source. Repeatable." placeholder:"ALIAS,ALIAS" sep:"none"`
 	Grpcurl        string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
 	natsconn.Credentials
+
+	lineages index.Lineages // of Lineage
 
 	Limits   limits   `embed:""`
 	Security security `embed:""`
@@ -86,6 +90,9 @@ func (c *serveCmd) Validate() error {
 			return fmt.Errorf("--root %s: the directory is missing", root)
 		}
 	}
+	if err := c.parseLineages(); err != nil {
+		return fmt.Errorf("--lineage: %w", err)
+	}
 	for _, origin := range c.WebOrigin {
 		if !isOrigin(origin) {
 			return fmt.Errorf("--web-origin %s: want SCHEME://HOST, such as https://example.org, without a path, or *", origin)
@@ -118,6 +125,17 @@ func (c *serveCmd) web() string {
 		return ""
 	}
 	return c.WebListen
+}
+
+// parseLineages parses Lineage.
+func (c *serveCmd) parseLineages() (err error) {
+	sources := map[string]bool{}
+	for _, root := range c.Root {
+		alias, dir := splitRoot(root)
+		sources[alias] = natsconn.Is(dir)
+	}
+	c.lineages, err = index.ParseLineages(c.Lineage, sources)
+	return err
 }
 
 // isOrigin reports whether text is an origin as browsers send it, or "*".
@@ -161,14 +179,14 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	defer func() { _ = watcher.Close() }()
 
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	gate, err := c.Security.gate(log, registry)
+	gate, err := c.Security.gate(c.lineages.Roots(), log, registry)
 	if err != nil {
 		return err
 	}
 	config := service.Config{
 		Catalog: cat, Log: log, Gate: gate, Version: versionOf(), MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
-		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
+		IndexPath: c.Index, SurveyBudget: c.SurveyBudget, Lineages: c.lineages,
 	}
 	connections := c.Limits.apply(&config, log, registry)
 	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry, gate.Believes))

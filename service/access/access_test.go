@@ -55,14 +55,16 @@ func TestRules(t *testing.T) {
 		{"a spool=9000000TiB", "tokens, line 1: spool=9000000TiB: want a number of bytes"},
 		{"a rate=5", "tokens, line 1: rate=5: want calls a second"},
 		{"a rate=NaN/s", "tokens, line 1: rate=NaN/s: want calls a second"},
+		{"a roots=live", "tokens, line 1: roots: of live,archive, which --lineage joins, all must be named or none"},
+		{"a roots=live,archive\nb\nc roots=x,archive", "tokens, line 3: roots: of live,archive, which --lineage joins"},
 		{"a expires=tomorrow", "tokens, line 1: expires=tomorrow: want a date"},
 	} {
-		if _, err := ParseRules(test.text, "tokens"); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := ParseRules(test.text, "tokens", [][]string{{"live", "archive"}}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %s", test.text, err, test.want)
 		}
 	}
 	r, err := ParseRules(hash+" name=x roots=a,b formats=dem streams=3 memory=64MiB spool=1GiB rate=0.5/s expires=2030-01-02\n"+
-		"\tplain\r\ncertificate:host.example allow=metrics\nsome roots=a allow=read,debug", "tokens")
+		"\tplain\r\ncertificate:host.example allow=metrics\nsome roots=a allow=read,debug", "tokens", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,7 @@ func TestRules(t *testing.T) {
 func FuzzRules(f *testing.F) {
 	f.Add("a name=x roots=a,b formats=dem streams=3 memory=64MiB rate=0.5/s expires=2030-01-02 allow=read\nsha256:00\ncertificate:x")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRules(text, "f")
+		r, err := ParseRules(text, "f", nil)
 		if err == nil && len(r.grants) == 0 {
 			t.Error("no error and no token")
 		}

@@ -29,6 +29,8 @@ var (
 type Options struct {
 	// TokenFile is the file of credentials; see ParseRules. If it is empty, every caller is admitted.
 	TokenFile string
+	// Together are the roots that ParseRules wants to be seen together.
+	Together [][]string
 	// Proxies are the trusted proxies: their X-Forwarded-For headers are used. See ParseProxy.
 	Proxies []netip.Prefix
 	// Hosts are the host names that the web answers for. See HostAllowed.
@@ -92,7 +94,7 @@ func (g *Gate) Reload() error {
 	if err != nil {
 		return err
 	}
-	rules, err := ParseRules(string(text), g.TokenFile)
+	rules, err := ParseRules(string(text), g.TokenFile, g.Together)
 	if err != nil {
 		return err
 	}

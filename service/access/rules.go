@@ -42,9 +42,10 @@ const (
 //
 // A credential is a token (printable ASCII without white space), "sha256:" and the hash of a token in hexadecimal digits, or
 // "certificate:" and a name in a client certificate. The keys are name, roots, formats, allow, streams, memory, spool, rate and
-// expires, each at most once; see docs/operations.md. Empty lines and lines that begin with # are ignored. The error is a
-// *LineError, or says that the file holds no credential.
-func ParseRules(text, file string) (*Rules, error) {
+// expires, each at most once; see docs/operations.md. Empty lines and lines that begin with # are ignored. together are roots, by
+// alias, whose replays may succeed one another (index.Lineages): a caller may see all roots of such a group or none, because what a
+// replay is depends on the others. The error is a *LineError, or says that the file holds no credential.
+func ParseRules(text, file string, together [][]string) (*Rules, error) {
 	r := &Rules{grants: map[string]*Grant{}}
 	names := map[string]int{}
 	number := 0
@@ -61,6 +62,9 @@ func ParseRules(text, file string) (*Rules, error) {
 		if err != nil {
 			return nil, fail("%v", err)
 		}
+		if group := grant.divides(together); group != nil {
+			return nil, fail("roots: of %s, which --lineage joins, all must be named or none", strings.Join(group, ","))
+		}
 		if err := r.add(fields[0], grant); err != nil {
 			return nil, fail("%v", err)
 		}
@@ -73,6 +77,22 @@ func ParseRules(text, file string) (*Rules, error) {
 		return nil, fmt.Errorf("%s holds no token", file)
 	}
 	return r, nil
+}
+
+// divides returns the first group of which the caller may see a part, nil if there is none.
+func (g *Grant) divides(together [][]string) []string {
+	for _, group := range together {
+		seen := 0
+		for _, alias := range group {
+			if g.Reaches(alias) {
+				seen++
+			}
+		}
+		if 0 < seen && seen < len(group) {
+			return group
+		}
+	}
+	return nil
 }
 
 // add adds a credential. If its grant has no name, add sets one.

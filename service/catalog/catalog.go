@@ -29,6 +29,12 @@ type Root struct {
 // Every returns how often the root is to be listed again. It is 0 for a directory, whose changes are noticed.
 func (r Root) Every() time.Duration { return r.store().Every() }
 
+// Sources reports whether each directory below the root has a writer of its own, whom the writers of the others need not trust.
+func (r Root) Sources() bool {
+	s, ok := r.Store.(interface{ Sources() bool })
+	return ok && s.Sources()
+}
+
 // store returns the root's Store.
 func (r Root) store() Store {
 	if r.Store != nil {

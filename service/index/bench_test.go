@@ -27,7 +27,7 @@ func BenchmarkSearch(b *testing.B) {
 	} {
 		b.Run(f.what, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := x.List(b.Context(), index.Query{Filter: f.filter}, "", 100); err != nil {
+				if _, err := x.List(b.Context(), index.Query{Scope: index.Everything(), Filter: f.filter}, "", 100); err != nil {
 					b.Fatal(err)
 				}
 			}

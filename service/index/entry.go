@@ -124,8 +124,3 @@ func root(name string) string {
 	alias, _, _ := strings.Cut(name, "/")
 	return alias
 }
-
-// Scope is the set of roots, by alias, that a caller may see. Nil means all.
-type Scope map[string]bool
-
-func (s Scope) has(name string) bool { return s == nil || s[root(name)] }

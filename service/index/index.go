@@ -41,6 +41,8 @@ type Config struct {
 	Codec func(decoders.Format) *codec.Codec
 	// Describe reads the header of an open file. Required.
 	Describe func(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
+	// Lineages are the origins that belong together.
+	Lineages Lineages
 	// Path is the file in which the index outlives the process. If it is empty, the index is kept in memory only.
 	Path string
 	// Depth is how many levels of directories are read below a root; 0 means 32.
@@ -62,9 +64,10 @@ type Index struct {
 	mu         sync.RWMutex
 	dirs       map[string]*directory
 	files      btree.Map[string, *Entry] // by name
-	byID       map[source.ID]*Entry
+	byID       map[place]*Entry
 	byReplay   map[string][]string // names by identity
 	bySucceeds map[string][]string // names by the identity of the replay before
+	byMapSize  map[string][]string // names of maps by their size: see mapSize
 	names      map[string]string   // repeated texts, each kept once
 	changes    changes
 	interests  map[string]map[*Interest]struct{}
@@ -73,6 +76,14 @@ type Index struct {
 	dirty  map[string]bool
 	facts  map[string]*Entry // the stored entries of files that were not seen yet
 }
+
+// place is a file in a root. Files of different roots tell nothing of each other, even if they are one.
+type place struct {
+	alias string
+	id    source.ID
+}
+
+func placeOf(e *Entry) place { return place{root(e.Name), e.ID} }
 
 // rootState is the state of reading a root. Each root has its own, so that one that does not answer delays no other.
 type rootState struct {
@@ -83,6 +94,8 @@ type rootState struct {
 
 	// every is how often the root is listed again. It is 0 for a root whose changes are noticed.
 	every time.Duration
+	// sources is true if each directory of the root is an origin of its own.
+	sources bool
 	// failed is why the root could not be listed last, nil if it could. It is guarded by Index.mu.
 	failed error
 }
@@ -112,8 +125,8 @@ type directory struct {
 // the index.
 func Open(c Config) (*Index, error) {
 	x := &Index{
-		Config: c, dirs: map[string]*directory{}, byID: map[source.ID]*Entry{}, byReplay: map[string][]string{},
-		bySucceeds: map[string][]string{}, names: map[string]string{}, roots: map[string]*rootState{},
+		Config: c, dirs: map[string]*directory{}, byID: map[place]*Entry{}, byReplay: map[string][]string{},
+		bySucceeds: map[string][]string{}, byMapSize: map[string][]string{}, names: map[string]string{}, roots: map[string]*rootState{},
 		interests: map[string]map[*Interest]struct{}{},
 		dirty:     map[string]bool{}, facts: map[string]*Entry{},
 	}
@@ -128,7 +141,7 @@ func Open(c Config) (*Index, error) {
 		return nil, err
 	}
 	for _, r := range c.Files.Roots() {
-		state := &rootState{settled: make(chan struct{}), every: r.Every()}
+		state := &rootState{settled: make(chan struct{}), every: r.Every(), sources: r.Sources()}
 		state.waiting.wake = make(chan struct{}, 1)
 		x.roots[r.Alias] = state
 	}
@@ -196,7 +209,7 @@ func (x *Index) ready(ctx context.Context, name string, scope Scope) error {
 }
 
 // Ready waits until all roots were read once.
-func (x *Index) Ready(ctx context.Context) error { return x.ready(ctx, "", nil) }
+func (x *Index) Ready(ctx context.Context) error { return x.ready(ctx, "", Everything()) }
 
 // get returns the entry of a name, or nil.
 func (x *Index) get(name string) *Entry {
@@ -230,8 +243,16 @@ func (x *Index) relate(old, e *Entry) {
 		add(x.byReplay, e.Identity, e.Name)
 		add(x.bySucceeds, e.Previous, e.Name)
 	}
+	if was, is := mapSize(old), mapSize(e); was != is {
+		if was != "" {
+			drop(x.byMapSize, was, old.Name)
+		}
+		if is != "" {
+			add(x.byMapSize, is, e.Name)
+		}
+	}
 	if e != nil {
-		x.byID[e.ID] = e
+		x.byID[placeOf(e)] = e
 		if d := x.dirs[dirOf(e.Name)]; d != nil {
 			d.files[e.Name] = e
 		}
@@ -240,9 +261,9 @@ func (x *Index) relate(old, e *Entry) {
 	}
 	x.changed(old.Name)
 	if len(x.byID) > 2*x.files.Len()+10_000 { // removed files are kept for a while, because they may have moved
-		x.byID = make(map[source.ID]*Entry, x.files.Len())
+		x.byID = make(map[place]*Entry, x.files.Len())
 		x.files.Scan(func(_ string, e *Entry) bool {
-			x.byID[e.ID] = e
+			x.byID[placeOf(e)] = e
 			return true
 		})
 	}

@@ -73,15 +73,15 @@ func TestMoves(t *testing.T) {
 		// Each way of looking it up must find it when it comes first.
 		for how, ask := range map[string]func(t tree, x *index.Index, was *index.Entry){
 			"list": func(t tree, x *index.Index, _ *index.Entry) {
-				found := slices.DeleteFunc(list(t, x, index.Query{}, 10), func(name string) bool {
-					e, err := x.Get(t.Context(), name, nil)
+				found := slices.DeleteFunc(list(t, x, index.Query{Scope: index.Everything()}, 10), func(name string) bool {
+					e, err := x.Get(t.Context(), name, index.Everything())
 					return err != nil || e.Identity != identity(1)
 				})
 				wantNames(t, "list", found, test.now...)
 			},
 			"get": func(t tree, x *index.Index, was *index.Entry) {
 				for _, name := range test.now {
-					if e, err := x.Get(t.Context(), name, nil); err != nil || e.Name != name || e.Identity != identity(1) || e.ID != was.ID {
+					if e, err := x.Get(t.Context(), name, index.Everything()); err != nil || e.Name != name || e.Identity != identity(1) || e.ID != was.ID {
 						t.Errorf("get %s: %+v, %v", name, e, err)
 					}
 				}
@@ -89,20 +89,20 @@ func TestMoves(t *testing.T) {
 			"directory": func(t tree, x *index.Index, _ *index.Entry) {
 				for _, name := range test.now {
 					dir := name[:strings.LastIndex(name, "/")]
-					all, err := x.InDirectory(t.Context(), dir, nil)
+					all, err := x.InDirectory(t.Context(), dir, index.Everything())
 					if err != nil || !slices.ContainsFunc(all, func(e *index.Entry) bool { return e.Name == name && e.Identity == identity(1) }) {
 						t.Errorf("%d in %s, %v", len(all), dir, err)
 					}
 				}
 			},
 			"of file": func(t tree, x *index.Index, was *index.Entry) {
-				e := x.OfFile(t.Context(), was.ID, was.Identity, "r")
+				e := x.Family("r", index.Everything()).OfFile(t.Context(), was.ID, was.Identity)
 				if e == nil && len(test.now) > 0 || e != nil && !slices.Contains(test.now, e.Name) {
 					t.Errorf("of file: %+v", e)
 				}
 			},
 			"of cursor": func(t tree, x *index.Index, was *index.Entry) {
-				e, err := x.OfCursor(t.Context(), cursorOf(was), "r", nil)
+				e, err := x.Family("r", index.Everything()).OfCursor(t.Context(), cursorOf(was))
 				if err != nil || e == nil && len(test.now) > 0 || e != nil && !slices.Contains(test.now, e.Name) {
 					t.Errorf("of cursor: %+v, %v", e, err)
 				}
@@ -113,23 +113,23 @@ func TestMoves(t *testing.T) {
 				tr, x := one(t)
 				tr.write("a", data[:half])
 				tr.write("d/other", game(9))
-				was, err := x.Get(t.Context(), "r/a", nil)
+				was, err := x.Get(t.Context(), "r/a", index.Everything())
 				tr.must(err)
-				test.change(tr, func() { list(t, x, index.Query{}, 10) })
+				test.change(tr, func() { list(t, x, index.Query{Scope: index.Everything()}, 10) })
 				ask(tr, x, was)
 				if !slices.Contains(test.now, "r/a") && what != "another in its place" && what != "trading places" && what != "replaced" {
-					notFound(t, x, "r/a", nil)
+					notFound(t, x, "r/a", index.Everything())
 				}
 				for _, name := range test.now {
-					e, err := x.Get(t.Context(), name, nil)
+					e, err := x.Get(t.Context(), name, index.Everything())
 					tr.must(err)
 					if stat, err := os.Stat(tr.path(name[2:])); err != nil || stat.Size() != e.Size {
 						t.Errorf("%s has %d bytes, not %d", name, stat.Size(), e.Size)
 					}
 				}
-				list(t, x, index.Query{}, 10) // Copies and others return only files that were seen
+				list(t, x, index.Query{Scope: index.Everything()}, 10) // Copies and others return only files that were seen
 				var copies []string
-				for _, e := range x.Copies(identity(1), nil) {
+				for _, e := range x.Family("r", index.Everything()).Copies(identity(1)) {
 					copies = append(copies, e.Name)
 				}
 				wantNames(t, "copies", copies, test.now...)
@@ -154,7 +154,7 @@ func TestOfFile(t *testing.T) {
 			for i := range 20 { // so that a walk takes a while
 				tr.write(fmt.Sprintf("b%d/other", i), game(i+2))
 			}
-			was, err := x.Get(t.Context(), "r/a/file", nil)
+			was, err := x.Get(t.Context(), "r/a/file", index.Everything())
 			tr.must(err)
 			stop := make(chan struct{})
 			var mover, askers sync.WaitGroup
@@ -183,7 +183,7 @@ func TestOfFile(t *testing.T) {
 			for range 3 {
 				askers.Go(func() {
 					for range 40 {
-						if e := x.OfFile(t.Context(), was.ID, was.Identity, "r"); e == nil || e.ID != was.ID || e.Identity != was.Identity {
+						if e := x.Family("r", index.Everything()).OfFile(t.Context(), was.ID, was.Identity); e == nil || e.ID != was.ID || e.Identity != was.Identity {
 							t.Errorf("after %d moves: %+v", moves.Load(), e)
 						}
 					}
@@ -192,7 +192,7 @@ func TestOfFile(t *testing.T) {
 			askers.Wait()
 			close(stop)
 			mover.Wait()
-			names := list(t, x, index.Query{}, 100)
+			names := list(t, x, index.Query{Scope: index.Everything()}, 100)
 			if len(names) != 21 {
 				t.Errorf("in the end there are %q", names)
 			}
@@ -262,14 +262,14 @@ func TestOldLooks(t *testing.T) {
 			tr.write("a", data[:3000])
 			old := time.Now().Add(-time.Hour) // so that lists need not check it themselves
 			tr.must(os.Chtimes(tr.path("a"), old, old))
-			wantNames(t, "before", list(t, x, index.Query{}, 10), "r/a")
+			wantNames(t, "before", list(t, x, index.Query{Scope: index.Everything()}, 10), "r/a")
 			from := x.Now()
 			s.mu.Lock()
 			s.armed = true
 			s.mu.Unlock()
 			got := make(chan error)
 			go func() {
-				_, err := x.Get(context.Background(), "r/a", nil)
+				_, err := x.Get(context.Background(), "r/a", index.Everything())
 				got <- err
 			}()
 			<-s.looked
@@ -277,7 +277,7 @@ func TestOldLooks(t *testing.T) {
 			meanwhile := make(chan struct{})
 			go func() {
 				defer close(meanwhile)
-				wantNames(t, "meanwhile", list(t, x, index.Query{}, 10), test.now...)
+				wantNames(t, "meanwhile", list(t, x, index.Query{Scope: index.Everything()}, 10), test.now...)
 			}()
 			select {
 			case <-meanwhile:
@@ -289,7 +289,7 @@ func TestOldLooks(t *testing.T) {
 			// The order of adding and removing is that of directories.
 			after := changes(t, x, from)
 			for range 3 {
-				wantNames(t, "after", list(t, x, index.Query{}, 10), test.now...)
+				wantNames(t, "after", list(t, x, index.Query{Scope: index.Everything()}, 10), test.now...)
 			}
 			late := changes(t, x, from)
 			slices.Sort(after)
@@ -301,7 +301,7 @@ func TestOldLooks(t *testing.T) {
 				t.Errorf("then %q", late)
 			}
 			for _, name := range test.now {
-				if e, err := x.Get(t.Context(), name, nil); err != nil || e.Size != int64(test.size) {
+				if e, err := x.Get(t.Context(), name, index.Everything()); err != nil || e.Size != int64(test.size) {
 					t.Errorf("%+v, %v", e, err)
 				}
 			}
@@ -321,10 +321,10 @@ func TestGrowing(t *testing.T) {
 					c.Watcher, c.Budget = watcher(t), 1
 				}
 			})
-			list(t, x, index.Query{}, 10)
+			list(t, x, index.Query{Scope: index.Everything()}, 10)
 			from := x.Now()
 			tr.write("a", data[:3000])
-			list(t, x, index.Query{}, 10)
+			list(t, x, index.Query{Scope: index.Everything()}, 10)
 			var askers sync.WaitGroup
 			stop := make(chan struct{})
 			for i := range 4 {
@@ -337,11 +337,11 @@ func TestGrowing(t *testing.T) {
 						}
 						switch i {
 						case 0:
-							list(t, x, index.Query{}, 10)
+							list(t, x, index.Query{Scope: index.Everything()}, 10)
 						case 1:
-							_, _ = x.InDirectory(t.Context(), "r", nil)
+							_, _ = x.InDirectory(t.Context(), "r", index.Everything())
 						default:
-							if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+							if _, err := x.Get(t.Context(), "r/a", index.Everything()); err != nil {
 								t.Error(err)
 							}
 						}
@@ -354,7 +354,7 @@ func TestGrowing(t *testing.T) {
 			}
 			close(stop)
 			askers.Wait()
-			if e, err := x.Get(t.Context(), "r/a", nil); err != nil || e.Size != 5000 {
+			if e, err := x.Get(t.Context(), "r/a", index.Everything()); err != nil || e.Size != 5000 {
 				t.Errorf("%+v, %v", e, err)
 			}
 			all := changes(t, x, from)
@@ -404,12 +404,12 @@ func TestLinkedDirectory(t *testing.T) {
 	tr, x := one(t)
 	tr.write("d/a", game(1))
 	tr.symlink("d", "link")
-	wantNames(t, "list", list(t, x, index.Query{}, 10), "r/d/a")
-	if e, err := x.Get(t.Context(), "r/link/a", nil); err != nil || e.Identity != identity(1) || e.Name != "r/link/a" {
+	wantNames(t, "list", list(t, x, index.Query{Scope: index.Everything()}, 10), "r/d/a")
+	if e, err := x.Get(t.Context(), "r/link/a", index.Everything()); err != nil || e.Identity != identity(1) || e.Name != "r/link/a" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	wantNames(t, "list", list(t, x, index.Query{}, 10), "r/d/a")
-	notFound(t, x, "r/link/b", nil)
+	wantNames(t, "list", list(t, x, index.Query{Scope: index.Everything()}, 10), "r/d/a")
+	notFound(t, x, "r/link/b", index.Everything())
 }
 
 // TestBehind checks that a reader receives an error when the changes it needs are no longer kept.
@@ -421,14 +421,14 @@ func TestBehind(t *testing.T) {
 		c.Files = g
 	})
 	tr.write("a", game(1)[:3000])
-	if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+	if _, err := x.Get(t.Context(), "r/a", index.Everything()); err != nil {
 		t.Fatal(err)
 	}
 	from := x.Now()
 	grow := func(n int) {
 		for range n {
 			g.by.Add(1)
-			if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+			if _, err := x.Get(t.Context(), "r/a", index.Everything()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,17 +6,16 @@ type Interest struct {
 	// C receives when a file may have changed. It holds one value from the start, and never more than one.
 	C <-chan struct{}
 
-	c     chan struct{}
-	x     *Index
-	keys  []string
-	scope Scope
+	c      chan struct{}
+	keys   []string
+	family Family
 }
 
 // Interest subscribes to the files in a directory. If identity is not empty, it also subscribes to the replays that name
-// that replay as the one before, in any directory. Only files in the scope count.
-func (x *Index) Interest(dir, identity string, scope Scope) *Interest {
-	c := make(chan struct{}, 1)
-	i := &Interest{C: c, c: c, x: x, keys: []string{"in " + dir}, scope: scope}
+// that replay as the one before, in any directory. Only files of the family count.
+func (f Family) Interest(dir, identity string) *Interest {
+	x, c := f.x, make(chan struct{}, 1)
+	i := &Interest{C: c, c: c, keys: []string{"in " + dir}, family: f}
 	if identity != "" {
 		i.keys = append(i.keys, "after "+identity)
 	}
@@ -34,12 +33,13 @@ func (x *Index) Interest(dir, identity string, scope Scope) *Interest {
 
 // Close ends the interest.
 func (i *Interest) Close() {
-	i.x.mu.Lock()
-	defer i.x.mu.Unlock()
+	x := i.family.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for _, key := range i.keys {
-		delete(i.x.interests[key], i)
-		if len(i.x.interests[key]) == 0 {
-			delete(i.x.interests, key)
+		delete(x.interests[key], i)
+		if len(x.interests[key]) == 0 {
+			delete(x.interests, key)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (x *Index) notify(e *Entry) {
 
 func (x *Index) tellOf(key string, e *Entry) {
 	for i := range x.interests[key] {
-		if i.scope.has(e.Name) {
+		if i.family.Has(e.Name) {
 			i.fire()
 		}
 	}

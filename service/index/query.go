@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -225,11 +226,9 @@ func (x *Index) coverage(q *Query) (total, searched int) {
 	return total, searched
 }
 
-// StateOf returns the state of a replay.
+// StateOf returns the state of a replay. It is the same for every caller that may see the replay.
 func (x *Index) StateOf(e *Entry, now time.Time) State {
-	x.mu.RLock()
-	succeeded := e.Identity != "" && len(x.bySucceeds[e.Identity]) > 0
-	x.mu.RUnlock()
+	succeeded := e.Identity != "" && len(x.Family(e.Name, Everything()).After(e.Identity)) > 0
 	return e.state(x.Codec(e.Format), succeeded, now)
 }
 
@@ -295,18 +294,20 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 	return all, ctx.Err()
 }
 
-// After returns the replays that name the given one as the replay that the same server process wrote before. Replays out of
-// scope are left out.
-func (x *Index) After(identity string, scope Scope) []*Entry {
-	return x.named(x.bySucceeds, identity, scope)
-}
-
-// Copies returns the files that hold a replay. Files that may grow come first.
-func (x *Index) Copies(identity string, scope Scope) []*Entry {
-	list := x.named(x.byReplay, identity, scope)
-	slices.SortStableFunc(list, func(a, b *Entry) int {
-		if a.Growable() != b.Growable() {
-			if a.Growable() {
+// Maps returns the maps of that size, in bytes, that the index knows. Those in the root of a replay come first, then those whose names sort
+// first. It reads nothing.
+func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
+	x.mu.RLock()
+	var list []*Entry
+	for _, name := range x.byMapSize[strconv.FormatInt(size, 10)] {
+		if e, _ := x.files.Get(name); e != nil && scope.has(name) {
+			list = append(list, e)
+		}
+	}
+	x.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *Entry) int {
+		if own := root(a.Name) == root(of); own != (root(b.Name) == root(of)) {
+			if own {
 				return -1
 			}
 			return 1
@@ -314,6 +315,14 @@ func (x *Index) Copies(identity string, scope Scope) []*Entry {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return list
+}
+
+// mapSize returns the size of a file that may be the map of a game, as a text, and nothing for others.
+func mapSize(e *Entry) string {
+	if e == nil || e.Format != decoders.Datafile || e.Compression != source.Plain {
+		return ""
+	}
+	return strconv.FormatInt(e.Size, 10)
 }
 
 const (
@@ -325,20 +334,21 @@ const (
 	maxUnread = 3
 )
 
-// OfFile returns the entry under which a file lies in a root now, whatever its name was before, or nil. The file may be moved
-// during the search, so OfFile returns nil only when no directory changed meanwhile.
-func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string) *Entry {
-	state := x.roots[alias]
+// OfFile returns the entry under which a file lies now in the root that the family was made for, whatever its name was before, or
+// nil. The file may be moved during the search, so OfFile returns nil only when no directory changed meanwhile.
+func (f Family) OfFile(ctx context.Context, id source.ID, identity string) *Entry {
+	x := f.x
+	state := x.roots[f.alias]
 	if state == nil {
 		return nil
 	}
 	for walk, unread := 0, 0; walk < maxWalks && unread < maxUnread; walk++ {
 		before := state.reads.Load()
-		if x.refresh(ctx, alias, nil) != nil {
+		if x.refresh(ctx, f.alias, f.scope) != nil {
 			return nil
 		}
 		changed := state.reads.Load() != before // in this search or another goroutine
-		e := x.ofID(id, alias)
+		e := f.ofID(id)
 		if e == nil && !changed {
 			return nil
 		}
@@ -361,57 +371,67 @@ func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string
 	return nil
 }
 
-// ofID returns the entry of a file in a root, or nil.
-func (x *Index) ofID(id source.ID, alias string) *Entry {
+// ofID returns the entry of a file in the root that the family was made for, or nil.
+func (f Family) ofID(id source.ID) *Entry {
+	x := f.x
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	last := x.byID[id]
+	last := x.byID[place{f.alias, id}]
 	if last == nil {
 		return nil
 	}
-	if now, _ := x.files.Get(last.Name); now != nil && now.ID == id && root(now.Name) == alias {
+	if now, _ := x.files.Get(last.Name); now != nil && now.ID == id && f.Has(now.Name) {
 		return now
 	}
 	var found *Entry // it may have other names
-	x.files.Ascend(alias+"/", func(name string, e *Entry) bool {
-		if e.ID == id && root(name) == alias {
+	x.files.Ascend(f.alias+"/", func(name string, e *Entry) bool {
+		if e.ID == id && f.Has(name) {
 			found = e
 		}
-		return found == nil && root(name) == alias
+		return found == nil && root(name) == f.alias
 	})
 	return found
 }
 
-func (x *Index) named(m map[string][]string, identity string, scope Scope) []*Entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var list []*Entry
-	for _, name := range m[identity] {
-		if e, _ := x.files.Get(name); e != nil && scope.has(name) {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// OfCursor returns a file in a root that holds the replay of a cursor, or nil. It reads files that were not read yet.
-func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, scope Scope) (*Entry, error) {
-	if !scope.has(alias) {
+// OfCursor returns a file that holds the replay of a cursor, or nil. It looks in the root that the family was made for first, and
+// reads files there that were not read yet. Of other roots it uses what the index knows.
+func (f Family) OfCursor(ctx context.Context, at cursor.Cursor) (*Entry, error) {
+	if f.x == nil || !f.scope.has(f.alias) {
 		return nil, nil
 	}
-	if err := x.refresh(ctx, alias, scope); err != nil {
+	if err := f.x.refresh(ctx, f.alias, f.scope); err != nil {
 		return nil, err
 	}
+	identify := func(e *Entry) *Entry { return f.x.identify(ctx, e) }
+	if found := f.cursorIn(ctx, f.alias, at, identify); found != nil || ctx.Err() != nil {
+		return found, ctx.Err()
+	}
+	for alias := range f.x.roots {
+		if alias == f.alias {
+			continue
+		}
+		if found := f.cursorIn(ctx, alias, at, func(e *Entry) *Entry { return e }); found != nil {
+			return found, nil
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// cursorIn returns a file of the family in a root that holds the replay of a cursor, or nil.
+func (f Family) cursorIn(ctx context.Context, alias string, at cursor.Cursor, identify func(*Entry) *Entry) *Entry {
 	var found *Entry
 	for name := ""; ; {
-		entries := x.next(name, alias, chunk)
+		entries := f.x.next(name, alias, chunk)
 		if len(entries) == 0 {
-			return found, nil
+			return found
 		}
 		name = entries[len(entries)-1].Name
 		for _, e := range entries {
-			if e = x.identify(ctx, e); ctx.Err() != nil {
-				return nil, ctx.Err()
+			if !f.Has(e.Name) {
+				continue
+			}
+			if e = identify(e); ctx.Err() != nil {
+				return nil
 			}
 			if e == nil || e.Identity == "" || e.Format != at.Format || cursor.HashOf(e.Identity) != at.Replay {
 				continue

@@ -38,7 +38,7 @@ func library(t *testing.T) (tree, *index.Index) {
 	tr.write("a/text", []byte("this is no replay, but a text of some length"))
 	tr.write("a-b/map.map", mapFile(t)) // "a-b" comes before "a/"
 	await(t, "everything is known", func() bool {
-		page, err := x.List(t.Context(), index.Query{Filter: index.Filter{Player: "*"}}, "", 1)
+		page, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Filter: index.Filter{Player: "*"}}, "", 1)
 		return err == nil && page.Total == 8 && page.Searched == 8
 	})
 	return tr, x
@@ -67,25 +67,25 @@ func TestList(t *testing.T) {
 		q    index.Query
 		want []string
 	}{
-		"all":              {index.Query{}, append([]string{"r/a-b/map.map"}, games...)},
-		"a root":           {index.Query{Dir: "r"}, append([]string{"r/a-b/map.map"}, games...)},
-		"a directory":      {index.Query{Dir: "r/a"}, games[:4]},
-		"a format":         {index.Query{Formats: []decoders.Format{decoders.Teehistorian}}, games},
-		"two formats":      {index.Query{Formats: []decoders.Format{decoders.Datafile, decoders.Dem}}, []string{"r/a-b/map.map"}},
-		"a server":         {index.Query{Filter: index.Filter{Server: "server 1*"}}, games[4:]},
-		"a server, in a":   {index.Query{Dir: "r/a", Filter: index.Filter{Server: "server 1*"}}, nil},
-		"exactly a map":    {index.Query{Filter: index.Filter{Map: "map0"}}, []string{"r/a/0", "r/a/6", "r/b/3"}},
-		"a letter":         {index.Query{Filter: index.Filter{Map: "?ap1"}}, []string{"r/a/4", "r/b/1"}},
-		"nothing of it":    {index.Query{Filter: index.Filter{Map: "ap1"}}, nil},
-		"from":             {index.Query{Filter: index.Filter{From: at.Add(4 * time.Hour)}}, []string{"r/a/4", "r/a/6", "r/b/5"}},
-		"until":            {index.Query{Filter: index.Filter{Until: at.Add(time.Hour)}}, []string{"r/a/0", "r/b/1"}},
-		"from and until":   {index.Query{Filter: index.Filter{From: at.Add(2 * time.Hour), Until: at.Add(2 * time.Hour)}}, []string{"r/a/2"}},
-		"all, by server":   {index.Query{Filter: index.Filter{Server: "*"}}, append([]string{"r/a-b/map.map"}, games...)},
-		"finished":         {index.Query{Filter: index.Filter{States: []index.State{index.Finished}}}, append([]string{"r/a-b/map.map"}, slices.DeleteFunc(slices.Clone(games), func(n string) bool { return n == "r/a/6" })...)},
-		"growing":          {index.Query{Filter: index.Filter{States: []index.State{index.Growing}}}, []string{"r/a/6"}},
-		"a player":         {index.Query{Filter: index.Filter{Player: "alic?"}}, games},
-		"nobody":           {index.Query{Filter: index.Filter{Player: "alic"}}, nil},
-		"player and state": {index.Query{Filter: index.Filter{Player: "ALICE", States: []index.State{index.Growing}}}, []string{"r/a/6"}},
+		"all":              {index.Query{Scope: index.Everything()}, append([]string{"r/a-b/map.map"}, games...)},
+		"a root":           {index.Query{Scope: index.Everything(), Dir: "r"}, append([]string{"r/a-b/map.map"}, games...)},
+		"a directory":      {index.Query{Scope: index.Everything(), Dir: "r/a"}, games[:4]},
+		"a format":         {index.Query{Scope: index.Everything(), Formats: []decoders.Format{decoders.Teehistorian}}, games},
+		"two formats":      {index.Query{Scope: index.Everything(), Formats: []decoders.Format{decoders.Datafile, decoders.Dem}}, []string{"r/a-b/map.map"}},
+		"a server":         {index.Query{Scope: index.Everything(), Filter: index.Filter{Server: "server 1*"}}, games[4:]},
+		"a server, in a":   {index.Query{Scope: index.Everything(), Dir: "r/a", Filter: index.Filter{Server: "server 1*"}}, nil},
+		"exactly a map":    {index.Query{Scope: index.Everything(), Filter: index.Filter{Map: "map0"}}, []string{"r/a/0", "r/a/6", "r/b/3"}},
+		"a letter":         {index.Query{Scope: index.Everything(), Filter: index.Filter{Map: "?ap1"}}, []string{"r/a/4", "r/b/1"}},
+		"nothing of it":    {index.Query{Scope: index.Everything(), Filter: index.Filter{Map: "ap1"}}, nil},
+		"from":             {index.Query{Scope: index.Everything(), Filter: index.Filter{From: at.Add(4 * time.Hour)}}, []string{"r/a/4", "r/a/6", "r/b/5"}},
+		"until":            {index.Query{Scope: index.Everything(), Filter: index.Filter{Until: at.Add(time.Hour)}}, []string{"r/a/0", "r/b/1"}},
+		"from and until":   {index.Query{Scope: index.Everything(), Filter: index.Filter{From: at.Add(2 * time.Hour), Until: at.Add(2 * time.Hour)}}, []string{"r/a/2"}},
+		"all, by server":   {index.Query{Scope: index.Everything(), Filter: index.Filter{Server: "*"}}, append([]string{"r/a-b/map.map"}, games...)},
+		"finished":         {index.Query{Scope: index.Everything(), Filter: index.Filter{States: []index.State{index.Finished}}}, append([]string{"r/a-b/map.map"}, slices.DeleteFunc(slices.Clone(games), func(n string) bool { return n == "r/a/6" })...)},
+		"growing":          {index.Query{Scope: index.Everything(), Filter: index.Filter{States: []index.State{index.Growing}}}, []string{"r/a/6"}},
+		"a player":         {index.Query{Scope: index.Everything(), Filter: index.Filter{Player: "alic?"}}, games},
+		"nobody":           {index.Query{Scope: index.Everything(), Filter: index.Filter{Player: "alic"}}, nil},
+		"player and state": {index.Query{Scope: index.Everything(), Filter: index.Filter{Player: "ALICE", States: []index.State{index.Growing}}}, []string{"r/a/6"}},
 	} {
 		for _, size := range []int{1, 2, 3, 7, 8, 100} {
 			wantNames(t, fmt.Sprint(what, " by ", size), list(t, x, test.q, size), test.want...)
@@ -111,10 +111,10 @@ func TestPatterns(t *testing.T) {
 	} {
 		tr, x := one(t)
 		tr.write("a", game(1, "map_name", test.text))
-		if len(list(t, x, index.Query{}, 10)) != 1 {
+		if len(list(t, x, index.Query{Scope: index.Everything()}, 10)) != 1 {
 			t.Fatal("it is not there")
 		}
-		if got := len(list(t, x, index.Query{Filter: index.Filter{Map: test.pattern}}, 10)) == 1; got != test.want {
+		if got := len(list(t, x, index.Query{Scope: index.Everything(), Filter: index.Filter{Map: test.pattern}}, 10)) == 1; got != test.want {
 			t.Errorf("%q of %.20q: %v", test.pattern, test.text, got)
 		}
 	}
@@ -131,6 +131,9 @@ func TestTokens(t *testing.T) {
 		{Filter: index.Filter{From: time.Unix(1, 0)}}, {Filter: index.Filter{Until: time.Unix(1_800_000_000, 0)}},
 		{Filter: index.Filter{States: []index.State{index.Finished}}},
 	}
+	for i := range queries {
+		queries[i].Scope = index.Everything()
+	}
 	for i, q := range queries {
 		page, err := x.List(t.Context(), q, "", 2)
 		if err != nil || page.Next == "" {
@@ -143,17 +146,17 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"x", "====", base64.RawURLEncoding.EncodeToString([]byte("123456")), base64.RawURLEncoding.EncodeToString([]byte("123456r/a/0"))} {
-		if _, err := x.List(t.Context(), index.Query{}, bad, 2); !errors.Is(err, index.ErrToken) {
+		if _, err := x.List(t.Context(), index.Query{Scope: index.Everything()}, bad, 2); !errors.Is(err, index.ErrToken) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	// Files that always exist are listed once while others are added and removed.
-	page, err := x.List(t.Context(), index.Query{Dir: "r/a"}, "", 2)
+	page, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Dir: "r/a"}, "", 2)
 	tr.must(err)
 	tr.remove("a/2") // the token's last name
 	tr.write("a/1", game(20))
 	tr.write("a/5", game(21))
-	rest, err := x.List(t.Context(), index.Query{Dir: "r/a"}, page.Next, 10)
+	rest, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Dir: "r/a"}, page.Next, 10)
 	tr.must(err)
 	var names []string
 	for _, e := range rest.Replays {
@@ -172,16 +175,16 @@ func TestDirectories(t *testing.T) {
 		"r/a/file": catalog.ErrNotDirectory, "r/b": catalog.ErrNotFound, "other": catalog.ErrNotFound, "r/../r": catalog.ErrOutside,
 		"/r": catalog.ErrOutside, "r//a": catalog.ErrName,
 	} {
-		if _, err := x.List(t.Context(), index.Query{Dir: name}, "", 10); !errors.Is(err, want) {
+		if _, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Dir: name}, "", 10); !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	wantNames(t, "a root that is not there", list(t, x, index.Query{Dir: "waited"}, 10))
+	wantNames(t, "a root that is not there", list(t, x, index.Query{Scope: index.Everything(), Dir: "waited"}, 10))
 	tr.write("not/yet/b", game(2))
-	wantNames(t, "it came", list(t, x, index.Query{Dir: "waited"}, 10), "waited/b")
+	wantNames(t, "it came", list(t, x, index.Query{Scope: index.Everything(), Dir: "waited"}, 10), "waited/b")
 	tr.remove("not")
-	wantNames(t, "it went", list(t, x, index.Query{Dir: "waited"}, 10))
-	wantNames(t, "all", list(t, x, index.Query{}, 10), "r/a/file")
+	wantNames(t, "it went", list(t, x, index.Query{Scope: index.Everything(), Dir: "waited"}, 10))
+	wantNames(t, "all", list(t, x, index.Query{Scope: index.Everything()}, 10), "r/a/file")
 }
 
 // TestCoverage checks the count of files that were not read, or not decoded yet.
@@ -193,16 +196,16 @@ func TestCoverage(t *testing.T) {
 	}
 	tr.write("map.map", mapFile(t))
 	tr.write("text", []byte("this is no replay, but a text of some length"))
-	list(t, x, index.Query{}, 10)
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	for what, test := range map[string]struct {
 		q               index.Query
 		total, searched int
 	}{
-		"headers":   {index.Query{Filter: index.Filter{Map: "*"}}, 4, 4},
-		"players":   {index.Query{Filter: index.Filter{Player: "*"}}, 4, 1},
-		"states":    {index.Query{Filter: index.Filter{States: []index.State{index.Finished}}}, 4, 1},
-		"of a kind": {index.Query{Formats: []decoders.Format{decoders.Datafile}, Filter: index.Filter{Player: "*"}}, 1, 1},
-		"none":      {index.Query{}, 0, 0},
+		"headers":   {index.Query{Scope: index.Everything(), Filter: index.Filter{Map: "*"}}, 4, 4},
+		"players":   {index.Query{Scope: index.Everything(), Filter: index.Filter{Player: "*"}}, 4, 1},
+		"states":    {index.Query{Scope: index.Everything(), Filter: index.Filter{States: []index.State{index.Finished}}}, 4, 1},
+		"of a kind": {index.Query{Scope: index.Everything(), Formats: []decoders.Format{decoders.Datafile}, Filter: index.Filter{Player: "*"}}, 1, 1},
+		"none":      {index.Query{Scope: index.Everything()}, 0, 0},
 	} {
 		page, err := x.List(t.Context(), test.q, "", 10)
 		if err != nil || page.Total != test.total || page.Searched != test.searched {
@@ -223,8 +226,8 @@ func TestScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := open(t, map[string]string{"seen": seen.dir, "hidden": hidden.dir}, func(c *index.Config) { c.Budget = 1 })
-	ctx, scope := t.Context(), index.Scope{"seen": true}
-	list(t, x, index.Query{}, 10)
+	ctx, scope := t.Context(), index.Only(map[string]bool{"seen": true})
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	await(t, "all is known", func() bool { return x.Figures().Surveyed == 5 })
 
 	for _, dir := range []string{"", "seen"} {
@@ -235,7 +238,7 @@ func TestScope(t *testing.T) {
 		t.Errorf("a search has %d of %d, %v", page.Searched, page.Total, err)
 	}
 	// A token does not widen the scope.
-	page, err = x.List(ctx, index.Query{}, "", 1)
+	page, err = x.List(ctx, index.Query{Scope: index.Everything()}, "", 1)
 	if err != nil || page.Replays[0].Name != "hidden/d/a" {
 		t.Fatal(page, err)
 	}
@@ -264,55 +267,55 @@ func TestScope(t *testing.T) {
 	if all, err := x.InDirectory(ctx, "seen/d", scope); err != nil || len(all) != 1 {
 		t.Error(all, err)
 	}
-	if after := x.After(identity(1), scope); len(after) != 0 {
+	if after := x.Family("hidden", scope).After(identity(1)); len(after) != 0 {
 		t.Errorf("after: %+v", after[0])
 	}
-	if after := x.After(identity(1), nil); len(after) != 1 {
+	if after := x.Family("hidden", index.Everything()).After(identity(1)); len(after) != 1 {
 		t.Error("nothing comes after it")
 	}
-	if copies := x.Copies(identity(1), scope); len(copies) != 1 || copies[0].Name != "seen/d/a" {
+	if copies := x.Family("seen", scope).Copies(identity(1)); len(copies) != 1 || copies[0].Name != "seen/d/a" {
 		t.Errorf("copies: %d", len(copies))
 	}
-	if copies := x.Copies(identity(1), nil); len(copies) != 3 {
+	if copies := x.Family("hidden", index.Everything()).Copies(identity(1)); len(copies) != 2 {
 		t.Errorf("all copies: %d", len(copies))
 	}
-	if copies := x.Copies(identity(3), scope); len(copies) != 0 {
+	if copies := x.Family("hidden", scope).Copies(identity(3)); len(copies) != 0 {
 		t.Errorf("copies: %d", len(copies))
 	}
 	was, err := x.Get(ctx, "seen/d/a", scope)
 	seen.must(err)
-	own, err := x.Get(ctx, "hidden/own", nil)
+	own, err := x.Get(ctx, "hidden/own", index.Everything())
 	seen.must(err)
-	if e, err := x.OfCursor(ctx, cursorOf(own), "hidden", scope); err != nil || e != nil {
+	if e, err := x.Family("hidden", scope).OfCursor(ctx, cursorOf(own)); err != nil || e != nil {
 		t.Errorf("of cursor: %+v, %v", e, err)
 	}
-	if e, err := x.OfCursor(ctx, cursorOf(own), "seen", scope); err != nil || e != nil {
+	if e, err := x.Family("seen", scope).OfCursor(ctx, cursorOf(own)); err != nil || e != nil {
 		t.Errorf("of cursor: %+v, %v", e, err)
 	}
-	if e, err := x.OfCursor(ctx, cursorOf(was), "seen", scope); err != nil || e == nil || e.Name != "seen/d/a" {
+	if e, err := x.Family("seen", scope).OfCursor(ctx, cursorOf(was)); err != nil || e == nil || e.Name != "seen/d/a" {
 		t.Errorf("of cursor: %+v, %v", e, err)
 	}
-	if e := x.OfFile(ctx, own.ID, own.Identity, "seen"); e != nil {
+	if e := x.Family("seen", index.Everything()).OfFile(ctx, own.ID, own.Identity); e != nil {
 		t.Errorf("of file: %+v", e)
 	}
 	seen.remove("d/a") // its other name is out of scope
-	if e := x.OfFile(ctx, was.ID, was.Identity, "seen"); e != nil {
+	if e := x.Family("seen", index.Everything()).OfFile(ctx, was.ID, was.Identity); e != nil {
 		t.Errorf("of file: %+v", e)
 	}
-	if e := x.OfFile(ctx, was.ID, was.Identity, "hidden"); e == nil || e.Name != "hidden/d/link" {
+	if e := x.Family("hidden", index.Everything()).OfFile(ctx, was.ID, was.Identity); e == nil || e.Name != "hidden/d/link" {
 		t.Errorf("of file: %+v", e)
 	}
 	if all := list(t, x, index.Query{Scope: index.Scope{}}, 10); len(all) > 0 {
 		t.Errorf("who may see nothing sees %q", all)
 	}
 
-	blind, sighted := x.Interest("hidden/d", identity(1), scope), x.Interest("hidden/d", identity(1), nil)
+	blind, sighted := x.Family("seen", scope).Interest("hidden/d", identity(1)), x.Family("hidden", index.Everything()).Interest("hidden/d", identity(1))
 	defer blind.Close()
 	defer sighted.Close()
 	<-blind.C
 	<-sighted.C
 	hidden.write("d/later", game(4, "prev_game_uuid", uuid(1)))
-	list(t, x, index.Query{}, 10)
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	select {
 	case <-blind.C:
 		t.Error("it is notified that something came where nothing may be seen")
@@ -328,7 +331,7 @@ func TestScope(t *testing.T) {
 	}
 	notified("what may be seen", sighted)
 	seen.write("d/later", game(4, "prev_game_uuid", uuid(1)))
-	list(t, x, index.Query{}, 10)
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	notified("what came where it may be seen", blind)
 }
 
@@ -362,7 +365,7 @@ func TestListedOnce(t *testing.T) {
 		}
 	})
 	for _, size := range []int{1, 2, 7, 100} {
-		got := slices.DeleteFunc(list(t, x, index.Query{}, size), func(name string) bool { return !strings.HasSuffix(name, "stays") })
+		got := slices.DeleteFunc(list(t, x, index.Query{Scope: index.Everything()}, size), func(name string) bool { return !strings.HasSuffix(name, "stays") })
 		wantNames(t, fmt.Sprint("pages of ", size), got, stays...)
 	}
 	close(stop)
@@ -378,7 +381,7 @@ func TestListedByMany(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 200 {
-				page, err := x.List(t.Context(), index.Query{}, "", 10)
+				page, err := x.List(t.Context(), index.Query{Scope: index.Everything()}, "", 10)
 				if err != nil || len(page.Replays) != 1 || page.Replays[0].Format != decoders.Teehistorian {
 					t.Error(page, err)
 					return

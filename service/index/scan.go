@@ -280,10 +280,10 @@ func (x *Index) note(f *catalog.File, began time.Time) {
 	x.changes.add(Change{Kind: kind, Entry: e})
 }
 
-// known returns the entry of the same contents under another name, or from an earlier run, or nil.
+// known returns the entry of the same contents under another name of the same origin, or from an earlier run, or nil.
 func (x *Index) known(f *catalog.File) *Entry {
-	for _, e := range []*Entry{x.byID[f.ID], x.facts[f.Name]} {
-		if e != nil && e.Identified && e.is(f) {
+	for _, e := range []*Entry{x.byID[place{root(f.Name), f.ID}], x.facts[f.Name]} {
+		if e != nil && e.Identified && e.is(f) && x.lineage(e.Name) == x.lineage(f.Name) {
 			return e
 		}
 	}

@@ -20,12 +20,17 @@ import (
 const storeEvery = 5 * time.Second
 
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
-const storedVersion = 1
+const storedVersion = 2
 
 // fixedBit marks an entry as Fixed, in the byte of the compression.
 const fixedBit = 0x80
 
-var bucketName = []byte("files")
+var (
+	bucketName = []byte("files")
+	// metaName is the bucket of what holds for all entries. What a survey found by the lineage of a replay, such as the names of
+	// players who came from the game before, is used only while the same origins belong together.
+	metaName, lineagesKey = []byte("meta"), []byte("lineages")
+)
 
 // load reads the stored index. It is a cache: a stored entry is used only while device, inode, size and time are the same.
 // The database writes each transaction whole or not at all, so that the process may be killed at any moment.
@@ -50,11 +55,24 @@ func (x *Index) load() (err error) {
 		if err != nil {
 			return err
 		}
+		meta, err := tx.CreateBucketIfNotExists(metaName)
+		if err != nil {
+			return err
+		}
+		same := string(meta.Get(lineagesKey)) == x.Lineages.key()
+		if !same {
+			if err := meta.Put(lineagesKey, []byte(x.Lineages.key())); err != nil {
+				return err
+			}
+		}
 		return b.ForEach(func(name, value []byte) error {
 			if e := parse(string(name), value); e != nil && (e.Format == decoders.Unknown || x.Codec(e.Format) != nil) {
+				if !same {
+					e.Survey = nil
+				}
 				x.intern(e)
 				x.facts[e.Name] = e
-				x.byID[e.ID] = e
+				x.byID[placeOf(e)] = e
 			}
 			return nil
 		})

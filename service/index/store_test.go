@@ -58,7 +58,7 @@ func storeUntilKilled(path string) {
 func facts(t *testing.T, x *index.Index) (all []string) {
 	t.Helper()
 	for token := ""; ; {
-		page, err := x.List(t.Context(), index.Query{}, token, 1000)
+		page, err := x.List(t.Context(), index.Query{Scope: index.Everything()}, token, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func facts(t *testing.T, x *index.Index) (all []string) {
 func surveyed(t *testing.T, x *index.Index, n int) {
 	t.Helper()
 	await(t, fmt.Sprint(n, " games are known"), func() bool {
-		list(t, x, index.Query{}, 1000)
+		list(t, x, index.Query{Scope: index.Everything()}, 1000)
 		return x.Figures().Surveyed == n
 	})
 }
@@ -128,7 +128,7 @@ func TestStored(t *testing.T) {
 	tr.write("new", game(101))
 	tr.remove("3")
 	x = again(2, 17)
-	if e, err := x.Get(t.Context(), "r/2/7", nil); err != nil || e.Identity != identity(100) {
+	if e, err := x.Get(t.Context(), "r/2/7", index.Everything()); err != nil || e.Identity != identity(100) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	closed(t, x)
@@ -218,7 +218,7 @@ func TestStoredDamaged(t *testing.T) {
 	roots := map[string]string{"r": tr.dir}
 	x := open(t, roots, func(c *index.Config) { c.Path, c.Budget = path, 1 })
 	surveyed(t, x, 11)
-	want := list(t, x, index.Query{}, 100)
+	want := list(t, x, index.Query{Scope: index.Everything()}, 100)
 	closed(t, x)
 	kept, err := os.ReadFile(path)
 	tr.must(err)
@@ -239,17 +239,17 @@ func TestStoredDamaged(t *testing.T) {
 			}
 		})
 		x := open(t, roots, func(c *index.Config) { c.Path, c.Budget = path, 1 })
-		wantNames(t, "list", list(t, x, index.Query{}, 100), want...)
-		e, err := x.Get(t.Context(), "r/live", nil)
+		wantNames(t, "list", list(t, x, index.Query{Scope: index.Everything()}, 100), want...)
+		e, err := x.Get(t.Context(), "r/live", index.Everything())
 		tr.must(err)
 		tr.append("live", whole[e.Size:e.Size+int64(len(whole))/100])
-		if e, err = x.Get(t.Context(), "r/live", nil); err != nil {
+		if e, err = x.Get(t.Context(), "r/live", index.Everything()); err != nil {
 			t.Fatal(err)
 		}
 		if e = x.Refresh(t.Context(), e); e.Survey == nil || e.Survey.Offset < e.Size/2 {
 			t.Errorf("round %d: it is known up to %+v", round, e.Survey)
 		}
-		x.Roster(t.Context(), e.Identity)
+		x.Family("r", index.Everything()).Roster(t.Context(), e.Identity)
 		closed(t, x)
 	}
 }
@@ -278,7 +278,7 @@ func TestStoredFileDamaged(t *testing.T) {
 			}
 			return
 		}
-		if n := len(list(t, x, index.Query{}, 1000)); n != 100 {
+		if n := len(list(t, x, index.Query{Scope: index.Everything()}, 1000)); n != 100 {
 			t.Errorf("%s: %d games", what, n)
 		}
 		_ = x.Close() // it may return an error of storing

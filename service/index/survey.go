@@ -40,7 +40,7 @@ func (x *Index) work(waiting *queue, ready func()) {
 		if name, ok := surveys.pop(); ok && x.Budget > 0 {
 			if e := x.get(name); e != nil && x.wanted(e) {
 				pause, before := x.throttle(e), e.surveyed()
-				if e = x.survey(e, pause); x.wanted(e) && e.surveyed() > before && !waiting.empty() {
+				if e = x.survey(x.ctx, e, pause); x.wanted(e) && e.surveyed() > before && !waiting.empty() {
 					surveys.push(e) // it was interrupted, while a file that ends inside a record has to wait for the rest of it
 				}
 				_ = pause() // many short files cost as much as a long one
@@ -87,12 +87,16 @@ func (x *Index) tryLate(late map[string]bool, surveys *queue) {
 	}
 }
 
-// letRead waits until all directories were read once, because background work would slow that down. It waits for 10 s at most,
-// because a root may not answer.
+// letRead waits until all directories of the file system were read once, because background work would slow that down. It waits
+// for 10 s at most, because a root may not answer. Other stores have workers of their own.
 func (x *Index) letRead() {
 	ctx, cancel := context.WithTimeout(x.ctx, 10*time.Second)
 	defer cancel()
-	_ = x.Ready(ctx)
+	for alias, state := range x.roots {
+		if state.every == 0 && x.ready(ctx, alias, Everything()) != nil {
+			return
+		}
+	}
 }
 
 // lateFirst and lateLast are the shortest and the longest delay before an incomplete header is read again. The delay is short
@@ -144,12 +148,12 @@ func (x *Index) throttle(e *Entry) func() error {
 }
 
 // survey decodes a file from where its last survey ended, and returns the new entry.
-func (x *Index) survey(e *Entry, pause func() error) *Entry {
+func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry {
 	codec := x.Codec(e.Format)
 	if codec == nil || codec.Survey == nil {
 		return e
 	}
-	file, err := x.Files.OpenContext(x.ctx, e.Name)
+	file, err := x.Files.OpenContext(ctx, e.Name)
 	if err != nil {
 		return e
 	}
@@ -157,7 +161,9 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if info := file.Info(); info.ID != e.ID {
 		return e
 	}
-	roster := func(r *replaydv1.Replay) []byte { return x.rosterOf(codec.Lineage(r).Previous) }
+	roster := func(r *replaydv1.Replay) []byte {
+		return x.Family(e.Name, Everything()).roster(codec.Lineage(r).Previous) // all who see a replay see its lineage
+	}
 	s, err := codec.Survey(file.Input(), e.Survey, roster, pause)
 	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // the stored state of the last survey is unusable, so start over
 		s, err = codec.Survey(file.Input(), nil, roster, pause)
@@ -192,88 +198,106 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 // maxChain is how many games back a player's name is searched.
 const maxChain = 64
 
-// rosterOf returns the players present at the end of a replay, as far as they are known. It adds the players known from the
+// roster returns the players present at the end of a replay, as far as they are known. It adds the players known from the
 // games before.
-func (x *Index) rosterOf(identity string) []byte {
+func (f Family) roster(identity string) []byte {
 	var games []*Entry
 	for range maxChain {
-		e := x.surveyed(identity)
+		e := f.surveyed(identity)
 		if e == nil {
 			break
 		}
 		games = append(games, e)
-		if _, complete := x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+		if _, complete := f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
 			break
 		}
 		identity = e.Previous
 	}
 	var roster []byte
 	for _, e := range slices.Backward(games) {
-		roster, _ = x.Codec(e.Format).CarryRoster(e.Survey.Roster, roster)
+		roster, _ = f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, roster)
 	}
 	return roster
 }
 
 // surveyed returns a file of a replay that was surveyed and has a roster, or nil.
-func (x *Index) surveyed(identity string) *Entry {
+func (f Family) surveyed(identity string) *Entry {
 	if identity == "" {
 		return nil
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, name := range x.byReplay[identity] {
-		if e, _ := x.files.Get(name); e != nil && e.Survey != nil && e.Survey.Roster != nil {
+	for _, e := range f.Copies(identity) {
+		if e.Survey != nil && e.Survey.Roster != nil {
 			return e
 		}
 	}
 	return nil
 }
 
-// rosterWork is the largest number of bytes that are decoded for a roster while a request waits for it.
-const rosterWork = 64 << 20
+// rosterWork is the largest number of bytes that are decoded for a roster while a request waits for it, and rosterTime is how long
+// that may take.
+const (
+	rosterWork = 64 << 20
+	rosterTime = 2 * time.Second
+)
 
 // Roster returns the players present at the end of a replay. The file of the next game of the same server process leaves them
 // out. Roster decodes files that were not decoded yet, up to a limit, so that a daemon that was just started knows the names
-// of the players.
-func (x *Index) Roster(ctx context.Context, identity string) []byte {
-	if identity == "" {
+// of the players. It does not read other roots than the one that the family was made for: of their files it has what the
+// index knows.
+func (f Family) Roster(ctx context.Context, identity string) []byte {
+	if identity == "" || f.x == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, rosterTime)
+	defer cancel()
 	left := int64(rosterWork)
-	for at, n := identity, 0; at != "" && n < maxChain; n++ {
-		e := x.entryOf(at)
+	for at, n := identity, 0; at != "" && n < maxChain && ctx.Err() == nil; n++ {
+		e := f.entryOf(at)
 		if e == nil {
 			break
 		}
-		if _, _, err := x.look(e.Name); err == nil && x.entryOf(at) != nil { // it may have grown a moment ago
-			e = x.entryOf(at)
-		}
-		if e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size {
-			if left -= e.Size; left < 0 {
-				break
-			}
-			e = x.survey(e, ctx.Err)
+		if root(e.Name) == f.alias {
+			e = f.decoded(ctx, e, &left)
 		}
 		if e.Survey == nil || e.Survey.Roster == nil {
 			break
 		}
-		if _, complete := x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+		if _, complete := f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
 			break
 		}
 		at = e.Previous
 	}
-	return x.rosterOf(identity)
+	return f.roster(identity)
 }
 
-func (x *Index) entryOf(identity string) *Entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, name := range x.byReplay[identity] {
-		if e, _ := x.files.Get(name); e != nil {
-			return e
+// decoded returns the entry of a file once its new bytes were decoded, if they are no more than left.
+func (f Family) decoded(ctx context.Context, e *Entry, left *int64) *Entry {
+	if _, _, err := f.x.look(e.Name); err == nil { // it may have grown a moment ago
+		if now := f.x.get(e.Name); now != nil && now.Identity == e.Identity {
+			e = now
 		}
 	}
-	return nil
+	if e.Survey != nil && (e.Survey.State == nil || e.Survey.Offset >= e.Size) {
+		return e
+	}
+	if *left -= e.Size; *left < 0 {
+		return e
+	}
+	return f.x.survey(ctx, e, ctx.Err)
+}
+
+// entryOf returns a file of a replay, or nil. It prefers one in the root that the family was made for.
+func (f Family) entryOf(identity string) *Entry {
+	var found *Entry
+	for _, e := range f.Copies(identity) {
+		if root(e.Name) == f.alias {
+			return e
+		}
+		if found == nil {
+			found = e
+		}
+	}
+	return found
 }
 
 // refreshWork is the largest number of bytes that Refresh decodes while a request waits.
@@ -289,5 +313,5 @@ func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
 	if !x.wanted(e) {
 		return e
 	}
-	return x.survey(e, ctx.Err)
+	return x.survey(ctx, e, ctx.Err)
 }

@@ -27,10 +27,11 @@ const maxLikely = 8
 // slack is the tolerance for the times in headers, which have a resolution of seconds.
 const slack = 2 * time.Second
 
-// Find returns the replays around a replay. The argument finished reports whether that replay is finished. If so, replays of
+// Find returns the replays around a replay, of its family. The argument finished reports whether that replay is finished. If so, replays of
 // other servers in its directory are likely successors too.
 func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, scope index.Scope) (Found, error) {
-	found := Found{Linked: linked(x, of, scope)}
+	family := x.Family(of.Name, scope)
+	found := Found{Linked: linked(family, of)}
 	if found.Linked != nil {
 		return found, nil
 	}
@@ -41,7 +42,7 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 	chain := map[string]bool{of.Identity: true}
 	for at := of.Previous; at != "" && !chain[at]; {
 		chain[at] = true
-		copies := x.Copies(at, scope)
+		copies := family.Copies(at)
 		if at = ""; len(copies) > 0 {
 			at = copies[0].Previous
 		}
@@ -54,7 +55,7 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 		if found.Next == nil || before(e, found.Next) {
 			found.Next = e
 		}
-		if e.Previous == "" || finished && len(x.Copies(e.Previous, scope)) == 0 {
+		if e.Previous == "" || finished && len(family.Copies(e.Previous)) == 0 {
 			heads = append(heads, e)
 		}
 	}
@@ -64,8 +65,8 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 }
 
 // linked returns the replay that names the given one as the one before. Of several copies it prefers one that may grow.
-func linked(x *index.Index, of *index.Entry, scope index.Scope) *index.Entry {
-	after := x.After(of.Identity, scope)
+func linked(family index.Family, of *index.Entry) *index.Entry {
+	after := family.After(of.Identity)
 	if len(after) == 0 || of.Identity == "" {
 		return nil
 	}

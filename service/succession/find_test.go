@@ -136,14 +136,14 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer x.Close()
-			if _, err := x.InDirectory(t.Context(), "r", nil); err != nil { // reads all headers
+			if _, err := x.InDirectory(t.Context(), "r", index.Everything()); err != nil { // reads all headers
 				t.Fatal(err)
 			}
-			e, err := x.Get(t.Context(), "r/of", nil)
+			e, err := x.Get(t.Context(), "r/of", index.Everything())
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := succession.Find(t.Context(), x, e, true, nil)
+			found, err := succession.Find(t.Context(), x, e, true, index.Everything())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,6 +27,9 @@ func (m *Mirror) String() string { return m.o.Name }
 // Every implements catalog.Store. Changes are noticed.
 func (m *Mirror) Every() time.Duration { return 0 }
 
+// Sources tells catalog.Root.Sources that each directory is a source's.
+func (m *Mirror) Sources() bool { return true }
+
 // Path implements catalog.Store. It is empty for a file that only the archive has.
 func (m *Mirror) Path(p string) string {
 	m.mu.Lock()

@@ -1,0 +1,161 @@
+package index_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/index"
+)
+
+// ofSources is a store whose directories are written by different people.
+type ofSources struct{ catalog.Store }
+
+func (ofSources) Sources() bool { return true }
+
+// TestFamily puts the same files below two sources of a root and into two roots: a game, a copy of it, and one that names it as the
+// game before. Each look-up finds what is of the origin that it is for, and of the origins that belong together with it.
+func TestFamily(t *testing.T) {
+	t.Parallel()
+	origins := []string{"live/a", "live/b", "live/c", "r", "s"}
+	for name, test := range map[string]struct {
+		lineages []string
+		of       string
+		want     []string // origins
+	}{
+		"a source":                              {nil, "live/a/game", []string{"live/a"}},
+		"a directory of a source":               {nil, "live/a", []string{"live/a"}},
+		"all sources":                           {nil, "live", []string{"live/a", "live/b", "live/c"}},
+		"a root":                                {nil, "r/game", []string{"r"}},
+		"sources that belong together":          {[]string{"live/a,live/b"}, "live/b/game", []string{"live/a", "live/b"}},
+		"the source that does not":              {[]string{"live/a,live/b"}, "live/c/game", []string{"live/c"}},
+		"roots that belong together":            {[]string{"r,s"}, "s/game", []string{"r", "s"}},
+		"others":                                {[]string{"r,s"}, "live/a/game", []string{"live/a"}},
+		"a source and a root":                   {[]string{"live/a,r"}, "r/game", []string{"live/a", "r"}},
+		"a whole root and another":              {[]string{"live,r"}, "live/c/game", []string{"live/a", "live/b", "live/c", "r"}},
+		"two groups":                            {[]string{"live/a,r", "live/b,s"}, "live/b/game", []string{"live/b", "s"}},
+		"the name of no root":                   {nil, "@upload/x", nil},
+		"a root whose name another begins with": {nil, "live/aa", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live, r, s := tree{t, t.TempDir()}, tree{t, t.TempDir()}, tree{t, t.TempDir()}
+			for dir, tr := range map[string]tree{"a/": live, "b/": live, "c/": live, "": r, "./": s} {
+				tr.write(dir+"game", game(1))
+				tr.write(dir+"next", game(2, "prev_game_uuid", uuid(1)))
+			}
+			files, err := catalog.New([]catalog.Root{
+				{Alias: "live", Store: ofSources{catalog.Directory(live.dir)}}, {Alias: "r", Dir: r.dir}, {Alias: "s", Dir: s.dir},
+			}, catalog.Options{})
+			live.must(err)
+			lineages, err := index.ParseLineages(test.lineages, map[string]bool{"live": true, "r": false, "s": false})
+			live.must(err)
+			x := open(t, nil, func(c *index.Config) { c.Files, c.Lineages = files, lineages })
+			list(t, x, index.Query{Scope: index.Everything()}, 10)
+
+			family := x.Family(test.of, index.Everything())
+			check := func(what string, found []*index.Entry) {
+				t.Helper()
+				var of []string
+				for _, e := range found {
+					of = append(of, filepath.ToSlash(filepath.Dir(e.Name)))
+				}
+				if slices.Sort(of); !slices.Equal(of, test.want) {
+					t.Errorf("%s: of %q, want %q", what, of, test.want)
+				}
+			}
+			check("copies", family.Copies(identity(1)))
+			check("after", family.After(identity(1)))
+			for _, origin := range origins {
+				if family.Has(origin+"/x") != slices.Contains(test.want, origin) {
+					t.Error("it has, or lacks, the files of", origin)
+				}
+			}
+			at, err := x.Get(t.Context(), "r/game", index.Everything())
+			live.must(err)
+			if e, err := family.OfCursor(t.Context(), cursorOf(at)); err != nil || (e != nil) != (test.want != nil) || e != nil && !family.Has(e.Name) {
+				t.Errorf("of a cursor: %+v, %v", e, err)
+			}
+			only := x.Family(test.of, index.Only(map[string]bool{"s": true}))
+			for _, e := range slices.Concat(only.Copies(identity(1)), only.After(identity(1))) {
+				if e.Name != "s/game" && e.Name != "s/next" {
+					t.Error("who may see s alone finds", e.Name)
+				}
+			}
+		})
+	}
+}
+
+// TestStateOfOrigin checks that a game is not over because a file elsewhere says so.
+func TestStateOfOrigin(t *testing.T) {
+	t.Parallel()
+	r, s := tree{t, t.TempDir()}, tree{t, t.TempDir()}
+	r.write("game", game(1)[:6000])
+	s.write("next", game(2, "prev_game_uuid", uuid(1)))
+	x := open(t, map[string]string{"r": r.dir, "s": s.dir})
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
+	state := func() index.State {
+		e, err := x.Get(t.Context(), "r/game", index.Everything())
+		r.must(err)
+		return x.StateOf(e, time.Now())
+	}
+	if got := state(); got != index.Growing {
+		t.Error("a file in another root names it as the one before:", got)
+	}
+	r.write("next", game(2, "prev_game_uuid", uuid(1)))
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
+	if got := state(); got != index.Abandoned {
+		t.Error("a file in its own root names it as the one before:", got)
+	}
+}
+
+// TestRosterOfOrigin asks for the players at the end of a game, for replays of its own root, of another one, and of one that belongs
+// together with it.
+func TestRosterOfOrigin(t *testing.T) {
+	t.Parallel()
+	const before = "ef5c2009-cf60-40cb-9f39-33e9fdde371a"
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "mapchange", before+".teehistorian"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lineages := range map[string][]string{"apart": nil, "together": {"r,s"}} {
+		r, s := tree{t, t.TempDir()}, tree{t, t.TempDir()}
+		r.write("before", data)
+		joined, err := index.ParseLineages(lineages, map[string]bool{"r": false, "s": false})
+		r.must(err)
+		x := open(t, map[string]string{"r": r.dir, "s": s.dir}, func(c *index.Config) { c.Lineages = joined })
+		list(t, x, index.Query{Scope: index.Everything()}, 10)
+		roster := func(of string) int {
+			return len(x.Family(of, index.Everything()).Roster(t.Context(), "teehistorian:"+before))
+		}
+		if roster("s/after") > 0 {
+			t.Error(name, "a request for another root reads the file, or has players of it")
+		}
+		if roster("r/after") == 0 {
+			t.Error(name, "the own root has no players")
+		}
+		if got := roster("s/after"); (got > 0) != (lineages != nil) {
+			t.Error(name, "what is known of the other root:", got)
+		}
+	}
+}
+
+// TestLineages parses groups of origins, most of which are invalid.
+func TestLineages(t *testing.T) {
+	sources := map[string]bool{"live": true, "r": false, "s": false, "t": false}
+	for _, groups := range [][]string{
+		{""}, {"r"}, {"live/a"}, {"r,"}, {"r,r"}, {"r,x"}, {"r,s", "s,t"}, {"r/a,s"}, {"live/,r"}, {"live/a/b,r"}, {"live,live/a"}, {"live/a,r", "live,s"},
+	} {
+		if _, err := index.ParseLineages(groups, sources); !errors.Is(err, index.ErrLineage) {
+			t.Errorf("%q: %v", groups, err)
+		}
+	}
+	l, err := index.ParseLineages([]string{"live", "r,s"}, sources)
+	if want := [][]string{{"live"}, {"r", "s"}}; err != nil || !slices.EqualFunc(l.Roots(), want, slices.Equal) {
+		t.Errorf("%q, %v", l.Roots(), err)
+	}
+}
