@@ -237,7 +237,7 @@ func (p bucketPlace) Put(ctx context.Context, name, draft string) error {
 	if err != nil {
 		return err
 	}
-	return p.Bucket.Put(ctx, name, f, stat.Size())
+	return p.Replace(ctx, name, f, stat.Size())
 }
 
 // Sync implements export.Place. A store has what it has acknowledged.
@@ -293,6 +293,9 @@ func (r results) Size(ctx context.Context, name string) (int64, error) {
 	n, err := r.Place.Size(ctx, name)
 	return n, ofResults(err)
 }
+
+// place returns where the results of a job go, for as long as the job is held.
+func (w *worker) place(job *queue.Taken) export.Place { return export.While(job.Held, w.to) }
 
 // sweep removes what dead processes left behind, from time to time.
 func (w *worker) sweep(ctx context.Context) {

@@ -67,6 +67,7 @@ func failureOf(err error) (f queue.Failure, again bool) {
 		{errOutside, "PERMISSION_DENIED", false},
 		{errRequest, "INVALID_REQUEST", false},
 		{queue.ErrBusy, "BUSY", true},
+		{bucket.ErrConflict, "BUSY", true}, // before the error of the store, which it wraps
 		{source.ErrReplaced, "REPLACED", false},
 		{source.ErrShrunk, "REPLACED", false},
 		{source.ErrRemoved, "NOT_FOUND", false},
@@ -111,9 +112,12 @@ func (w *worker) do(ctx context.Context, job *queue.Taken) {
 			if extending.Err() != nil {
 				return
 			}
-			if err := job.Extend(extending); errors.Is(err, queue.ErrLost) {
+			asking, stop := context.WithTimeout(extending, job.Left())
+			err := job.Extend(asking)
+			stop()
+			if errors.Is(err, queue.ErrLost) || extending.Err() == nil && job.Held() != nil {
 				lost = true
-				cancel()
+				cancel() // also of what is being written
 				return
 			}
 		}
@@ -221,7 +225,7 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 		return false, err
 	}
 	o := export.Options{
-		Name: job.Record.Job.Source, Place: w.to, Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
+		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
 		Sum: sum, Size: size, Tables: tableVersion, Claim: job.Claim, Intend: job.Intend,
 	}
 	if !slices.Contains(tableFormats, o.Format) {
@@ -299,7 +303,7 @@ func (w *worker) tidy(ctx context.Context, job *queue.Taken, there bool, names [
 func (w *worker) remove(ctx context.Context, job *queue.Taken, kept []string) error {
 	for _, name := range job.Leftovers() {
 		if fs.ValidPath(name) && !slices.Contains(kept, name) {
-			if err := w.to.Remove(ctx, name); err != nil {
+			if err := w.place(job).Remove(ctx, name); err != nil {
 				return err
 			}
 		}

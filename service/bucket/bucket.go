@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,6 +64,8 @@ type Bucket struct {
 	prefix string // of the keys: empty, or ends in a slash
 	client *s3.Client
 	o      Options
+
+	unconditional atomic.Bool // the store has no conditional writes
 }
 
 // What is tried, for errors and Options.Account.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -162,6 +163,60 @@ func TestPutEnds(t *testing.T) {
 	if got := walk(t, b); len(got) > 0 {
 		t.Error("left:", got)
 	}
+}
+
+// TestReplace: an object is replaced if nobody else has written or removed it meanwhile, also one that was not there; and at a store that
+// knows no conditions.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	b := open(t, s.URL("p"), hasty)
+	replace := func(b *bucket.Bucket, name, text string) error {
+		return b.Replace(t.Context(), name, strings.NewReader(text), int64(len(text)))
+	}
+	is := func(name, want string) {
+		t.Helper()
+		if got, err := b.Get(t.Context(), name, 100); string(got) != want || err != nil {
+			t.Errorf("%s is %q, want %q, %v", name, got, want, err)
+		}
+	}
+	for _, text := range []string{"first", "second", "second"} {
+		if err := replace(b, "x", text); err != nil {
+			t.Fatal(err)
+		}
+		is("x", text)
+	}
+	for name, meanwhile := range map[string]func(){
+		"x":   func() { s.Put("p/x", []byte("another writer's")) },
+		"new": func() { s.Put("p/new", []byte("another writer's")) },
+	} {
+		var once sync.Once
+		s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodPut && r.ContentLength == int64(len("stalled")) {
+				once.Do(func() { s.Hook(nil); meanwhile() })
+			}
+			next.ServeHTTP(w, r)
+		})
+		if err := replace(b, name, "stalled"); !errors.Is(err, bucket.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+		is(name, "another writer's")
+	}
+	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != "" {
+			refuses(http.StatusNotImplemented, "NotImplemented")(w, r, next)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	old := open(t, s.URL("p"), hasty)
+	for _, text := range []string{"by an old store", "again"} {
+		if err := replace(old, "x", text); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Hook(nil)
+	is("x", "again")
 }
 
 // TestRemove: removing what is not there is no error, so that it can be repeated.

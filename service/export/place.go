@@ -29,6 +29,40 @@ type Place interface {
 	Remove(ctx context.Context, name string) error
 }
 
+// While returns a Place that changes nothing once held returns an error, which its Put, Remove and Sync return. What one of them has begun
+// may still take effect, unless its context ends.
+func While(held func() error, p Place) Place { return &while{p, held} }
+
+type while struct {
+	Place
+
+	held func() error
+}
+
+// Put implements Place.
+func (w *while) Put(ctx context.Context, name, draft string) error {
+	if err := w.held(); err != nil {
+		return fmt.Errorf("putting %s: %w", name, err)
+	}
+	return w.Place.Put(ctx, name, draft)
+}
+
+// Remove implements Place.
+func (w *while) Remove(ctx context.Context, name string) error {
+	if err := w.held(); err != nil {
+		return fmt.Errorf("removing %s: %w", name, err)
+	}
+	return w.Place.Remove(ctx, name)
+}
+
+// Sync implements Place.
+func (w *while) Sync(names []string) error {
+	if err := w.held(); err != nil {
+		return fmt.Errorf("writing %d files through: %w", len(names), err)
+	}
+	return w.Place.Sync(names)
+}
+
 // Dir is a directory as a Place. It is made when it is written to.
 type Dir struct {
 	Path string

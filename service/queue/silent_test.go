@@ -44,6 +44,29 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestHeld: a job is held for its lease and no longer. A worker that cannot reach NATS must not write then, since another one may.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	const lease = 500 * time.Millisecond
+	url, mute := muted(t, serve(t))
+	q := connect(t, url, lease)
+	add(t, q, job("a", queue.Normal, 1))
+	taken := take(t, taker(t, q))
+	for range 8 { // twice as long as the lease
+		if err := taken.Extend(within(t)); err != nil || taken.Held() != nil || taken.Left() > lease {
+			t.Fatal(err, taken.Held(), taken.Left())
+		}
+		time.Sleep(taken.Every())
+	}
+	mute()
+	if err := taken.Extend(within(t)); err == nil {
+		t.Error("extended without an answer")
+	}
+	if err := taken.Held(); !errors.Is(err, queue.ErrLost) {
+		t.Error("held after its lease:", err)
+	}
+}
+
 // muted returns the URL of a proxy to a server, and what makes the proxy drop all that the server says from then on.
 func muted(t *testing.T, url string) (proxy string, mute func()) {
 	t.Helper()

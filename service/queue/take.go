@@ -64,6 +64,7 @@ func (t *Taker) rouse() {
 // Take waits for a job. It returns the error of ctx once that has ended, and another one if NATS fails; then the caller may call it again.
 func (t *Taker) Take(ctx context.Context) (*Taken, error) {
 	for {
+		began := time.Now()
 		msg, err := t.pick(ctx)
 		if err != nil {
 			return nil, err
@@ -82,7 +83,7 @@ func (t *Taker) Take(ctx context.Context) (*Taken, error) {
 			continue
 		}
 		t.rouse() // another goroutine that waits: there may be more
-		taken, err := t.q.begin(ctx, msg, t.worker)
+		taken, err := t.q.begin(ctx, msg, t.worker, began)
 		if err != nil || taken != nil {
 			return taken, err
 		}
@@ -218,8 +219,8 @@ func (q *Queue) lease(subject string) time.Duration {
 	return q.o.Lease // the consumer was removed since
 }
 
-// begin makes the record of a message say that a worker has it. It returns nil if nothing is to be done.
-func (q *Queue) begin(ctx context.Context, msg jetstream.Msg, worker string) (*Taken, error) {
+// begin makes the record of a message say that a worker has it, which asked for it at a moment. It returns nil if nothing is to be done.
+func (q *Queue) begin(ctx context.Context, msg jetstream.Msg, worker string, began time.Time) (*Taken, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, err
@@ -230,6 +231,7 @@ func (q *Queue) begin(ctx context.Context, msg jetstream.Msg, worker string) (*T
 		return nil, msg.TermWithReason("no job")
 	}
 	t := &Taken{q: q, msg: msg, lease: q.lease(msg.Subject())}
+	t.hold(began)
 	for {
 		r, revision, err := q.get(ctx, job.ID())
 		switch {

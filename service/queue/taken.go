@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,21 +26,44 @@ type Taken struct {
 	msg      jetstream.Msg
 	revision uint64
 	lease    time.Duration
+	until    atomic.Int64 // in nanoseconds since epoch: see Held
 	claim    *claim
 }
+
+// epoch is a moment whose distance to others does not depend on the clock being set.
+var epoch = time.Now()
 
 // Every returns how often Extend is to be called.
 func (t *Taken) Every() time.Duration { return t.lease / 4 }
 
+// Left returns for how long nobody else can have the job, if it is not extended: 0 or less if another worker may have it.
+func (t *Taken) Left() time.Duration { return time.Duration(t.until.Load()) - time.Since(epoch) }
+
+// Held returns ErrLost unless the lease lasts. A worker that cannot reach NATS must not write any more from then on, since another
+// one may do so.
+func (t *Taken) Held() error {
+	if t.Left() <= 0 {
+		return fmt.Errorf("its lease has lapsed: %w", ErrLost)
+	}
+	return nil
+}
+
+// hold notes that the lease began anew at a moment, or later.
+func (t *Taken) hold(began time.Time) { t.until.Store(int64(began.Sub(epoch) + t.lease)) }
+
 // Extend makes the lease begin anew. It returns ErrLost if the job is no longer this worker's, and another error if NATS fails, after
-// which the worker goes on.
+// which the worker goes on for as long as the job is Held.
 func (t *Taken) Extend(ctx context.Context) error {
+	began := time.Now()
 	if err := t.msg.InProgress(); err != nil {
 		return err
 	}
 	r, _, err := t.q.get(ctx, t.Record.ID)
 	if errors.Is(err, ErrUnknown) || err == nil && (r.State != t.Record.State && !t.Abandoned || r.Worker != t.Record.Worker || r.Attempts != t.Record.Attempts) {
 		return ErrLost
+	}
+	if err == nil { // NATS received the message before it was asked
+		t.hold(began)
 	}
 	return err
 }

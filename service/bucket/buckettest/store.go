@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -65,13 +66,17 @@ func New(tb testing.TB) *Store {
 	return s
 }
 
-// matching makes a fake know If-Match for reading, as S3 does.
+// matching makes a fake know If-Match for reading and writing, and If-None-Match for writing, as S3 does.
 func matching(fake http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if match := r.Header.Get("If-Match"); match != "" && r.Method == http.MethodGet {
+		match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+		if match != "" || none != "" && r.Method == http.MethodPut {
 			head := httptest.NewRecorder()
 			fake.ServeHTTP(head, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.String(), http.NoBody))
-			if head.Code == http.StatusOK && head.Header().Get("ETag") != match {
+			there := head.Code == http.StatusOK
+			changed := there && match != "" && head.Header().Get("ETag") != match
+			if changed || there && none == "*" || !there && match != "" && r.Method == http.MethodPut {
+				_, _ = io.Copy(io.Discard, r.Body) // one that answers earlier and hangs up may not be heard
 				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 				return
 			}
