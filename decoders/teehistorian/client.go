@@ -32,7 +32,11 @@ type Client struct {
 	// client.
 	fresh   bool
 	dropped bool // the last connection ended
-	authed  bool // a record of this connection states the login
+	authed  bool // the file states the login, or that there is none
+	// versioned reports that the file states the version, or that it is not known any more.
+	versioned bool
+
+	player
 }
 
 // Identity describes the person or program behind a client. It stays when the client leaves, until another client takes
@@ -43,7 +47,8 @@ type Identity struct {
 	Name []byte
 	// NameEffective reports whether the server has stated Name.
 	NameEffective bool
-	// HasInfo reports whether the client has sent its clan, country and skin.
+	// HasInfo reports whether the client has sent its clan, country and skin. These are what the server took of what the
+	// client sent, without what it ignored: see docs/formats/teehistorian.md, "Identity".
 	HasInfo bool
 	// Clan is the client's clan.
 	Clan []byte
@@ -97,7 +102,7 @@ func (c *Client) connect(carried bool) {
 	c.grow()
 	c.seen, c.dropped = true, false
 	c.Joined, c.Present, c.Ready = true, true, false
-	c.Team = 0
+	c.Team, c.player = 0, player{}
 }
 
 // markPresent records that a client is connected although it has no JOIN.
@@ -113,31 +118,33 @@ func (c *Client) markPresent() {
 func (c *Client) disconnect() {
 	c.Joined, c.Present, c.Ready, c.dropped = false, false, false, true
 	c.Protocol = ProtocolUnspecified // the next client may not state one
+	c.player = player{}
 }
 
 // reset clears the identity of the slot and keeps the memory. Input and position stay.
 func (c *Client) reset() {
-	c.fresh, c.authed = true, false
+	c.fresh, c.authed, c.versioned = true, false, false
 	c.Identity = Identity{
 		Name: c.Name[:0], Clan: c.Clan[:0], VersionText: c.VersionText[:0], Role: c.Role[:0], SkinParts: c.SkinParts[:0],
 		Skin: Skin{Name: c.Skin.Name[:0]},
 	}
 }
 
-// setInfo stores what a client states about itself.
+// setInfo stores what the server took of a client's statement about itself.
 func (c *Client) setInfo(p *PlayerInfo) {
 	if !c.NameEffective {
 		set(&c.Name, p.Name)
 	}
 	c.HasInfo, c.HasSkin, c.Country = true, p.HasSkin, p.Country
-	set(&c.Clan, p.Clan)
+	setCut(&c.Clan, p.Clan, clanSize)
+	c.Clan = trimRight(c.Clan)
 	c.setSkin(&p.Skin, p.SkinParts)
 }
 
 // setSkin stores the skin of a client.
 func (c *Client) setSkin(skin *Skin, parts []SkinPart) {
 	name := c.Skin.Name
-	set(&name, skin.Name)
+	setCut(&name, skin.Name, skinSize)
 	c.Skin = *skin
 	c.Skin.Name = name
 	for len(c.SkinParts) < len(parts) {
@@ -146,10 +153,16 @@ func (c *Client) setSkin(skin *Skin, parts []SkinPart) {
 	c.SkinParts = c.SkinParts[:len(parts)]
 	for i := range parts {
 		name := c.SkinParts[i].Name
-		set(&name, parts[i].Name)
+		setCut(&name, parts[i].Name, skinSize)
 		c.SkinParts[i] = parts[i]
 		c.SkinParts[i].Name = name
 	}
+}
+
+// setVersion stores the version of a client's program. 0 stands for one that is not known.
+func (c *Client) setVersion(version int32, text []byte) {
+	c.versioned, c.Version = true, version
+	set(&c.VersionText, text)
 }
 
 // setLogin stores a login. Without level and role, it stores that there is no login.

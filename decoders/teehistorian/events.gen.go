@@ -67,7 +67,7 @@ type Event struct {
 	PlayerReady PlayerReady
 	// Two clients swapped places.
 	PlayerSwap PlayerSwap
-	// A timeout-protected client reconnected into its slot, without a drop or a join.
+	// A client reconnected into its slot, without a drop or a join.
 	Rejoinver6 Rejoinver6
 	// Opaque data of the server's bot detection.
 	Antibot Antibot
@@ -410,6 +410,9 @@ type Drop struct {
 	ClientId int32
 	// The server's text for the reason. Empty when the client left without one.
 	Reason []byte
+	// The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
+	// in this one, without a login. Absent for all other drops, and where more than one slot has the code.
+	ReclaimedClientId int32
 }
 
 // ConsoleCommand: A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
@@ -582,7 +585,8 @@ type PlayerSwap struct {
 	OtherClientId int32
 }
 
-// Rejoinver6: A timeout-protected client reconnected into its slot.
+// Rejoinver6: A client connected again from the address of its connection, into its slot and without a drop or a join. The server keeps its
+// name, clan and team, and ends its login without another record.
 type Rejoinver6 struct {
 	// The client.
 	ClientId int32

@@ -174,6 +174,7 @@ const saveTextMinor = 9
 // extension decodes an EX record. An unknown extension becomes an unknown_ex event, and so does one whose data is
 // malformed. Its length is known, so the next record can still be read.
 func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
+	start := d.w.Offset()
 	u := c.uuid()
 	raw, whole, err := d.data(c, idEx)
 	if !whole {
@@ -209,6 +210,9 @@ func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
 		warn(ev, WarningTextCut)
 	}
 	d.apply(ev, x)
+	if ev.Kind == KindAuthLogout || ev.Kind == KindAntibot {
+		d.state.reclaim.pass(start, d.w.Offset())
+	}
 	return true, nil
 }
 
@@ -235,7 +239,7 @@ func (d *Decoder) apply(ev *Event, x *ex) {
 	}
 	switch client := d.state.client(x.clients[0]); ev.Kind {
 	case KindRejoinver6:
-		client.Protocol = ProtocolSix
+		client.rejoin()
 	case KindPlayerTeam:
 		client.Team = ev.PlayerTeam.Team
 	case KindPlayerName:
@@ -246,10 +250,9 @@ func (d *Decoder) apply(ev *Event, x *ex) {
 		client.Ready = true
 	case KindDdnetver:
 		client.markPresent()
-		client.Version = ev.Ddnetver.Version
-		set(&client.VersionText, ev.Ddnetver.VersionText)
+		client.setVersion(ev.Ddnetver.Version, ev.Ddnetver.VersionText)
 	case KindDdnetverOld:
-		client.Version = ev.DdnetverOld.Version
+		client.setVersion(ev.DdnetverOld.Version, nil)
 	case KindAuthInit:
 		client.setLogin(ev.AuthInit.Level, ev.AuthInit.Role)
 	case KindAuthLogin:

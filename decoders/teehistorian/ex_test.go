@@ -187,7 +187,7 @@ func TestPresence(t *testing.T) {
 		name    string
 	}{
 		{"join", func() { w.join(0) }, true, ""},
-		{"introduction", func() { w.message(0, info(20, "bot")) }, true, "bot"},
+		{"introduction", func() { w.message(0, info(20, "bot")); w.ready(0) }, true, "bot"},
 		{"a name change that the server has not stated", func() { w.message(0, info(21, "robot")) }, true, "robot"},
 		{"a name that the server states", func() { w.ex(name, func(w *writer) { w.int(0); w.text("(1)robot") }) }, true, "(1)robot"},
 		{"a requested name after a stated one", func() { w.message(0, info(21, "king")) }, true, "(1)robot"},

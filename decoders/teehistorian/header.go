@@ -88,7 +88,7 @@ func (d *Decoder) Header() (*Header, error) {
 			if err != nil {
 				return nil, d.fail("header", err.kind, "%s", err.detail)
 			}
-			d.header = h
+			d.header, d.state.rules, d.state.settings = h, rulesOf(h), settingsOf(h)
 			d.w.Advance(end + 1)
 		}
 	}

@@ -39,14 +39,14 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	}
 	switch m.ContentCase {
 	case MessageContentStartInfo:
-		client.setInfo(&m.StartInfo)
+		d.state.startInfo(client, &m.StartInfo)
 		if len(m.Uuid) == 0 {
 			client.Protocol = m.Protocol // the other protocol has no client message of this number
 		}
 	case MessageContentChangeInfo:
-		client.setInfo(&m.ChangeInfo)
+		d.state.changeInfo(client, &m.ChangeInfo)
 	case MessageContentSkinChange:
-		client.setSkin(&Skin{}, m.SkinChange.SkinParts)
+		d.state.skinChange(client, m.SkinChange.SkinParts)
 	}
 	return true, nil
 }

@@ -161,9 +161,12 @@ func (d *Decoder) drop(c *cursor, ev *Event) (bool, error) {
 	if whole, err := d.findTexts(c, 0, 1, idDrop); !whole || err != nil {
 		return false, err
 	}
+	start := d.w.Offset()
 	ev.Drop.Reason = c.string()
 	d.begin(c, ev, KindDrop)
 	ev.Drop.ClientId = id
-	d.namedClient(ev, id).disconnect()
+	client := d.namedClient(ev, id)
+	ev.Drop.ReclaimedClientId = d.state.reclaimed(id, ev.Drop.Reason, start)
+	client.disconnect()
 	return true, nil
 }

@@ -59,7 +59,7 @@ func TestRecords(t *testing.T) {
 			"2 tick [] {Skipped:0 Implicit:true }", "2 player_old [] {ClientId:0 X:1 Y:2 }", "2 finish [] {}",
 		}},
 		{"a drop", "\x47\x03\x48\x03bye\x00\x40", []string{
-			"0 join [] {ClientId:3 }", `0 drop [] {ClientId:3 Reason:"bye" }`, "0 finish [] {}",
+			"0 join [] {ClientId:3 }", `0 drop [] {ClientId:3 Reason:"bye" ReclaimedClientId:-1 }`, "0 finish [] {}",
 		}},
 		{"a command", "\x49\x40\x04cmd\x00\x02a\x00b c\x00\x40", []string{
 			`0 console_command [] {ClientId:-1 Flags:4 Command:"cmd" Arguments:["a" "b c" ] Redacted:false }`,
@@ -119,11 +119,11 @@ func TestWarnings(t *testing.T) {
 			"0 input_diff [3] {ClientId:0 Input:{Direction:7 TargetX:0 TargetY:0 Jump:0 Fire:0 Hook:0 PlayerFlags:0 " +
 				"WantedWeapon:0 NextWeapon:0 PrevWeapon:0 } HasInput:true Diff:{Direction:7 TargetX:0 TargetY:0 Jump:0 Fire:0 " +
 				"Hook:0 PlayerFlags:0 WantedWeapon:0 NextWeapon:0 PrevWeapon:0 } HasDiff:true }"},
-		{"never joined", func(w *writer) { w.drop(5, "") }, `0 drop [4] {ClientId:5 Reason:"" }`},
+		{"never joined", func(w *writer) { w.drop(5, "") }, `0 drop [4] {ClientId:5 Reason:"" ReclaimedClientId:-1 }`},
 		{"never joined, alone", func(w *writer) {
 			w.drop(5, "")
 			w.drop(5, "again")
-		}, `0 drop [] {ClientId:5 Reason:"again" }`},
+		}, `0 drop [] {ClientId:5 Reason:"again" ReclaimedClientId:-1 }`},
 		{"never joined, by an extension", func(w *writer) {
 			w.ex("teehistorian-player-swap@ddnet.tw", func(w *writer) { w.int(1, 2) })
 		}, "0 player_swap [4] {ClientId:1 OtherClientId:2 }"},

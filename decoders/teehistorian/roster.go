@@ -7,11 +7,15 @@ import "fmt"
 // them after a map change.
 
 // rosterVersion is the first byte of a roster. Any change of the layout changes it.
-const rosterVersion = 1
+const rosterVersion = 2
 
 // Roster appends the roster at the decoder's Position to b. Pass it to Carry of a decoder of the next game in the same
 // server process.
 func (d *Decoder) Roster(b []byte) []byte {
+	for id := range d.state.clients {
+		c := &d.state.clients[id]
+		c.authed = c.authed || d.state.repeatsLogins // the roster has no header, and earlier games must not add a login
+	}
 	return d.state.appendClients(append(b, rosterVersion), func(c *Client) bool { return c.Present && c.seen })
 }
 
@@ -87,11 +91,11 @@ func (s *State) carry(before *State) {
 			set(&c.Clan, old.Clan)
 			c.setSkin(&old.Skin, old.SkinParts)
 		}
-		if c.Version == 0 {
-			c.Version = old.Version
+		if !c.versioned {
+			c.Version, c.versioned = old.Version, old.versioned
 			set(&c.VersionText, old.VersionText)
 		}
-		if !c.authed {
+		if !c.authed && !s.repeatsLogins {
 			c.AuthLevel, c.authed = old.AuthLevel, old.authed
 			set(&c.Role, old.Role)
 		}

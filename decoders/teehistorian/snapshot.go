@@ -14,7 +14,7 @@ import (
 var ErrSnapshot = errors.New("teehistorian: unusable snapshot")
 
 // snapshotVersion is the first byte of a snapshot. Any change of the layout changes it.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // The bits of a client in a snapshot.
 const (
@@ -31,11 +31,14 @@ const (
 	snapNameEffective
 	snapHasInfo
 	snapHasSkin
+	snapVersioned
+	snapIntroduced
+	snapHasCode
 	snapAll = 1<<iota - 1
 )
 
 // flags returns the boolean fields of a client and their bits.
-func (c *Client) flags() [11]struct {
+func (c *Client) flags() [13]struct {
 	value *bool
 	bit   int64
 } {
@@ -54,6 +57,8 @@ func (c *Client) flags() [11]struct {
 		{&c.NameEffective, snapNameEffective},
 		{&c.HasInfo, snapHasInfo},
 		{&c.HasSkin, snapHasSkin},
+		{&c.versioned, snapVersioned},
+		{&c.introduced, snapIntroduced},
 	}
 }
 
@@ -98,7 +103,20 @@ func (d *Decoder) Snapshot(b []byte) []byte {
 			b = binary.AppendUvarint(b, uint64(team))
 		}
 	}
+	b = append(b, boolByte(s.spamProtection))
+	b = binary.AppendUvarint(b, uint64(s.infoDelay))
+	b = s.reclaim.append(b)
 	return s.appendClients(b, func(c *Client) bool { return c.seen })
+}
+
+// append appends a request in the layout of snapshots.
+func (r *reclaim) append(b []byte) []byte {
+	b = binary.AppendVarint(b, r.end)
+	if r.end == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(r.client))
+	return binary.LittleEndian.AppendUint64(b, r.code)
 }
 
 // appendClients appends the clients for which include returns true.
@@ -132,6 +150,9 @@ func (c *Client) append(b []byte) []byte {
 	case ProtocolSeven:
 		bits |= snapSeven
 	}
+	if c.code != 0 {
+		bits |= snapHasCode
+	}
 	b = binary.AppendUvarint(b, uint64(bits))
 	b = binary.AppendVarint(b, int64(c.X))
 	b = binary.AppendVarint(b, int64(c.Y))
@@ -146,6 +167,12 @@ func (c *Client) append(b []byte) []byte {
 	b = appendText(b, c.VersionText)
 	b = binary.AppendVarint(b, int64(c.AuthLevel))
 	b = appendText(b, c.Role)
+	if c.introduced {
+		b = binary.AppendVarint(b, int64(c.infoAt))
+	}
+	if c.code != 0 {
+		b = binary.LittleEndian.AppendUint64(b, c.code)
+	}
 	if !c.HasInfo {
 		return b
 	}
@@ -183,6 +210,7 @@ func boolByte(v bool) byte {
 // safe as any other.
 func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	d := &Decoder{w: w, header: h, state: newState()}
+	d.state.rules = rulesOf(h)
 	r := snapshotReader{b: snapshot}
 	if version := r.byte(); version != snapshotVersion {
 		return nil, fmt.Errorf("%w: version %d", ErrSnapshot, version)
@@ -193,6 +221,11 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	d.state.prev = int32(r.varint(-1, math.MaxInt32))
 	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
 		d.state.setPractice(int32(r.uvarint(MaxClients-1)), true)
+	}
+	d.state.spamProtection = r.byte() != 0
+	d.state.infoDelay = int32(r.uvarint(maxInfoDelay))
+	if d.state.reclaim.end = r.varint(0, math.MaxInt64); d.state.reclaim.end != 0 {
+		d.state.reclaim.client, d.state.reclaim.code = int32(r.uvarint(MaxClients-1)), r.uint64()
 	}
 	r.clients(&d.state)
 	switch stage {
@@ -240,6 +273,13 @@ func (r *snapshotReader) bytes(n int) []byte {
 	b := r.b[:n]
 	r.b = r.b[n:]
 	return b
+}
+
+func (r *snapshotReader) uint64() uint64 {
+	if b := r.bytes(8); len(b) == 8 {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
 }
 
 func (r *snapshotReader) int32() int32 { return int32(r.varint(math.MinInt32, math.MaxInt32)) }
@@ -310,6 +350,12 @@ func (r *snapshotReader) client(c *Client) {
 	r.text(&c.VersionText)
 	c.AuthLevel = AuthLevel(r.int32())
 	r.text(&c.Role)
+	if c.introduced {
+		c.infoAt = r.int32()
+	}
+	if bits&snapHasCode != 0 {
+		c.code = r.uint64()
+	}
 	if !c.HasInfo {
 		return
 	}

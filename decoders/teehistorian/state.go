@@ -15,6 +15,10 @@ type State struct {
 	prev     int32
 	clients  []Client
 	practice []bool // by team
+
+	rules
+	settings
+	reclaim reclaim
 }
 
 func newState() State { return State{prev: math.MaxInt32} }

@@ -74,6 +74,7 @@ func (d *Decoder) consoleCommand(c *cursor, ev *Event) (bool, error) {
 	if id >= 0 {
 		d.namedClient(ev, id)
 	}
+	d.state.command(&ev.ConsoleCommand, d.w.Offset())
 	return true, nil
 }
 

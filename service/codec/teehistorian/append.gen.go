@@ -843,6 +843,10 @@ func appendDrop(b []byte, m *teehistorian.Drop) []byte {
 		b = append(b, 0x12)
 		b = protoappend.String(b, m.Reason)
 	}
+	if m.ReclaimedClientId != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.ReclaimedClientId))
+	}
 	return b
 }
 

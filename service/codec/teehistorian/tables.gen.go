@@ -103,6 +103,7 @@ var Tables = table.Format{
 		{Name: "drop", Comment: "A client's connection ended.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The slot that became free.", Type: table.Int32},
 			{Name: "reason", Comment: "The server's text for the reason. Empty when the client left without one.", Type: table.Text},
+			{Name: "reclaimed_client_id", Nullable: true, Comment: "The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was in this one, without a login. Absent for all other drops, and where more than one slot has the code.", Type: table.Int32},
 		}},
 		{Name: "console_command", Comment: "A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration file.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client that gave the command. -1: a configuration file, the external console or a passed vote. -2: the map's configuration. -3: a configuration file that is not the map's.", Type: table.Int32},
@@ -183,7 +184,7 @@ var Tables = table.Format{
 			{Name: "client_id", Comment: "The first client.", Type: table.Int32},
 			{Name: "other_client_id", Comment: "The second client.", Type: table.Int32},
 		}},
-		{Name: "rejoinver6", Comment: "A timeout-protected client reconnected into its slot.", Fields: []table.Field{
+		{Name: "rejoinver6", Comment: "A client connected again from the address of its connection, into its slot and without a drop or a join. The server keeps its name, clan and team, and ends its login without another record.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
 		}},
 		{Name: "antibot", Comment: "Opaque data of the server's bot detection. Official servers only.", Fields: []table.Field{
@@ -850,9 +851,14 @@ func rowJoin(c []table.Column, m *teehistorian.Join) {
 }
 
 func rowDrop(c []table.Column, m *teehistorian.Drop) {
-	_ = c[1]
+	_ = c[2]
 	c[0].Int32(m.ClientId)
 	c[1].Text(m.Reason)
+	if m.ReclaimedClientId != -1 {
+		c[2].Int32(m.ReclaimedClientId)
+	} else {
+		c[2].Null()
+	}
 }
 
 func rowConsoleCommand(c []table.Column, m *teehistorian.ConsoleCommand) {

@@ -965,7 +965,7 @@ type Event_PlayerSwap struct {
 }
 
 type Event_Rejoinver6 struct {
-	// A timeout-protected client reconnected into its slot, without a drop or a join.
+	// A client reconnected into its slot, without a drop or a join.
 	Rejoinver6 *Rejoinver6 `protobuf:"bytes,32,opt,name=rejoinver6,proto3,oneof"`
 }
 
@@ -1705,9 +1705,12 @@ type Drop struct {
 	// The slot that became free.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	// The server's text for the reason. Empty when the client left without one.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
+	// in this one, without a login. Absent for all other drops, and where more than one slot has the code.
+	ReclaimedClientId *int32 `protobuf:"varint,3,opt,name=reclaimed_client_id,json=reclaimedClientId,proto3,oneof" json:"reclaimed_client_id,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Drop) Reset() {
@@ -1752,6 +1755,13 @@ func (x *Drop) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Drop) GetReclaimedClientId() int32 {
+	if x != nil && x.ReclaimedClientId != nil {
+		return *x.ReclaimedClientId
+	}
+	return 0
 }
 
 // A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
@@ -2852,7 +2862,8 @@ func (x *PlayerSwap) GetOtherClientId() int32 {
 	return 0
 }
 
-// A timeout-protected client reconnected into its slot.
+// A client connected again from the address of its connection, into its slot and without a drop or a join. The server keeps its
+// name, clan and team, and ends its login without another record.
 type Rejoinver6 struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
@@ -4909,10 +4920,12 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x05input\x18\x02 \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x05input\x122\n" +
 	"\x04diff\x18\x03 \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x04diff\"#\n" +
 	"\x04Join\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\";\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\x8e\x01\n" +
 	"\x04Drop\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x97\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x129\n" +
+	"\x13reclaimed_client_id\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x11reclaimedClientId\x88\x01\x01B\x16\n" +
+	"\x14_reclaimed_client_id\"\x97\x01\n" +
 	"\x0eConsoleCommand\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x14\n" +
 	"\x05flags\x18\x02 \x01(\x05R\x05flags\x12\x18\n" +
@@ -5354,6 +5367,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_PlayerState)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[37].OneofWrappers = []any{
 		(*Message_Say)(nil),

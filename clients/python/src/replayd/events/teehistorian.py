@@ -462,7 +462,7 @@ class PlayerSwap(_Event):
 
 
 class Rejoinver6(_Event):
-    """A timeout-protected client reconnected into its slot, without a drop or a join."""
+    """A client reconnected into its slot, without a drop or a join."""
 
     __slots__ = ()
     event: _pb2.Event

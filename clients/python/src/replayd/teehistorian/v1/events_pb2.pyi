@@ -387,7 +387,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def rejoinver6(self) -> Global___Rejoinver6:
-        """A timeout-protected client reconnected into its slot, without a drop or a join."""
+        """A client reconnected into its slot, without a drop or a join."""
 
     @property
     def antibot(self) -> Global___Antibot:
@@ -779,18 +779,29 @@ class Drop(google.protobuf.message.Message):
 
     CLIENT_ID_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
+    RECLAIMED_CLIENT_ID_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The slot that became free."""
     reason: builtins.str
     """The server's text for the reason. Empty when the client left without one."""
+    reclaimed_client_id: builtins.int
+    """The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
+    in this one, without a login. Absent for all other drops, and where more than one slot has the code.
+    """
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
         reason: builtins.str = ...,
+        reclaimed_client_id: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "reason", b"reason"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id", "reclaimed_client_id", b"reclaimed_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id", "client_id", b"client_id", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
+    _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
 
 Global___Drop: typing_extensions.TypeAlias = Drop
 
@@ -1264,7 +1275,9 @@ Global___PlayerSwap: typing_extensions.TypeAlias = PlayerSwap
 
 @typing.final
 class Rejoinver6(google.protobuf.message.Message):
-    """A timeout-protected client reconnected into its slot."""
+    """A client connected again from the address of its connection, into its slot and without a drop or a join. The server keeps its
+    name, clan and team, and ends its login without another record.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -281,7 +281,7 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "playerSwap";
   } | {
     /**
-     * A timeout-protected client reconnected into its slot, without a drop or a join.
+     * A client reconnected into its slot, without a drop or a join.
      *
      * @generated from field: replayd.teehistorian.v1.Rejoinver6 rejoinver6 = 32;
      */
@@ -732,6 +732,14 @@ export declare type Drop = Message$1<"replayd.teehistorian.v1.Drop"> & {
    * @generated from field: string reason = 2;
    */
   reason: string;
+
+  /**
+   * The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
+   * in this one, without a login. Absent for all other drops, and where more than one slot has the code.
+   *
+   * @generated from field: optional int32 reclaimed_client_id = 3;
+   */
+  reclaimedClientId?: number | undefined;
 };
 
 /**
@@ -1299,7 +1307,8 @@ export declare type PlayerSwap = Message$1<"replayd.teehistorian.v1.PlayerSwap">
 export declare const PlayerSwapSchema: GenMessage<PlayerSwap>;
 
 /**
- * A timeout-protected client reconnected into its slot.
+ * A client connected again from the address of its connection, into its slot and without a drop or a join. The server keeps its
+ * name, clan and team, and ends its login without another record.
  *
  * @generated from message replayd.teehistorian.v1.Rejoinver6
  */
