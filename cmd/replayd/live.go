@@ -28,7 +28,8 @@ type livePlace struct {
 
 	source   string
 	archive  string // the URL of a bucket, or empty
-	maxBytes int64
+	maxBytes int64  // 0 for the default
+	share    int64  // max_source_bytes, likewise
 }
 
 // parseLive parses the URL of a live root. Its errors do not repeat the URL.
@@ -45,8 +46,8 @@ func parseLive(text string) (livePlace, error) {
 		return p, err
 	}
 	for name, list := range place.Values {
-		if !slices.Contains([]string{"source", "archive", "max_bytes", "server"}, name) { // its name may be a secret
-			return p, errors.New("a parameter is none of archive, max_bytes, server, source")
+		if !slices.Contains([]string{"source", "archive", "max_bytes", "max_source_bytes", "server"}, name) { // its name may be a secret
+			return p, errors.New("a parameter is none of archive, max_bytes, max_source_bytes, server, source")
 		}
 		if name == "server" { // not behind a comma, which separates the values of a flag
 			scheme, _, _ := strings.Cut(place.Servers, "://")
@@ -76,8 +77,14 @@ func parseLive(text string) (livePlace, error) {
 			}
 			p.archive = value
 		default:
-			if p.maxBytes, err = strconv.ParseInt(value, 10, 64); err != nil || p.maxBytes < shipment.MaxChunk {
-				return p, fmt.Errorf("the parameter max_bytes: want a number of bytes, %d or more", shipment.MaxChunk)
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || n < shipment.MaxChunk {
+				return p, fmt.Errorf("the parameter %s: want a number of bytes, %d or more", name, shipment.MaxChunk)
+			}
+			if name == "max_bytes" {
+				p.maxBytes = n
+			} else {
+				p.share = n
 			}
 		}
 	}
@@ -117,7 +124,7 @@ func (l *liveRoots) open(ctx context.Context, alias, url string, o bucket.Option
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--live-dir: %w", err)
 	}
-	options := mirror.Options{Dir: dir, Name: place.String(), Source: place.source, MaxBytes: place.maxBytes, Log: l.log.With("root", alias)}
+	options := mirror.Options{Dir: dir, Name: place.String(), Source: place.source, MaxBytes: place.maxBytes, SourceBytes: place.share, Log: l.log.With("root", alias)}
 	if place.archive != "" {
 		store, err := openBucket(ctx, place.archive, o)
 		if err != nil {
@@ -174,12 +181,14 @@ var (
 	liveFiles    = prometheus.NewDesc("replayd_live_files", "Files of a live root that are mirrored, by root.", []string{"root"}, nil)
 	liveBytes    = prometheus.NewDesc("replayd_live_bytes", "Bytes of the mirrored files of a live root, by root.", []string{"root"}, nil)
 	liveMessages = prometheus.NewDesc("replayd_live_messages_total",
-		"Messages of a live root's stream, by root and result: taken, or ignored because no sender writes them.", []string{"root", "result"}, nil)
+		"Messages of a live root's stream, by root and result: taken; ignored because no sender writes them; or skipped because there was no room "+
+			"for them, to be read again.", []string{"root", "result"}, nil)
+	liveBehind = prometheus.NewDesc("replayd_live_sources_behind", "Sources of a live root whose files wait for room, by root.", []string{"root"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (l *liveRoots) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveReady, liveFiles, liveBytes, liveMessages} {
+	for _, d := range []*prometheus.Desc{liveReady, liveFiles, liveBytes, liveMessages, liveBehind} {
 		c <- d
 	}
 }
@@ -197,5 +206,7 @@ func (l *liveRoots) Collect(c chan<- prometheus.Metric) {
 		c <- prometheus.MustNewConstMetric(liveBytes, prometheus.GaugeValue, float64(n.Bytes), alias)
 		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Messages), alias, "taken")
 		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Ignored), alias, "ignored")
+		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Skipped), alias, "skipped")
+		c <- prometheus.MustNewConstMetric(liveBehind, prometheus.GaugeValue, float64(n.Behind), alias)
 	}
 }

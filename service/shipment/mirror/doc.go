@@ -4,8 +4,10 @@
 // # What is written
 //
 // A file is written at its end only: a message whose offset is not the length so far is ignored. So is everything else that a
-// sender would not write, and what is in the stream for more than Options.MaxFiles files. Beyond Options.MaxBytes nothing is written any
-// more until there is space; whoever follows a file waits meanwhile. A message that was delivered twice changes nothing.
+// sender would not write. A message that was delivered twice changes nothing.
+//
+// Each source has a share of the bytes and files. A source whose share is full, or for which there is no space, waits alone: what comes of
+// it meanwhile is left out, and read again from the stream when there is room. Whoever follows one of its files waits, too.
 //
 // A file gets the time of its last write beside the game server, so that it is silent here when it is silent there. A time in the future
 // counts as now: the clocks of the machines should agree to a few seconds.

@@ -6,12 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
+	"hash"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,6 +36,9 @@ type Options struct {
 	MaxBytes int64
 	// MaxFiles is how many files there may be. Default 100,000.
 	MaxFiles int
+	// SourceBytes and SourceFiles are how many of them the files of one source may have. Default a quarter, all with Source.
+	SourceBytes int64
+	SourceFiles int
 	// Archive has files that were archived, under the same names. Nil for none.
 	Archive catalog.Store
 	// Linger is how long a file that was archived stays if there is no Archive. Default 5 minutes.
@@ -54,18 +58,21 @@ type Mirror struct {
 
 	mu      sync.Mutex
 	known   map[string]*file // by name: SOURCE/PATH
+	lanes   map[string]*lane // by source
 	bytes   int64            // of all files
+	since   time.Time        // when the stream that is read was made, once that is known
 	drafts  int
 	objects map[string]map[string]fs.FileInfo // of the archive, by directory and name
 	fresh   map[string]fs.FileInfo            // those that were noted since the present listing of the archive began, by path
 
-	ignored, messages atomic.Uint64
+	ignored, messages, skipped uint64
 }
 
 // file is a file of the mirror. Mirror.mu guards it.
 type file struct {
 	generation shipment.Generation
 	length     int64
+	sum        hash.Hash // of its bytes
 	archived   time.Time // when it was, zero if not
 	open       int       // how many have it open
 	torn       bool      // bytes are missing, which was logged
@@ -80,6 +87,16 @@ func New(o Options) (*Mirror, error) {
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 100_000
 	}
+	share := 4
+	if o.Source != "" {
+		share = 1
+	}
+	if o.SourceBytes <= 0 {
+		o.SourceBytes = max(o.MaxBytes/int64(share), 1)
+	}
+	if o.SourceFiles <= 0 {
+		o.SourceFiles = max(o.MaxFiles/share, 1)
+	}
 	if o.Linger <= 0 {
 		o.Linger = 5 * time.Minute
 	}
@@ -93,7 +110,7 @@ func New(o Options) (*Mirror, error) {
 		return nil, err
 	}
 	return &Mirror{
-		o: o, root: root, files: catalog.Directory(dir), wake: make(chan struct{}, 1), known: map[string]*file{},
+		o: o, root: root, files: catalog.Directory(dir), wake: make(chan struct{}, 1), known: map[string]*file{}, lanes: map[string]*lane{},
 		objects: map[string]map[string]fs.FileInfo{}, fresh: map[string]fs.FileInfo{},
 	}, nil
 }
@@ -108,13 +125,21 @@ type Figures struct {
 	Bytes    int64  // in the mirror
 	Messages uint64 // that were written
 	Ignored  uint64 // that no sender would have written
+	Skipped  uint64 // that could not be written when they came, and are read again
+	Behind   int    // sources of which messages are left out now
 }
 
 // Figures returns the present figures.
 func (m *Mirror) Figures() Figures {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Figures{m.ready.Load(), len(m.known), m.bytes, m.messages.Load(), m.ignored.Load()}
+	behind := 0
+	for _, l := range m.lanes {
+		if l.behind {
+			behind++
+		}
+	}
+	return Figures{m.ready.Load(), len(m.known), m.bytes, m.messages, m.ignored, m.skipped, behind}
 }
 
 // Run mirrors until ctx ends, and returns when everything that it started has ended.
@@ -126,24 +151,16 @@ func (m *Mirror) Run(ctx context.Context) {
 		wg.Go(func() { m.listArchive(ctx) })
 	}
 	var after uint64
-	var since time.Time
 	for failures := 0; ctx.Err() == nil; {
 		stream, err := m.o.Open(ctx)
 		if err == nil {
 			reading, stop := context.WithCancel(ctx)
 			wg.Go(func() { m.reconcile(reading, stream) })
-			if since.IsZero() {
-				var state shipment.State
-				if state, err = stream.State(ctx); err == nil {
-					since = state.Created
-				}
-			}
-			if err == nil {
+			var since time.Time
+			if since, err = m.madeAt(ctx, stream); err == nil {
 				err = stream.Read(reading, m.o.Source, after, since, func(d *shipment.Delivered) error {
 					failures = 0
-					if err := m.take(ctx, stream.Name(), d); err != nil {
-						return err
-					}
+					m.take(ctx, stream.Name(), d, &wg)
 					after = d.Sequence
 					return nil
 				}, m.caughtUp)
@@ -155,7 +172,8 @@ func (m *Mirror) Run(ctx context.Context) {
 			return
 		case errors.Is(err, shipment.ErrRestarted):
 			m.o.Log.WarnContext(ctx, "a live root's stream was made anew or has lost messages; it is read from its beginning", "stream", m.o.Name)
-			after, since = 0, time.Time{}
+			after = 0
+			m.restart()
 		case errors.Is(err, shipment.ErrReconnected):
 			failures = 0
 			continue
@@ -167,6 +185,24 @@ func (m *Mirror) Run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// madeAt returns when the stream that is read was made. The first time it asks the stream.
+func (m *Mirror) madeAt(ctx context.Context, stream *shipment.Stream) (time.Time, error) {
+	m.mu.Lock()
+	since := m.since
+	m.mu.Unlock()
+	if !since.IsZero() {
+		return since, nil
+	}
+	state, err := stream.State(ctx)
+	if err != nil {
+		return since, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since = state.Created
+	return m.since, nil
 }
 
 // caughtUp makes the Store answer.
@@ -183,38 +219,6 @@ func (m *Mirror) caughtUp() {
 func (m *Mirror) touch(dir string) {
 	now := time.Now()
 	_ = m.root.Chtimes(dir, now, now)
-}
-
-// take applies a message. It returns an error only if ctx has ended.
-func (m *Mirror) take(ctx context.Context, stream string, d *shipment.Delivered) error {
-	src, p, err := shipment.ParseSubject(stream, d.Subject)
-	if err == nil {
-		err = d.Err
-	}
-	if err != nil {
-		m.ignored.Add(1)
-		m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "sequence", d.Sequence, "error", err)
-		return nil
-	}
-	name := src + "/" + p
-	for n := 0; ; n++ {
-		err := m.apply(name, &d.Message)
-		_, ours := errors.AsType[*ignoredError](err)
-		switch {
-		case err == nil:
-			m.messages.Add(1)
-			return nil
-		case ours, permanent(err):
-			m.ignored.Add(1)
-			m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "file", name, "sequence", d.Sequence, "error", err)
-			return nil
-		case n%60 == 0:
-			m.o.Log.ErrorContext(ctx, "a live root cannot be written; its files wait", "stream", m.o.Name, "error", err)
-		}
-		if !shipment.Pause(ctx, time.Second) {
-			return ctx.Err()
-		}
-	}
 }
 
 // permanent reports whether an error of the file system is due to the name alone.
@@ -234,13 +238,8 @@ type ignoredError struct{ why string }
 
 func (e *ignoredError) Error() string { return e.why }
 
-// errFull means that the mirror has as many bytes as it may.
-var errFull = errors.New("it has as many bytes as it may have")
-
-// apply applies a message to a file.
-func (m *Mirror) apply(name string, msg *shipment.Message) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// apply applies a message of a source to a file. The Mirror must be locked.
+func (m *Mirror) apply(name string, l *lane, msg *shipment.Message) error {
 	f := m.known[name]
 	ours := f != nil && f.generation == msg.Generation
 	switch {
@@ -248,17 +247,18 @@ func (m *Mirror) apply(name string, msg *shipment.Message) error {
 		if msg.Offset != 0 {
 			return &ignoredError{"it is not the first of its file"}
 		}
-		return m.create(name, msg)
+		return m.create(name, l, msg)
 	case !ours:
 		return nil // the end of a file that is not here
 	case msg.Kind == shipment.Bytes:
-		return m.extend(name, f, msg)
+		return m.extend(name, l, f, msg)
 	case msg.Kind == shipment.Removed:
 		return m.remove(name, f)
 	case msg.Offset != f.length:
 		return &ignoredError{"the file has another length"}
 	case msg.Kind == shipment.Finished:
-		return m.finish(name, f, msg)
+		m.finish(name, f, msg)
+		return nil
 	}
 	if f.archived.IsZero() {
 		f.archived = time.Now()
@@ -267,22 +267,13 @@ func (m *Mirror) apply(name string, msg *shipment.Message) error {
 	return nil
 }
 
-// reserve returns errFull unless there is space for more bytes.
-func (m *Mirror) reserve(n int64) error {
-	if m.bytes+n > m.o.MaxBytes {
-		m.poke()
-		return errFull
-	}
-	return nil
-}
-
 // create makes a file, or replaces one.
-func (m *Mirror) create(name string, msg *shipment.Message) error {
-	old := m.known[name]
-	if old == nil && len(m.known) >= m.o.MaxFiles {
-		return &ignoredError{"there are too many files"}
+func (m *Mirror) create(name string, l *lane, msg *shipment.Message) error {
+	old, more := m.known[name], 1
+	if old != nil {
+		more = 0
 	}
-	if err := m.reserve(int64(len(msg.Data))); err != nil {
+	if err := m.room(l, int64(len(msg.Data)), more); err != nil {
 		return err
 	}
 	if err := m.root.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -302,13 +293,31 @@ func (m *Mirror) create(name string, msg *shipment.Message) error {
 		_ = m.root.Remove(draft)
 		return err
 	}
-	f := &file{generation: msg.Generation, length: int64(len(msg.Data))}
+	f := &file{generation: msg.Generation, sum: sha256.New()}
+	f.add(m, l, msg.Data)
 	if old != nil {
-		m.bytes -= old.length
+		m.forget(name, l, old)
 	}
-	m.bytes += f.length
 	m.known[name] = f
+	l.files++
 	return nil
+}
+
+// add counts bytes that were appended to a file.
+func (f *file) add(m *Mirror, l *lane, data []byte) {
+	_, _ = f.sum.Write(data)
+	n := int64(len(data))
+	f.length += n
+	l.bytes += n
+	m.bytes += n
+}
+
+// forget removes a file from what is known and counted.
+func (m *Mirror) forget(name string, l *lane, f *file) {
+	m.bytes -= f.length
+	l.bytes -= f.length
+	l.files--
+	delete(m.known, name)
 }
 
 // modified returns the time of a file's last write.
@@ -320,7 +329,7 @@ func modified(msg *shipment.Message) time.Time {
 }
 
 // extend appends to a file what it does not have of a message.
-func (m *Mirror) extend(name string, f *file, msg *shipment.Message) error {
+func (m *Mirror) extend(name string, l *lane, f *file, msg *shipment.Message) error {
 	if msg.Offset > f.length {
 		if !f.torn {
 			f.torn = true
@@ -329,7 +338,7 @@ func (m *Mirror) extend(name string, f *file, msg *shipment.Message) error {
 		return &ignoredError{"bytes before it are missing"}
 	}
 	n := msg.End() - f.length
-	if err := m.reserve(max(n, 0)); err != nil {
+	if err := m.room(l, max(n, 0), 0); err != nil {
 		return err
 	}
 	h, err := m.root.OpenFile(name, os.O_RDWR, 0)
@@ -349,30 +358,20 @@ func (m *Mirror) extend(name string, f *file, msg *shipment.Message) error {
 	if n <= 0 {
 		return nil
 	}
-	if _, err := h.WriteAt(msg.Data[f.length-msg.Offset:], f.length); err != nil {
+	rest := msg.Data[f.length-msg.Offset:]
+	if _, err := h.WriteAt(rest, f.length); err != nil {
 		return err
 	}
-	f.length += n
-	m.bytes += n
+	f.add(m, l, rest)
 	f.archived, f.unlisted = time.Time{}, 0
 	return m.root.Chtimes(name, time.Time{}, modified(msg))
 }
 
 // finish compares a file with its sum, and tells the operator if it differs.
-func (m *Mirror) finish(name string, f *file, msg *shipment.Message) error {
-	h, err := m.root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer h.Close() //nolint:errcheck // nothing was written
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.LimitReader(h, f.length)); err != nil {
-		return err
-	}
-	if [sha256.Size]byte(hash.Sum(nil)) != msg.Sum {
+func (m *Mirror) finish(name string, f *file, msg *shipment.Message) {
+	if [sha256.Size]byte(f.sum.Sum(nil)) != msg.Sum {
 		m.o.Log.Warn("a finished file is not the one beside the game server, which was changed in the middle", "stream", m.o.Name, "file", name)
 	}
-	return nil
 }
 
 // remove removes a file.
@@ -380,8 +379,8 @@ func (m *Mirror) remove(name string, f *file) error {
 	if err := m.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	m.bytes -= f.length
-	delete(m.known, name)
+	source, _, _ := strings.Cut(name, "/")
+	m.forget(name, m.lane(source), f)
 	// A directory that the archive has stays, to be watched.
 	for dir := path.Dir(name); dir != "." && m.objects[dir] == nil && m.root.Remove(dir) == nil; {
 		dir = path.Dir(dir)
