@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/netip"
 
+	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/stream"
 )
 
@@ -18,6 +20,8 @@ const (
 	uploadCost = 512 << 10 // received data and read-ahead
 	feedCost   = 5 << 20   // what a feed keeps of a live replay; the cost of its decoder is separate
 	watchCost  = 64 << 10
+
+	requestCost = windowBytes + h2guard.MaxRequest + 1 // a request as it is received
 )
 
 // whoOf returns the caller on whose account the call of ctx takes resources.
@@ -53,30 +57,44 @@ func (s *Server) callerKey(ctx context.Context) string {
 	return w.Token + " " + w.Address
 }
 
-// enter begins a stream, or returns why it is refused. Return must be called on the ticket, which is also in the context.
-func (s *Server) enter(ctx context.Context, cost int64) (context.Context, *admission.Ticket, error) {
-	select {
-	case <-s.drain:
-		return ctx, nil, stream.ErrDraining
-	default:
-	}
-	t, err := s.Admission.Enter(s.whoOf(ctx), admission.Streams)
+// admit is the interceptor that takes at the headers of a call what the call needs until its request is known: a place among the
+// streams or the other calls, and the memory of the request. Then the request may arrive.
+func (s *Server) admit(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx := ss.Context()
+	t, err := s.ticket(s.whoOf(ctx), info)
 	if err != nil {
-		return ctx, nil, err
-	}
-	if err := t.Memory(cost); err != nil {
-		t.Return()
-		return ctx, nil, err
-	}
-	return admission.With(ctx, t), t, nil
-}
-
-// limitCalls is the interceptor that takes a place among the running calls for each unary call.
-func (s *Server) limitCalls(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	t, err := s.Admission.Enter(s.whoOf(ctx), admission.Calls)
-	if err != nil {
-		return nil, s.fail(ctx, err, "")
+		return s.fail(ctx, err, "")
 	}
 	defer t.Return()
-	return handler(admission.With(ctx, t), req)
+	openBody(ctx)
+	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: admission.With(ctx, t)})
+}
+
+// ticket returns the ticket of a new call. Unary calls are never refused for want of memory, so that those of health checks
+// pass: the number of calls bounds what their requests take.
+func (s *Server) ticket(w admission.Who, info *grpc.StreamServerInfo) (*admission.Ticket, error) {
+	if isUnary(info) {
+		t, err := s.Admission.Enter(w, admission.Calls)
+		t.Charge(admission.Memory, requestCost)
+		return t, err
+	}
+	t, err := s.Admission.Enter(w, admission.Streams)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Memory(requestCost); err != nil {
+		t.Return()
+		return nil, err
+	}
+	return t, nil
+}
+
+// enter takes the cost of a stream of that call. It includes that of the request, which was taken.
+func (s *Server) enter(ctx context.Context, cost int64) error {
+	select {
+	case <-s.drain:
+		return stream.ErrDraining
+	default:
+	}
+	return admission.Of(ctx).Memory(cost - requestCost)
 }

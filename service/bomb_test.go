@@ -28,7 +28,7 @@ func spent(tb testing.TB) time.Duration {
 }
 
 // worst returns a request with the most expensive filters that are accepted. They have the maximum number of patterns, of the
-// kind that takes longest to compare, in the maximum number of clauses, and names too.
+// kind that takes longest to compare, in the maximum number of clauses, and names too, as many as a request has room for.
 func worst(replay string, clauses, globs, names, stars int) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{Replay: replay}
 	for i := range clauses {
@@ -63,7 +63,7 @@ func TestFilterBomb(t *testing.T) {
 	for _, path := range demos(t) {
 		replay := copyIn(t, dir, path)
 		before := spent(t)
-		bomb := worst(replay, 60, 700, 0, 8)
+		bomb := worst(replay, 60, 10, 0, 8)
 		if got := explainFailure(t, d.Session(timeout(t), bomb, nil).Err); got.code != codes.InvalidArgument {
 			t.Errorf("the bomb is let in: %+v", got)
 		}
@@ -71,7 +71,7 @@ func TestFilterBomb(t *testing.T) {
 			t.Errorf("%s: refusing it takes %v", path, took)
 		}
 		before = spent(t)
-		if s := d.Session(timeout(t), worst(replay, 64, 4, 1000, 120), nil); s.Err != nil {
+		if s := d.Session(timeout(t), worst(replay, 64, 4, 70, 120), nil); s.Err != nil {
 			t.Errorf("%s: %v", path, s.Err)
 		}
 		took := spent(t) - before
@@ -81,7 +81,7 @@ func TestFilterBomb(t *testing.T) {
 		}
 
 		ctx, cancel := context.WithCancel(timeout(t))
-		if _, err := d.client.StreamEvents(ctx, worst(replay, 64, 4, 1000, 120)); err != nil {
+		if _, err := d.client.StreamEvents(ctx, worst(replay, 64, 4, 70, 120)); err != nil {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(time.Second); control.Taken(admission.Streams) == 0 && time.Now().Before(deadline); {

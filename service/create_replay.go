@@ -26,11 +26,9 @@ func (s *Server) CreateReplay(
 	if s.TemporaryLife < 0 {
 		return errKeepsNone
 	}
-	ctx, ticket, err := s.enter(ctx, uploadCost)
-	if err != nil {
+	if err := s.enter(ctx, uploadCost); err != nil {
 		return err
 	}
-	defer ticket.Return()
 	s.failures.uploads.Inc()
 	defer s.failures.uploads.Dec()
 	first, err := first(ctx, s, in.Recv)

@@ -15,9 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it, over slow networks
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/replayd/replayd/proto/rawcodec"
@@ -27,7 +29,9 @@ import (
 // Limits of the transport. Requests are small. Keepalive finds dead connections; heartbeats in the streams keep proxies from
 // closing them as idle.
 const (
-	maxRequestBytes      = 1 << 20
+	maxMessageBytes      = 1 << 20  // of an upload; h2guard.MaxRequest limits requests
+	windowBytes          = 64 << 10 // what a client may send ahead of the handler, beyond the message that it reads
+	connWindowBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
 	readBufferBytes      = 4 << 10   // clients say little; larger messages are read past it
 	writeBufferBytes     = 128 << 10 // a batch is one write; connections have the memory only while they write
@@ -38,6 +42,10 @@ const (
 	minClientKeepalive   = 10 * time.Second
 	defaultDrainDeadline = 10 * time.Second
 )
+
+// buffers holds the data of DATA frames, of 16 KiB at most, and messages. gRPC's own pool has fewer sizes, so that a client can
+// make it keep four times what the client sends.
+var buffers = mem.NewTieredBufferPool(256, 1<<10, 2<<10, 3<<10, 4<<10, 6<<10, 8<<10, 12<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10, 512<<10, 1<<20)
 
 // Daemon is a gRPC server around a Server.
 type Daemon struct {
@@ -60,14 +68,12 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 		s.register(reg)
 		s.Admission.Register(reg)
 	}
-	// Recovery is innermost, so that the others see the status into which it turns a panic.
 	all := append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(rawcodec.New()),
-		grpc.ChainUnaryInterceptor(
-			metrics.UnaryServerInterceptor(), s.Gate.UnaryInterceptor, s.limitCalls, recovery.UnaryServerInterceptor(recovered)),
-		grpc.ChainStreamInterceptor(
-			keepStream, metrics.StreamServerInterceptor(), s.Gate.StreamInterceptor, s.detach, recovery.StreamServerInterceptor(recovered)),
-		grpc.MaxRecvMsgSize(maxRequestBytes),
+		grpc.MaxRecvMsgSize(maxMessageBytes),
+		grpc.StaticStreamWindowSize(windowBytes),
+		grpc.StaticConnWindowSize(connWindowBytes),
+		experimental.BufferPool(buffers),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -80,11 +86,15 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	}, options...)
 
 	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer(), abandoned: make(chan struct{})}
-	replaydv1.RegisterReplayServiceServer(d.grpc, s)
-	flight.RegisterFlightServiceServer(d.grpc, &flights{server: s})
-	healthv1.RegisterHealthServer(d.grpc, d.health)
+	methods := early{d.grpc, []grpc.StreamServerInterceptor{
+		keepStream, measure(metrics), s.Gate.StreamInterceptor, s.detach, s.admit,
+		recovery.StreamServerInterceptor(recovered), // innermost, so that the others see the status into which it turns a panic
+	}}
+	replaydv1.RegisterReplayServiceServer(methods, s)
+	flight.RegisterFlightServiceServer(methods, &flights{server: s})
+	healthv1.RegisterHealthServer(methods, d.health)
 	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
-	reflection.Register(d.grpc)
+	reflection.Register(methods)
 	metrics.InitializeMetrics(d.grpc)
 	return d
 }

@@ -3,23 +3,32 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/stream"
 )
 
 // detach is the interceptor that ends a stream's call when it must end, even if the handler does not return: a handler that
 // sends to a client which never reads is blocked until the call ends, and returning from the interceptor ends the call.
-func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
 	w.timer = time.AfterFunc(s.SendTimeout, w.look)
 	defer w.stop()
-	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
+	asked := &asking{server: s}
+	asked.timer = time.AfterFunc(s.patience(info), func() {
+		s.failures.bodies.WithLabelValues(refusedLate).Inc()
+		cancel(errSilent)
+	})
 	defer asked.timer.Stop()
 	done := make(chan error, 1)
 	s.handlers.Go(func() {
@@ -34,7 +43,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	case <-ctx.Done():
 	case <-s.late:
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
+	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errSilent) {
 		return s.fail(ctx, cause, "")
 	}
 	select { // its context is cancelled, and most handlers return at once
@@ -45,17 +54,47 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	}
 }
 
-// asking is a stream that ends if its client sends no request.
+// requestTimeout is how long the request of a call may take to arrive, or UploadTimeout if that is less. An upload may take
+// UploadTimeout for each of its messages.
+const requestTimeout = 10 * time.Second
+
+// patience returns how long the request of a call may take to arrive.
+func (s *Server) patience(info *grpc.StreamServerInfo) time.Duration {
+	if info.IsClientStream {
+		return s.UploadTimeout
+	}
+	return min(s.UploadTimeout, requestTimeout)
+}
+
+var (
+	// errSilent is the error of a call whose request does not arrive.
+	errSilent = errors.New("the request did not arrive in time")
+	errLong   = fmt.Errorf("a request may have %d bytes", h2guard.MaxRequest)
+)
+
+// asking is a stream that ends if its client sends no request, and refuses one that is too long.
 type asking struct {
 	middleware.WrappedServerStream
 
-	timer *time.Timer // until the first message has come
+	server *Server
+	timer  *time.Timer // until the first message has come
+	asked  bool        // it has; used by RecvMsg alone
 }
 
 // RecvMsg implements grpc.ServerStream.
 func (a *asking) RecvMsg(m any) error {
 	err := a.WrappedServerStream.RecvMsg(m)
+	if a.asked {
+		return err
+	}
+	a.asked = true
 	a.timer.Stop()
+	if message, ok := m.(proto.Message); ok && err == nil && proto.Size(message) > h2guard.MaxRequest {
+		err = a.server.fail(a.Context(), errLong, "")
+	}
+	if status.Code(err) == codes.ResourceExhausted { // gRPC's own, or that of the web
+		a.server.failures.bodies.WithLabelValues(refusedLong).Inc()
+	}
 	return err
 }
 

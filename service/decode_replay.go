@@ -24,11 +24,9 @@ func (s *Server) DecodeReplay(
 	ctx := in.Context()
 	req := new(replaydv1.StreamEventsRequest)
 	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
-	ctx, ticket, err := s.enter(ctx, streamCost+uploadCost)
-	if err != nil {
+	if err := s.enter(ctx, streamCost+uploadCost); err != nil {
 		return err
 	}
-	defer ticket.Return()
 	s.failures.uploads.Inc()
 	defer s.failures.uploads.Dec()
 	first, err := first(ctx, s, in.Recv)

@@ -48,7 +48,9 @@
 // Around the handlers:
 //
 //	daemon.go     the gRPC server: interceptors, limits of the transport, health, shutting down
+//	methods.go    runs interceptors at the headers of calls
 //	web.go        Connect and gRPC-Web, for browsers
+//	body.go       bodies by the web, which are not read before the gate
 //	admit.go      the cost of calls, and who is charged
 //	memory.go     the memory of decoders
 //	deadlines.go  ends calls even if their handlers do not return

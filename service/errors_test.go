@@ -303,7 +303,7 @@ func TestTooManyStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", []string{"replay"}, true}
+	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", nil, true} // before the request is read
 	if got := explainFailure(t, d.Session(ctx, req, nil).Err); !got.equal(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

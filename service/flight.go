@@ -109,11 +109,9 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 	s, ctx := f.server, out.Context()
 	name := ""
 	defer func() { err = s.fail(ctx, err, name) }()
-	ctx, entered, err := s.enter(ctx, streamCost)
-	if err != nil {
+	if err := s.enter(ctx, streamCost); err != nil {
 		return err
 	}
-	defer entered.Return()
 	req, kind, err := parseTicket(t.GetTicket())
 	if err != nil {
 		return err
@@ -290,11 +288,9 @@ func (f *flights) failed(ctx context.Context, err error, name string) error {
 // page size, it lists one page of replays, and the metadata of each flight is the token of the next page.
 func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListFlightsServer) (err error) {
 	ctx := out.Context()
-	ctx, entered, err := f.server.enter(ctx, streamCost)
-	if err != nil {
+	if err := f.server.enter(ctx, streamCost); err != nil {
 		return f.server.fail(ctx, err, "")
 	}
-	defer entered.Return()
 	req := new(replaydv1.ListReplaysRequest)
 	if e := bytes.TrimSpace(c.GetExpression()); len(e) > 0 {
 		if err := protojson.Unmarshal(e, req); err != nil {

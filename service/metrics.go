@@ -19,7 +19,7 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.failures.errors, s.failures.decoders, s.failures.received, s.failures.uploads,
+		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.failures.errors, s.failures.decoders, s.failures.received, s.failures.uploads, s.failures.bodies,
 		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
 		gauge("feeds", "Live replays that are decoded for all who follow them.", s.feeds.count),
 		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.feeds.behind),
@@ -81,10 +81,17 @@ type failureMetrics struct {
 	decoders *prometheus.CounterVec
 	received prometheus.Counter
 	uploads  prometheus.Gauge
+	bodies   *prometheus.CounterVec
 }
 
+// Why a request was refused as it arrived.
+const (
+	refusedLong = "long"
+	refusedLate = "late"
+)
+
 func newFailureMetrics() *failureMetrics {
-	return &failureMetrics{
+	f := &failureMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "replayd", Name: "errors_total", Help: "Calls that failed, by the reason in the error, or else by the code.",
 		}, []string{"reason"}),
@@ -97,7 +104,14 @@ func newFailureMetrics() *failureMetrics {
 		uploads: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "replayd", Name: "uploads", Help: "Uploads that run now.",
 		}),
+		bodies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "replayd", Name: "refused_bodies_total", Help: "Requests that were refused as they arrived, by why: long or late.",
+		}, []string{"reason"}),
 	}
+	for _, reason := range []string{refusedLong, refusedLate} {
+		f.bodies.WithLabelValues(reason)
+	}
+	return f
 }
 
 // count counts a call's error. sent is the status that the client got for it.

@@ -25,11 +25,9 @@ func (s *Server) StreamEvents(
 ) (err error) {
 	ctx := out.Context()
 	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
-	ctx, ticket, err := s.enter(ctx, streamCost)
-	if err != nil {
+	if err := s.enter(ctx, streamCost); err != nil {
 		return err
 	}
-	defer ticket.Return()
 	return s.Stream(ctx, req, s.counted(out))
 }
 

@@ -23,11 +23,9 @@ func (s *Server) WatchReplays(
 ) (err error) {
 	ctx := out.Context()
 	defer func() { err = s.fail(ctx, err, req.GetDirectory()) }()
-	ctx, ticket, err := s.enter(ctx, watchCost)
-	if err != nil {
+	if err := s.enter(ctx, watchCost); err != nil {
 		return err
 	}
-	defer ticket.Return()
 	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
 	if err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 	"connectrpc.com/connect"
 	connectcors "connectrpc.com/cors"
 	"connectrpc.com/vanguard"
-	"connectrpc.com/vanguard/vanguardgrpc"
 	"github.com/rs/cors"
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/service/access"
@@ -39,7 +39,13 @@ type Web struct {
 // NewWeb returns a Web that serves the daemon's API to browsers. Pages of the listed origins, such as "https://example.org",
 // may use it. "*" allows all origins. An empty list allows only pages that are served from the Web's own address.
 func (d *Daemon) NewWeb(origins []string) (*Web, error) {
-	transcoder, err := vanguardgrpc.NewTranscoder(d.grpc,
+	methods := endBodies(d.grpc)
+	var services []*vanguard.Service
+	for name := range d.grpc.GetServiceInfo() {
+		services = append(services, vanguard.NewService(name, methods))
+	}
+	transcoder, err := vanguard.NewTranscoder(services,
+		vanguard.WithDefaultServiceOptions(vanguard.WithTargetCodecs(vanguard.CodecProto), vanguard.WithTargetProtocols(vanguard.ProtocolGRPC)),
 		vanguard.WithCodec(func(types vanguard.TypeResolver) vanguard.Codec {
 			codec := vanguard.NewJSONCodec(types)
 			codec.UnmarshalOptions.DiscardUnknown = false // otherwise a misspelt field would be ignored silently
@@ -51,7 +57,7 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	api := &requests{next: transcoder, errors: connect.NewErrorWriter()}
+	api := newRequests(d.grpc, transcoder)
 	var handler http.Handler
 	if len(origins) == 0 {
 		handler = d.routes(api, func(*http.Request) bool { return false })
@@ -80,82 +86,108 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	}}, nil
 }
 
-// webIdle is how long a connection is kept without a call. webBody is how long the body of a unary call may take to arrive.
-const (
-	webIdle = 2 * time.Minute
-	webBody = 30 * time.Second
-)
+// webIdle is how long a connection is kept without a call.
+const webIdle = 2 * time.Minute
 
-// maxWebBytes bounds all the bytes that a call sends. Behind net/http, gRPC reads a body ahead of the handler and keeps it in
+// maxWebBytes bounds all the bytes that an upload sends. Behind net/http, gRPC reads a body ahead of the handler and keeps it in
 // memory. There is no flow control for a client that sends faster than its data is decoded.
 const maxWebBytes = 4 << 20
 
+// prefixBytes is how many bytes stand before each message of gRPC, gRPC-Web, and streams of Connect: flags and a length.
+const prefixBytes = 5
+
 var (
-	errMessageTooLong = fmt.Errorf("a message has more than %d bytes", maxRequestBytes)
+	errMessageTooLong = fmt.Errorf("a message has more than %d bytes", maxMessageBytes)
 	errTooMuch        = fmt.Errorf("here a call may send %d bytes; send larger uploads to the address for gRPC", maxWebBytes)
 	errNoJSON         = errors.New("no bytes are no JSON; {} is the empty message")
 )
 
 // requests makes the checks of requests that the transcoder does not make. It limits their length, because the transcoder has
-// only one limit for requests and responses, and a response is longer as JSON than as protobuf. It also refuses empty JSON.
+// only one limit for requests and responses, and a response is longer as JSON than as protobuf. It also refuses empty JSON. It
+// reads no body itself: that would come before the gate.
 type requests struct {
-	next   http.Handler
-	errors *connect.ErrorWriter
+	next    http.Handler
+	uploads map[string]bool // the methods whose clients stream, by path
+}
+
+// newRequests returns the checks of requests for next, which serves the methods of a server.
+func newRequests(server *grpc.Server, next http.Handler) *requests {
+	h := &requests{next: next, uploads: map[string]bool{}}
+	for service, info := range server.GetServiceInfo() {
+		for _, method := range info.Methods {
+			h.uploads["/"+service+"/"+method.Name] = method.IsClientStream
+		}
+	}
+	return h
 }
 
 // ServeHTTP implements http.Handler.
 func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(r.Context()) // a copy: the server uses the body of its own request to know what was not read
-	switch contentType := r.Header.Get("Content-Type"); {
+	contentType := r.Header.Get("Content-Type")
+	switch upload := h.uploads[r.URL.Path]; {
 	case strings.HasPrefix(contentType, "application/connect+"), strings.HasPrefix(contentType, "application/grpc"):
-		r.Body = &envelopes{ReadCloser: r.Body}
+		body := &envelopes{ReadCloser: r.Body, message: h2guard.MaxRequest, all: h2guard.MaxRequest + prefixBytes, long: errLong, much: errLong}
+		if upload {
+			body.message, body.all, body.long, body.much = maxMessageBytes, maxWebBytes, errMessageTooLong, errTooMuch
+		}
+		r.Body = body
 	case strings.HasPrefix(contentType, "application/") && r.Method == http.MethodPost:
-		if err := h.unary(w, r); err != nil {
-			_ = h.errors.Write(w, r, err)
-			return
+		r.Body = &bare{ReadCloser: r.Body, left: h2guard.MaxRequest, blank: strings.HasPrefix(contentType, "application/json")}
+		r.ContentLength = -1 // bare may add to it
+		// Connect lets servers decide whether the version is required. The transcoder requires it, because it can also serve REST.
+		const version = "Connect-Protocol-Version"
+		if r.Header.Get(version) == "" {
+			r.Header.Set(version, "1")
 		}
 	}
 	h.next.ServeHTTP(w, r)
 }
 
-// unary prepares a call whose body is one message.
-func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(webBody)) // not every ResponseWriter can do it
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &long):
-		return connect.NewError(connect.CodeResourceExhausted, errMessageTooLong)
-	case err != nil:
-		return connect.NewError(connect.CodeCanceled, err)
-	case len(body) == 0 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
-		return connect.NewError(connect.CodeInvalidArgument, errNoJSON)
+// bare reads a body that is one message, which may be empty.
+type bare struct {
+	io.ReadCloser
+
+	left  int  // how many bytes the message may still have
+	blank bool // it has none so far, and no bytes are no message
+}
+
+// Read implements io.Reader.
+func (b *bare) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, refusal(errLong)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	// Connect lets servers decide whether the version is required. The transcoder requires it, because it can also serve REST.
-	const version = "Connect-Protocol-Version"
-	if r.Header.Get(version) == "" {
-		r.Header.Set(version, "1")
+	if n > 0 {
+		b.blank = false
 	}
-	return nil
+	if b.blank && errors.Is(err, io.EOF) && len(p) > 0 { // the transcoder would take it for an empty message
+		b.blank = false
+		p[0] = ' '
+		return 1, io.EOF
+	}
+	return n, err
 }
 
 // envelopes reads a body of length-prefixed messages. It refuses a message that is too long before memory is allocated for it.
 type envelopes struct {
 	io.ReadCloser
 
+	message    uint32 // how many bytes a message may have
+	all        int    // how many bytes the body may have
+	long, much error  // the errors of those that have more
+
 	total  int
-	prefix [5]byte // flags and a length
-	have   int     // bytes of prefix that were read
-	left   int     // bytes of the message that were not read
+	prefix [prefixBytes]byte
+	have   int // bytes of prefix that were read
+	left   int // bytes of the message that were not read
 }
 
 // Read implements io.Reader.
 func (e *envelopes) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
-	if e.total += n; e.total > maxWebBytes {
-		return 0, refusal(errTooMuch)
+	if e.total += n; e.total > e.all {
+		return 0, refusal(e.much)
 	}
 	for b := p[:n]; len(b) > 0; {
 		if e.left > 0 {
@@ -171,8 +203,8 @@ func (e *envelopes) Read(p []byte) (int, error) {
 			break
 		}
 		length := binary.BigEndian.Uint32(e.prefix[1:])
-		if length > maxRequestBytes {
-			return 0, refusal(errMessageTooLong)
+		if length > e.message {
+			return 0, refusal(e.long)
 		}
 		e.have, e.left = 0, int(length)
 	}
@@ -190,6 +222,9 @@ type jsonCodec struct{ *vanguard.JSONCodec }
 
 // Unmarshal implements vanguard.Codec.
 func (c jsonCodec) Unmarshal(data []byte, msg proto.Message) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return connect.NewError(connect.CodeInvalidArgument, errNoJSON)
+	}
 	if err := c.JSONCodec.Unmarshal(data, msg); err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -197,7 +232,7 @@ func (c jsonCodec) Unmarshal(data []byte, msg proto.Message) error {
 }
 
 // maxInflatedBytes bounds the decompressed size of a message. Responses are decompressed too, to convert them to JSON.
-const maxInflatedBytes = 4 << 20
+const maxInflatedBytes = 1 << 20
 
 // gunzip decompresses a message of at most maxInflatedBytes.
 type gunzip struct {

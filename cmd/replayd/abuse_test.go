@@ -34,7 +34,19 @@ var attacks = map[string]func(f *http2.Framer, stream uint32) error{
 		}
 		return f.WriteData(1, false, nil)
 	},
-	"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
+	"tiny_data": func(f *http2.Framer, stream uint32) error {
+		if stream == 1 {
+			if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: callHeaders(), EndHeaders: true}); err != nil {
+				return err
+			}
+		}
+		return f.WriteData(1, false, []byte{0})
+	},
+	"settings":       func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
+	"pings":          func(f *http2.Framer, _ uint32) error { return f.WritePing(false, [8]byte{}) },
+	"priorities":     func(f *http2.Framer, _ uint32) error { return f.WritePriority(1, http2.PriorityParam{StreamDep: 3}) },
+	"window_updates": func(f *http2.Framer, _ uint32) error { return f.WriteWindowUpdate(0, 1) },
+	"others":         func(f *http2.Framer, _ uint32) error { return f.WriteRawFrame(0xfa, 0, 0, nil) },
 }
 
 // callHeaders returns the header block that begins a call.

@@ -62,23 +62,7 @@ func Known(method string) bool {
 	return ok
 }
 
-// UnaryInterceptor is the gate for unary calls.
-func (g *Gate) UnaryInterceptor(
-	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
-) (resp any, err error) {
-	use := g.visit(ctx, info.FullMethod)
-	use.note(req)
-	ctx, leave, err := g.admit(ctx, use)
-	defer func() { g.audit(use, err) }()
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	resp, err = handler(ctx, req)
-	return resp, ended(ctx, err)
-}
-
-// StreamInterceptor is the gate for streaming calls.
+// StreamInterceptor is the gate for calls. It refuses a call before its handler, which receives the requests, runs.
 func (g *Gate) StreamInterceptor(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	use := g.visit(ss.Context(), info.FullMethod)
 	ctx, leave, err := g.admit(ss.Context(), use)

@@ -197,12 +197,17 @@ func (c *Control) take(t *Ticket, r Resource, n int64) error {
 			return c.refuse(&RefusedError{Resource: r, Whose: s.whose, Limit: limit, Retry: retryAfter})
 		}
 	}
+	c.add(t, r, n)
+	return nil
+}
+
+// add counts n of a resource for a ticket. The control must be locked.
+func (c *Control) add(t *Ticket, r Resource, n int64) {
 	c.all[r] += n
 	t.taken[r] += n
 	for _, s := range t.shares {
 		s.of.taken[r] += n
 	}
-	return nil
 }
 
 func (c *Control) refuse(e *RefusedError) error {

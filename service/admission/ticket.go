@@ -33,6 +33,25 @@ func (t *Ticket) Take(r Resource, n int64) error {
 	return nil
 }
 
+// Charge counts n of a resource, even beyond the limits, for what another limit bounds. After Return it does nothing.
+func (t *Ticket) Charge(r Resource, n int64) {
+	if t == nil {
+		return
+	}
+	t.charge(r, n)
+	if r == Memory {
+		t.control.pace()
+	}
+}
+
+func (t *Ticket) charge(r Resource, n int64) {
+	t.control.mu.Lock()
+	defer t.control.mu.Unlock()
+	if !t.over {
+		t.control.add(t, r, n)
+	}
+}
+
 func (t *Ticket) take(r Resource, n int64) error {
 	t.control.mu.Lock()
 	defer t.control.mu.Unlock()

@@ -47,7 +47,8 @@ func (g *Guard) Conn(conn net.Conn) *Conn {
 	})
 }
 
-// Credentials returns credentials that guard each connection after the handshake of inner. A nil inner means no TLS.
+// Credentials returns credentials of a gRPC server that guard each connection after the handshake of inner. A nil inner means no
+// TLS. The first message of a call may have MaxRequest bytes. The server must refuse messages of 15 MiB.
 func (g *Guard) Credentials(inner credentials.TransportCredentials) credentials.TransportCredentials {
 	if inner == nil {
 		inner = insecure.NewCredentials()
@@ -67,7 +68,9 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil {
 		return nil, nil, err
 	}
-	return g.guard.Conn(conn), info, nil
+	guarded := g.guard.Conn(conn)
+	guarded.starts = newStarts()
+	return guarded, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.

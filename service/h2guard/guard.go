@@ -1,13 +1,17 @@
 // Package h2guard closes HTTP/2 connections that send abusive frames. Such frames cost the server much and the sender nothing.
 // gRPC has no hook for that. So the guard counts frame headers where the bytes are read, after TLS.
 //
-// It counts RST_STREAM, SETTINGS, PRIORITY, WINDOW_UPDATE and CONTINUATION frames (RFC 9113), and DATA frames that are empty
-// and do not end the stream. Each kind of frame has a leaky bucket, which allows a rate and a burst. Well-behaved clients
-// stay far below the limits: they send a WINDOW_UPDATE for some kilobytes that they read. PING frames are not counted.
-// gRPC's clients send one for each batch that they receive, to measure the connection. That can be thousands a second. gRPC
-// itself closes connections that send PING frames without need.
+// It counts all frames (RFC 9113) but those that carry requests: HEADERS, and DATA frames that are not tiny. Each kind of frame
+// has a leaky bucket, which allows a rate and a burst. Well-behaved clients stay far below the limits. Two kinds answer what the
+// server sends, so for each DATA frame that it writes some of them are free: gRPC's clients send a PING for a batch that they
+// receive, to measure the connection, which can be thousands a second; and clients send WINDOW_UPDATE for what they read.
 //
 // The first bytes of a connection show whether it is HTTP/2. If it is not, the guard passes its bytes through unchanged.
+//
+//	guard.go        the connection: what it counts
+//	frame.go        finds frames in bytes
+//	request.go      the length of requests
+//	credentials.go  connections of a daemon, with strikes for those that were closed (strikes.go)
 package h2guard
 
 import (
@@ -16,21 +20,8 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"time"
-)
-
-// Frame types.
-const (
-	typeData         = 0x0
-	typeHeaders      = 0x1
-	typePriority     = 0x2
-	typeReset        = 0x3
-	typeSettings     = 0x4
-	typeWindowUpdate = 0x8
-	typeContinuation = 0x9
-
-	flagEndStream = 0x1
-	flagAck       = 0x1
 )
 
 // Abuse is a kind of frame that is counted.
@@ -39,27 +30,40 @@ type Abuse string
 // The kinds of counted frames.
 const (
 	Resets        Abuse = "resets"
-	EmptyData     Abuse = "empty_data"
-	Settings      Abuse = "settings"
+	EmptyData     Abuse = "empty_data" // and does not end the stream
+	TinyData      Abuse = "tiny_data"  // and does not end the stream
+	Settings      Abuse = "settings"   // and their acknowledgements
+	Pings         Abuse = "pings"      // and their acknowledgements
 	Priorities    Abuse = "priorities"
 	Updates       Abuse = "window_updates"
 	Continuations Abuse = "continuations"
+	Others        Abuse = "others" // of types that the server does not use
 )
 
-// rate is how many frames of one kind are allowed per second and at once.
-type rate struct{ second, burst float64 }
-
-var rates = map[Abuse]rate{
-	Resets:        {200, 1000},
-	EmptyData:     {20, 200},
-	Settings:      {2, 20},
-	Priorities:    {10, 200},
-	Updates:       {100_000, 200_000},
-	Continuations: {20, 200},
+// rate is how many frames of one kind are allowed per second and at once. free is how many more are allowed for each DATA frame
+// that the server has written, and saved is how many of those are kept for later.
+type rate struct {
+	second, burst float64
+	free, saved   int64
 }
 
-// leastBurst is the smallest burst of each kind, even after strikes. A client sends SETTINGS when it connects, and perhaps once
-// more.
+var rates = map[Abuse]rate{
+	Resets:        {second: 200, burst: 1000},
+	EmptyData:     {second: 20, burst: 200},
+	TinyData:      {second: 1000, burst: 20_000},
+	Settings:      {second: 2, burst: 20},
+	Pings:         {second: 2, burst: 50, free: 1, saved: 1000},
+	Priorities:    {second: 10, burst: 200},
+	Updates:       {second: 200, burst: 2000, free: 8, saved: 100_000},
+	Continuations: {second: 20, burst: 200},
+	Others:        {second: 20, burst: 200},
+}
+
+// tiny is the length below which a DATA frame is tiny. A server keeps up to 100 bytes beside each frame that waits to be read.
+const tiny = 64
+
+// leastBurst is the smallest burst of each kind, even after strikes. A client sends SETTINGS when it connects, acknowledges
+// those of the server, and perhaps sends them once more.
 const leastBurst = 4
 
 // ErrAbused means that a connection was closed because of abuse. Read returns it.
@@ -74,11 +78,11 @@ type Conn struct {
 	abused  func(Abuse)
 	share   float64 // bursts are divided by it
 	full    buckets
-	began   int  // bytes of the preface that were read
-	plain   bool // not HTTP/2
-	head    [9]byte
-	have    int   // bytes of head that were read
-	left    int64 // bytes of the frame's payload that were not read
+	began   int          // bytes of the preface that were read
+	plain   atomic.Bool  // not HTTP/2
+	in, out frames       // in belongs to Read, out to Write
+	written atomic.Int64 // DATA frames
+	starts  *starts      // nil if the length of requests is not limited
 	failure error
 	calls   int    // frames of the current Read that start, finish or reset a request
 	rest    []byte // bytes that were read and that the next Read returns
@@ -112,7 +116,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	} else {
 		n, err = c.Conn.Read(p)
 	}
-	if c.plain {
+	if c.plain.Load() {
 		return n, err
 	}
 	c.calls = 0
@@ -141,6 +145,25 @@ func (c *Conn) keep(b []byte) {
 	c.rest = c.room[len(c.room)-len(c.rest)-len(b):]
 }
 
+// Write implements net.Conn. As with other connections of HTTP/2, one goroutine writes at a time.
+func (c *Conn) Write(p []byte) (int, error) {
+	if !c.plain.Load() {
+		for b := p; len(b) > 0; {
+			var whole bool
+			if b, whole = c.out.next(b); !whole {
+				continue
+			}
+			if c.out.kind() == typeData {
+				c.written.Add(1)
+			}
+			if c.starts != nil && (c.out.ends() || c.out.kind() == typeReset) {
+				c.starts.forget(c.out.stream())
+			}
+		}
+	}
+	return c.Conn.Write(p)
+}
+
 // TLS returns the TLS state of the guarded connection. It returns nil before the handshake and for a connection without TLS.
 func (c *Conn) TLS() *tls.ConnectionState {
 	secured, ok := c.Conn.(*tls.Conn)
@@ -161,66 +184,33 @@ func (c *Conn) scan(b []byte) (looked int, tooMuch Abuse) {
 	if c.began < len(preface) {
 		n := min(len(b), len(preface)-c.began)
 		if !bytes.Equal(b[:n], preface[c.began:c.began+n]) {
-			c.plain = true
+			c.plain.Store(true)
 			return all, ""
 		}
 		c.began += n
 		b = b[n:]
 	}
 	for len(b) > 0 {
-		if c.left > 0 {
-			n := min(c.left, int64(len(b)))
-			c.left -= n
-			b = b[n:]
-			continue
-		}
-		if c.calls == maxCalls && c.have == 0 {
+		if c.calls == maxCalls && c.in.between() {
 			return all - len(b), ""
 		}
-		n := copy(c.head[c.have:], b)
-		c.have += n
-		b = b[n:]
-		if c.have < len(c.head) {
-			return all, ""
+		before := b
+		var whole bool
+		b, whole = c.in.next(b)
+		if c.starts != nil {
+			c.starts.look(&c.in, whole, before[:len(before)-len(b)])
 		}
-		c.have = 0
-		c.left = int64(c.head[0])<<16 | int64(c.head[1])<<8 | int64(c.head[2])
-		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, c.share, time.Now()) {
+		if !whole {
+			continue
+		}
+		if sort := c.in.sort(); sort != "" && !c.full.admit(sort, c.share, c.written.Load(), time.Now()) {
 			return all, sort
 		}
-		if setsGoing(c.head[3], c.head[4]) {
+		if c.in.setsGoing() {
 			c.calls++
 		}
 	}
 	return all, ""
-}
-
-// setsGoing reports whether a frame starts a request, finishes it or resets it.
-func setsGoing(kind, flags byte) bool {
-	return kind == typeHeaders || kind == typeReset || kind == typeData && flags&flagEndStream != 0
-}
-
-// sortOf returns the kind under which a frame is counted, and "" for a frame that is not counted.
-func sortOf(kind, flags byte, length int64) Abuse {
-	switch kind {
-	case typeData:
-		if length == 0 && flags&flagEndStream == 0 {
-			return EmptyData
-		}
-	case typeReset:
-		return Resets
-	case typeSettings:
-		if flags&flagAck == 0 {
-			return Settings
-		}
-	case typePriority:
-		return Priorities
-	case typeWindowUpdate:
-		return Updates
-	case typeContinuation:
-		return Continuations
-	}
-	return ""
 }
 
 // buckets holds the leaky bucket of each kind of frame.
@@ -229,14 +219,22 @@ type buckets map[Abuse]*bucket
 type bucket struct {
 	full float64
 	at   time.Time
+	had  int64 // the free frames that were used or were not kept
 }
 
-// admit counts a frame, and reports whether it is within 1/share of the usual burst.
-func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
+// admit counts a frame, and reports whether it is within 1/share of the usual burst. written is how many DATA frames the server
+// has written on the connection so far.
+func (b buckets) admit(sort Abuse, share float64, written int64, now time.Time) bool {
 	one, r := b[sort], rates[sort]
 	if one == nil {
 		one = &bucket{at: now}
 		b[sort] = one
+	}
+	paid := written * r.free
+	one.had = max(one.had, paid-r.saved)
+	if one.had < paid {
+		one.had++
+		return true
 	}
 	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // the clock may be set back
 	one.at = now

@@ -31,20 +31,24 @@ func (f *fed) Read(p []byte) (int, error) {
 
 func (f *fed) Close() error { f.closed = true; return nil }
 
+func (*fed) Write(p []byte) (int, error) { return len(p), nil }
+
 // TestCounts: the allowed burst of frames passes, and more frames close the connection, in pieces of any size. The frames of
 // well-behaved clients are not counted.
 func TestCounts(t *testing.T) {
 	for sort, write := range map[Abuse]func(f *http2.Framer) error{
 		Resets:        func(f *http2.Framer) error { return f.WriteRSTStream(1, 8) },
 		EmptyData:     func(f *http2.Framer) error { return f.WriteData(1, false, nil) },
-		Settings:      func(f *http2.Framer) error { return f.WriteSettings() },
+		TinyData:      func(f *http2.Framer) error { return f.WriteData(1, false, []byte{0}) },
+		Settings:      (*http2.Framer).WriteSettingsAck,
+		Pings:         func(f *http2.Framer) error { return f.WritePing(false, [8]byte{}) },
+		Updates:       func(f *http2.Framer) error { return f.WriteWindowUpdate(1, 1) },
+		Others:        func(f *http2.Framer) error { return f.WriteRawFrame(0xfa, 0, 0, nil) },
 		Priorities:    func(f *http2.Framer) error { return f.WritePriority(1, http2.PriorityParam{}) },
 		Continuations: func(f *http2.Framer) error { return f.WriteContinuation(1, false, nil) },
 		"": func(f *http2.Framer) error {
 			_ = f.WriteData(1, true, nil)
-			_ = f.WriteData(1, false, []byte{0})
-			_ = f.WriteSettingsAck()
-			return f.WritePing(true, [8]byte{})
+			return f.WriteData(1, false, make([]byte, tiny))
 		},
 	} {
 		fine := int(rates[sort].burst)
@@ -52,7 +56,7 @@ func TestCounts(t *testing.T) {
 			var b bytes.Buffer
 			b.WriteString(http2.ClientPreface)
 			f := http2.NewFramer(&b, nil)
-			for range fine + 500*more {
+			for range fine + 2000*more {
 				if err := write(f); err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +76,7 @@ func TestCounts(t *testing.T) {
 	b := buckets{}
 	now := time.Now()
 	for i := range 100_000 { // at the allowed rate for a long time
-		if !b.admit(EmptyData, 1, now.Add(time.Duration(i)*time.Second/20)) {
+		if !b.admit(EmptyData, 1, 0, now.Add(time.Duration(i)*time.Second/20)) {
 			t.Fatalf("the %d. empty frame at 20/s is too many", i)
 		}
 	}
@@ -84,7 +88,9 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, piece int) {
 		met := false
-		got, _ := io.ReadAll(New(&fed{data: data, piece: max(1, piece%100)}, func(Abuse) { met = true }))
+		c := New(&fed{data: data, piece: max(1, piece%100)}, func(Abuse) { met = true })
+		_, _ = c.Write(data)
+		got, _ := io.ReadAll(c)
 		if !met && !bytes.Equal(got, data) {
 			t.Errorf("%q became %q", data, got)
 		}
@@ -126,7 +132,7 @@ func TestFewCallsAtOnce(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	b, now := buckets{}, time.Now()
 	for i := range int(rates[Resets].burst) {
-		if !b.admit(Resets, 1, now.Add(-time.Duration(i)*time.Hour)) {
+		if !b.admit(Resets, 1, 0, now.Add(-time.Duration(i)*time.Hour)) {
 			t.Fatalf("the %d. reset, each an hour earlier, is too many", i)
 		}
 	}
