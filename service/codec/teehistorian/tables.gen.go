@@ -45,7 +45,7 @@ var Tables = table.Format{
 			{Name: "message_id", Comment: "The message's number in that protocol. 0 for an extended message, which has a UUID instead.", Type: table.Int32},
 			{Name: "uuid", Comment: "The UUID in text form of an extended message. Empty otherwise.", Type: table.Text},
 			{Name: "name", Comment: "The message's name, such as \"cl_start_info\", even when its contents could not be read. For an unknown extended message, the name in the file's header, such as \"save-code@netmsg.ddnet.org\". Empty otherwise.", Type: table.Name},
-			{Name: "raw", Comment: "The whole message as recorded, its number included. Empty when redacted.", Type: table.Binary},
+			{Name: "raw", Comment: "The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.", Type: table.Binary},
 			{Name: "error", Comment: "The reason why the contents could not be read. Empty when they could be read, and for unknown messages.", Type: table.Text},
 			{Name: "redacted", Comment: "True when raw and parts of the contents were withheld because they may hold a secret.", Type: table.Bool},
 			{Name: "content_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of content is set. Missing when none is.", Enum: map[int32]string{

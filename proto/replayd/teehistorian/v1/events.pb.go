@@ -3368,7 +3368,7 @@ type Message struct {
 	// The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
 	// message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	// The whole message as recorded, its number included. Empty when redacted.
+	// The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.
 	Raw []byte `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"`
 	// The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
 	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`

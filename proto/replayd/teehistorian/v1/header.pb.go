@@ -57,13 +57,15 @@ type Header struct {
 	MapCrc string `protobuf:"bytes,14,opt,name=map_crc,json=mapCrc,proto3" json:"map_crc,omitempty"`
 	// The state of the server's random number generator. Empty before DDNet 13.2.
 	PrngDescription string `protobuf:"bytes,15,opt,name=prng_description,json=prngDescription,proto3" json:"prng_description,omitempty"`
-	// The server's settings that differ from their defaults. Secret ones are never recorded.
+	// The server's settings that differ from their defaults. DDNet records no passwords, modified servers do: the value of a
+	// setting whose name says that it is one is withheld, and empty.
 	Config map[string]string `protobuf:"bytes,16,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The game's tuning that differs from its defaults: name to value times 100.
 	Tuning map[string]string `protobuf:"bytes,17,rep,name=tuning,proto3" json:"tuning,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The names of all UUIDs that the server knew, in the server's order. Extension records are named by them.
 	Uuids []string `protobuf:"bytes,18,rep,name=uuids,proto3" json:"uuids,omitempty"`
-	// The keys that this version of replayd does not know, with their values as JSON text.
+	// The keys that this version of replayd does not know, with their values as JSON text. Those that
+	// mention passwords are withheld, and empty.
 	Other map[string]string `protobuf:"bytes,19,rep,name=other,proto3" json:"other,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The entries of uuids that name extension records which this version of replayd does not know. If the file has such
 	// records, they are sent as unknown_ex.

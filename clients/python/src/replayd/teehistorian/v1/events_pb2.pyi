@@ -1553,7 +1553,7 @@ class Message(google.protobuf.message.Message):
     message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
     """
     raw: builtins.bytes
-    """The whole message as recorded, its number included. Empty when redacted."""
+    """The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents."""
     error: builtins.str
     """The reason why the contents could not be read. Empty when they could be read, and for unknown messages."""
     redacted: builtins.bool

@@ -130,7 +130,9 @@ class Header(google.protobuf.message.Message):
 
     @property
     def config(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """The server's settings that differ from their defaults. Secret ones are never recorded."""
+        """The server's settings that differ from their defaults. DDNet records no passwords, modified servers do: the value of a
+        setting whose name says that it is one is withheld, and empty.
+        """
 
     @property
     def tuning(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
@@ -142,7 +144,9 @@ class Header(google.protobuf.message.Message):
 
     @property
     def other(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """The keys that this version of replayd does not know, with their values as JSON text."""
+        """The keys that this version of replayd does not know, with their values as JSON text. Those that
+        mention passwords are withheld, and empty.
+        """
 
     @property
     def unknown_extensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:

@@ -1639,7 +1639,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   name: string;
 
   /**
-   * The whole message as recorded, its number included. Empty when redacted.
+   * The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.
    *
    * @generated from field: bytes raw = 6;
    */

@@ -125,7 +125,8 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   prngDescription: string;
 
   /**
-   * The server's settings that differ from their defaults. Secret ones are never recorded.
+   * The server's settings that differ from their defaults. DDNet records no passwords, modified servers do: the value of a
+   * setting whose name says that it is one is withheld, and empty.
    *
    * @generated from field: map<string, string> config = 16;
    */
@@ -146,7 +147,8 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   uuids: string[];
 
   /**
-   * The keys that this version of replayd does not know, with their values as JSON text.
+   * The keys that this version of replayd does not know, with their values as JSON text. Those that
+   * mention passwords are withheld, and empty.
    *
    * @generated from field: map<string, string> other = 19;
    */
