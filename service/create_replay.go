@@ -54,7 +54,7 @@ func (s *Server) CreateReplay(
 	if err != nil {
 		return err
 	}
-	replay, err := s.describeTemporary(ctx, name)
+	replay, err := s.describeTemporary(ctx, name, replaydv1.ReplayView_REPLAY_VIEW_FULL)
 	if err != nil {
 		_ = s.temporary.Delete(access.Of(ctx).Key(), name)
 		return err
@@ -117,7 +117,7 @@ func (s *Server) openTemporary(ctx context.Context, name string) (*source.File, 
 }
 
 // describeTemporary returns the description of a temporary replay of the caller.
-func (s *Server) describeTemporary(ctx context.Context, name string) (*replaydv1.Replay, error) {
+func (s *Server) describeTemporary(ctx context.Context, name string, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
 	file, expires, err := s.openTemporary(ctx, name)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,12 @@ func (s *Server) describeTemporary(ctx context.Context, name string) (*replaydv1
 		return nil, err
 	}
 	defer memory.free()
-	replay, err := Describe(ctx, file)
+	var replay *replaydv1.Replay
+	if view == replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS {
+		replay, err = DescribeParticipants(ctx, file, s.Secrets)
+	} else {
+		replay, err = Describe(ctx, file)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,31 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 	return r, c.Describe(ctx, in, r)
 }
 
+// DescribeParticipants is Describe with everybody who took part instead of the header. It decodes the whole replay if its format needs
+// that.
+func DescribeParticipants(ctx context.Context, file *source.File, secrets codec.Secrets) (*replaydv1.Replay, error) {
+	r, err := Describe(ctx, file)
+	if err != nil {
+		return r, err
+	}
+	r.Header = nil
+	c, err := codecOf(file.Info().Format)
+	if err != nil || c.Participants == nil {
+		return r, err
+	}
+	in, err := input(ctx, file, c)
+	if err != nil {
+		return r, err
+	}
+	survey, err := c.Survey(in, nil, nil, ctx.Err)
+	if err != nil {
+		return r, err
+	}
+	c.Participants(r, survey.Participants, nil, &secrets)
+	r.PlayersTick = &survey.LastTick
+	return r, nil
+}
+
 // describeEntry returns the description of a replay from its index entry.
 func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 	r := describeInfo(&e.Info)

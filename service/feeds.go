@@ -169,7 +169,7 @@ func (l *feeds) start(
 	shared.Feed = feed.Start(feed.Config{
 		Open: func(o codec.Options) (codec.Reader, error) { return r.Codec.Open(file.Input(), o) },
 		Options: codec.Options{
-			RevealSecrets: r.RevealSecrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers,
+			Secrets: r.Secrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers,
 			Roster: l.server.roster(context.Background(), r.Codec, l.server.index.Family(key.name, follower.scope)), // it outlives its calls
 		},
 		Changed: follower.Changed(),

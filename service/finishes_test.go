@@ -6,9 +6,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/codec"
 )
 
 var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
@@ -89,6 +92,55 @@ func TestPlayers(t *testing.T) {
 		})
 		if err != nil || resp.GetReplay().GetHeader() != nil || resp.GetReplay().GetState() != replaydv1.ReplayState_REPLAY_STATE_FINISHED {
 			t.Errorf("%s: %v, %v", sample, resp, err)
+		}
+	}
+}
+
+// TestParticipants: everybody who took part is known of a running game, of one that ended when nobody was connected, and of an upload.
+// Their connections have pseudonyms, which are those of the events.
+func TestParticipants(t *testing.T) {
+	dir := t.TempDir()
+	key := codec.Secrets{Key: []byte("a key")}
+	d := start(t, dir, func(c *service.Config) { c.Secrets = key })
+	stored, err := createReplay(timeout(t), d.client, nil, read(t, finishedSample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{copyIn(t, dir, finishedSample), stored.GetName()}
+	w := create(t, dir, "live.teehistorian")
+	w.write(read(t, killedSample))
+	for _, replay := range append(names, name("live.teehistorian")) {
+		resp, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{
+			Replay: replay, View: replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := resp.GetReplay()
+		if len(r.GetParticipants()) == 0 || r.PlayersTick == nil || r.GetHeader() != nil || len(r.GetPlayers()) > 0 {
+			t.Errorf("%s: %v", replay, r)
+		}
+		hashes := map[string]bool{"": true}
+		for _, p := range r.GetParticipants() {
+			if len(p.GetNames()) == 0 || len(p.GetConnectionIds()) > 0 {
+				t.Errorf("%s: %v", replay, p)
+			}
+			for _, hash := range p.GetConnectionPseudonyms() {
+				hashes[hash] = true
+			}
+		}
+		if strings.HasPrefix(replay, "@") {
+			continue
+		}
+		session := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+			Replay: replay, Include: []*replaydv1.EventFilter{{Kinds: []string{"ddnetver"}}},
+		}, func(*replaydv1.StreamEventsResponse) bool { return true })
+		for i := range session.Responses {
+			for _, ev := range response(t, session, i).GetBatch().GetTeehistorian().GetEvents() {
+				if v := ev.GetDdnetver(); !hashes[v.GetConnectionPseudonym()] || v.GetConnectionPseudonym() == "" || v.GetConnectionId() != "" || !v.GetRedacted() {
+					t.Errorf("%s: %v", replay, v)
+				}
+			}
 		}
 	}
 }

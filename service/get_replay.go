@@ -23,7 +23,7 @@ func (s *Server) GetReplay(
 		return nil, err
 	}
 	if temporary.Is(req.GetReplay()) {
-		replay, err := s.describeTemporary(ctx, req.GetReplay())
+		replay, err := s.describeTemporary(ctx, req.GetReplay(), view)
 		if err != nil {
 			return nil, err
 		}
@@ -47,9 +47,10 @@ func (s *Server) GetReplay(
 // views maps a view to the function that adds its fields to a description from the index. If it fails, r keeps the fields that
 // are known.
 var views = map[replaydv1.ReplayView]func(s *Server, ctx context.Context, e *index.Entry, r *replaydv1.Replay) error{
-	replaydv1.ReplayView_REPLAY_VIEW_BASIC:   (*Server).addNothing,
-	replaydv1.ReplayView_REPLAY_VIEW_FULL:    (*Server).addHeader,
-	replaydv1.ReplayView_REPLAY_VIEW_PLAYERS: (*Server).addPlayers,
+	replaydv1.ReplayView_REPLAY_VIEW_BASIC:        (*Server).addNothing,
+	replaydv1.ReplayView_REPLAY_VIEW_FULL:         (*Server).addHeader,
+	replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:      (*Server).addPlayers,
+	replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS: (*Server).addParticipants,
 }
 
 // viewOf returns the requested view, or the method's default.
@@ -123,5 +124,22 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 		roster, _ = codec.CarryRoster(roster, before)
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
+	return nil
+}
+
+// addParticipants adds everybody who took part.
+func (s *Server) addParticipants(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
+	codec, err := codecOf(e.Format)
+	if err != nil {
+		return err
+	}
+	if codec.Participants == nil {
+		return s.addPlayers(ctx, e, r)
+	}
+	if e = s.index.Refresh(ctx, e); e.Survey == nil {
+		return nil
+	}
+	codec.Participants(r, e.Survey.Participants, s.familyOf(ctx, e.Name).Roster(ctx, e.Previous), &s.Secrets)
+	r.PlayersTick = &e.Survey.LastTick
 	return nil
 }

@@ -117,6 +117,9 @@ func TestListViews(t *testing.T) {
 			t.Errorf("%v: %v", view, r)
 		}
 	}
+	if _, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{View: replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a list of participants: %v", err)
+	}
 	bad := func(field string) failure { return failure{codes.InvalidArgument, "BAD_REQUEST", field, nil, false} }
 	for what, test := range map[string]struct {
 		d    *daemon

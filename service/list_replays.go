@@ -36,6 +36,9 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
+	if view == replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS {
+		return nil, badRequest("view", "is only for GetReplay")
+	}
 	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
 		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
 	}

@@ -49,8 +49,8 @@ type Config struct {
 	MaxInflated int64
 	// MaxUpload is how many bytes an upload may have. Default 1 GiB.
 	MaxUpload int64
-	// RevealSecrets delivers what is otherwise redacted.
-	RevealSecrets bool
+	// Secrets says what is delivered of the secrets in replays. The zero value withholds all.
+	Secrets codec.Secrets
 	// Watcher notifies of changed files. Without it no replay can be followed.
 	Watcher *watch.Watcher
 	// IndexPath is the file that keeps the index across restarts. If empty, the index is in memory only.

@@ -74,7 +74,7 @@ func (s *Server) newReplay(
 	if err := fillReplay(ctx, r, file, req, grows); err != nil {
 		return nil, err
 	}
-	r.RevealSecrets, r.Complete = s.RevealSecrets, s.complete
+	r.Secrets, r.Complete = s.Secrets, s.complete
 	if grows == uploaded {
 		return r, nil
 	}

@@ -162,7 +162,12 @@ func (c *Client) Info(ctx context.Context) (*replaydv1.GetServerInfoResponse, er
 
 // Replay returns a replay's header, players, map and length.
 func (c *Client) Replay(ctx context.Context, name string) (*replaydv1.Replay, error) {
-	r, err := c.service.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: name})
+	return c.View(ctx, name, replaydv1.ReplayView_REPLAY_VIEW_FULL)
+}
+
+// View returns the part of a replay's description that a view has, such as everybody who took part in a game.
+func (c *Client) View(ctx context.Context, name string, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
+	r, err := c.service.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: name, View: view})
 	if err != nil {
 		return nil, explain(err)
 	}

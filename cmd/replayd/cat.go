@@ -32,9 +32,9 @@ type catCmd struct {
 	NextInDirectory bool `help:"With --follow-successors: continue with the replay that began next in the directory, even if the last one has no end. For servers that crash or are renamed."`
 	ResolvePlayers  bool `help:"Add the name, clan, team and role of each client to teehistorian events."`
 
-	Strict bool   `help:"Fail when a teehistorian file or a demo ends without the end marker of its format."`
-	Format string `help:"json: one object per line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
-	Reveal bool   `help:"Do not redact secrets such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
+	Strict bool    `help:"Fail when a teehistorian file or a demo ends without the end marker of its format."`
+	Format string  `help:"json: one object per line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
+	Reveal secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
 }
 
 // selection holds the flags that select events. An event must satisfy all of them.
@@ -115,7 +115,7 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 		progress.done()
 		_, _ = fmt.Fprintln(con.err, "replayd:", text)
 	}
-	s := streaming{target: &c.target, in: con.in, reveal: c.Reveal, note: note}
+	s := streaming{target: &c.target, in: con.in, reveal: c.Reveal.Secrets, note: note}
 	switch c.Format {
 	case "proto":
 		s.each = printProto(out)

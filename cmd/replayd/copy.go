@@ -30,9 +30,9 @@ func (c *redactCmd) Run(ctx context.Context, con console) error {
 type cutCmd struct {
 	copying
 
-	From   *int32 `help:"The first tick. Default: the file's." placeholder:"TICK"`
-	To     *int32 `help:"The last tick. Default: the file's." placeholder:"TICK"`
-	Reveal bool   `help:"Do not redact secrets such as timeout codes." name:"reveal-secrets"`
+	From   *int32  `help:"The first tick. Default: the file's." placeholder:"TICK"`
+	To     *int32  `help:"The last tick. Default: the file's." placeholder:"TICK"`
+	Reveal secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot." placeholder:"NAMES" name:"reveal-secrets"`
 }
 
 // Validate rejects an empty range of ticks.
@@ -45,7 +45,7 @@ func (c *cutCmd) Validate() error {
 
 // Run writes the copy.
 func (c *cutCmd) Run(ctx context.Context, con console) error {
-	return c.copy(ctx, con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: !c.Reveal})
+	return c.copy(ctx, con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: c.Reveal.Secrets != decoders.AllSecrets, Reveal: c.Reveal.Secrets})
 }
 
 // copy writes a copy. The file appears only when it is complete.

@@ -11,10 +11,12 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
@@ -24,7 +26,7 @@ import (
 // localResponses answers a request without a daemon. It decodes a file, or in where the replay is "-", and calls each with the
 // wire bytes of every response. The bytes are valid until each returns.
 func localResponses(
-	ctx context.Context, in io.Reader, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
+	ctx context.Context, in io.Reader, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets, each func([]byte) error,
 ) error {
 	send := func(f *frame.Frame) error {
 		defer f.Free()
@@ -49,20 +51,20 @@ func localResponses(
 }
 
 // streamFile answers a request from an open file, which it closes.
-func streamFile(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
+func streamFile(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets, send stream.Send) error {
 	sub, err := service.Subscribe(ctx, file, req)
 	if err != nil {
 		_ = file.Close()
 		return err
 	}
-	sub.Replay.RevealSecrets = reveal
+	sub.Replay.Secrets.Reveal = reveal
 	sub.Replay.Close = func() { _ = file.Close() }
 	sub.Version = version
 	return stream.Run(ctx, sub, send)
 }
 
 // localFollow follows a file, or the newest one of a directory, with a server in this process that has no listener.
-func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
+func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets, send stream.Send) error {
 	if req.GetReplay() == "-" {
 		return usageError{errors.New("--follow: the standard input cannot be followed; it is always read until it ends")}
 	}
@@ -97,7 +99,7 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 	}
 	defer func() { _ = watcher.Close() }()
 	server, err := service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: version, RevealSecrets: reveal, Log: slog.New(slog.DiscardHandler),
+		Catalog: cat, Watcher: watcher, Version: version, Secrets: codec.Secrets{Reveal: reveal}, Log: slog.New(slog.DiscardHandler),
 		IndexDepth: 1, // directories below are not followed
 	})
 	if err != nil {

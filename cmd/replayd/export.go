@@ -25,11 +25,11 @@ type exportCmd struct {
 
 	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays."`
 
-	To             string `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
-	Format         string `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
-	Again          bool   `help:"Also export what is there already."`
-	ResolvePlayers bool   `help:"Add the name, clan, team and role of each client to teehistorian events."`
-	Reveal         bool   `help:"Do not redact secrets such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
+	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
+	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
+	Again          bool    `help:"Also export what is there already."`
+	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
+	Reveal         secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
 }
 
 // exportMemory is the memory above which an export collects garbage more often, in bytes. An export needs some 40 MB, of which the
@@ -79,7 +79,7 @@ func (c *exportCmd) export(ctx context.Context, in io.Reader, replay string, pro
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}
 	c.apply(req)
-	key, err := export.Selection(req, c.Reveal)
+	key, err := export.Selection(req, c.Reveal.Secrets)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *exportCmd) export(ctx context.Context, in io.Reader, replay string, pro
 	}
 	e := export.New(o)
 	defer e.Close()
-	s := streaming{target: &c.target, in: in, reveal: c.Reveal, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
+	s := streaming{target: &c.target, in: in, reveal: c.Reveal.Secrets, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
 	err = s.run(ctx, req)
 	err = finishExport(ctx, e, err)
 	if e.Detail() != "" && err == nil {

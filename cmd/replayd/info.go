@@ -14,12 +14,14 @@ import (
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/codec"
 )
 
 type infoCmd struct {
 	target
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
+	View   string `help:"What is described: full, the header and the players in it, or participants, everybody who took part in a teehistorian file." enum:"full,participants" default:"full"`
 	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick and end."`
 }
 
@@ -56,7 +58,8 @@ func (c *infoCmd) Run(ctx context.Context, con console) error {
 func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1.Replay, err error) {
 	if c.Addr != "" {
 		err = c.ask(func(daemon *client.Client) error {
-			replay, err = daemon.Replay(ctx, c.Replay)
+			view := replaydv1.ReplayView_value["REPLAY_VIEW_"+strings.ToUpper(c.View)]
+			replay, err = daemon.View(ctx, c.Replay, replaydv1.ReplayView(view))
 			return err
 		})
 		return replay, err
@@ -66,7 +69,10 @@ func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	return service.Describe(ctx, file)
+	if c.View == "full" {
+		return service.Describe(ctx, file)
+	}
+	return service.DescribeParticipants(ctx, file, codec.Secrets{})
 }
 
 // count decodes the whole replay and adds the counts to facts, even if decoding fails.

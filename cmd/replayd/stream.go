@@ -5,14 +5,15 @@ import (
 	"io"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // streaming passes the responses of one stream to each. The stream comes from a daemon or from a local decoder.
 type streaming struct {
 	target *target
-	in     io.Reader // the standard input
-	reveal bool      // reveal secrets; ignored with a daemon
+	in     io.Reader        // the standard input
+	reveal decoders.Secrets // what is not redacted; ignored with a daemon
 	each   func(client.Response) error
 	note   func(text string) // prints a note for the user
 

@@ -39,7 +39,7 @@ type workCmd struct {
 	Inflated  int64         `help:"The maximum size of a compressed replay once inflated, in bytes." name:"max-inflated" default:"17179869184"`
 	MaxTime   time.Duration `help:"How long one replay may take." default:"1h"`
 	Lease     time.Duration `help:"After how long without a sign of life a job is another worker's, 1s to 1h. Tenants and priorities that have had a worker within a day keep theirs." default:"30s"`
-	Reveal    bool          `help:"Do not redact secrets such as timeout codes." name:"reveal-secrets"`
+	Reveal    secrets       `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot." placeholder:"NAMES" name:"reveal-secrets"`
 	LogFormat string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
 	LogLevel  slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
 }

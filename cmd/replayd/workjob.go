@@ -216,7 +216,7 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	if err != nil {
 		return false, err
 	}
-	key, err := export.Selection(req, w.c.Reveal)
+	key, err := export.Selection(req, w.c.Reveal.Secrets)
 	if err != nil {
 		return false, errRequest
 	}
@@ -235,7 +235,7 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE // it is not sent anywhere
 	e := export.New(o)
 	defer e.Close()
-	err = streamFile(ctx, file, req, w.c.Reveal, func(f *frame.Frame) error {
+	err = streamFile(ctx, file, req, w.c.Reveal.Secrets, func(f *frame.Frame) error {
 		defer f.Free()
 		buf := f.Buffer()
 		defer buf.Free()

@@ -16,6 +16,8 @@ type CopyOptions struct {
 	From, To *int32
 	// Redact applies Redact to each event and Redacted to the header, and leaves out what follows the contents of a record.
 	Redact bool
+	// Reveal are the kinds of secrets that Redact leaves.
+	Reveal decoders.Secrets
 	// GameUUID is the copy's game UUID in text form. Empty means a new one. It must differ from the original's, because
 	// positions in the copy differ.
 	GameUUID string
@@ -40,7 +42,7 @@ func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
 		o.GameUUID = u.String()
 	}
 	text := d.HeaderText()
-	if o.Redact {
+	if o.Redact && !o.Reveal.Has(decoders.SecretPasswords) {
 		if text, err = redactHeader(text); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func (c *copier) run() error {
 		}
 		record := c.d.w.Behind(int(c.d.w.Offset() - at))
 		if c.o.Redact && ev.Kind != KindTick {
-			if Redact(&ev); isRedacted(&ev) || slices.Contains(ev.Warnings, WarningTrailingData) {
+			if Redact(&ev, c.o.Reveal); isRedacted(&ev) || slices.Contains(ev.Warnings, WarningTrailingData) {
 				if err := c.w.Write(&ev); err != nil {
 					return err
 				}

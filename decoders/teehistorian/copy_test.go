@@ -216,8 +216,8 @@ func TestRedactedCopy(t *testing.T) {
 				}
 				return
 			}
-			teehistorian.Redact(&before)
-			teehistorian.Redact(&after)
+			teehistorian.Redact(&before, 0)
+			teehistorian.Redact(&after, 0)
 			before.Message.Raw, after.Message.Raw = nil, nil
 			if after.Kind == teehistorian.KindDdnetver {
 				before.Warnings, after.Warnings = nil, nil

@@ -509,6 +509,9 @@ type Ddnetver struct {
 	VersionText []byte
 	// True when the connection id was withheld, because it identifies a person's installation.
 	Redacted bool
+	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+	// when the daemon has no key; see its flag --pseudonym-key.
+	ConnectionPseudonym []byte
 }
 
 // Joinver6: The client that joins next speaks protocol 0.6.
@@ -531,6 +534,195 @@ type SaveSuccess struct {
 	SaveId []byte
 	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save []byte
+	// What the text says. Absent when it is empty.
+	Contents SavedTeam
+	// HasContents reports whether Contents is set.
+	HasContents bool
+}
+
+// SavedTeam: A saved state of a team, by the form of texts that DDNet 20.1 writes. Texts of older servers have fewer values; those that
+// are not there are 0.
+type SavedTeam struct {
+	// The number of the team's state in DDNet: 0 empty, 1 open, 2 started, 3 started and it cannot finish, 4 finished.
+	TeamState int32
+	// True when nobody else could join the team.
+	Locked bool
+	// True when the team was in practice mode.
+	Practice bool
+	// The characters.
+	Tees []SavedTee
+	// The switches of the map, from number 1 on.
+	Switches []SavedSwitch
+	// What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.
+	Unknown [][]byte
+	// The reason why the rest of the text could not be read. Empty when it was read.
+	Error []byte
+}
+
+// SavedTee: A character in a saved state. Times are in ticks and relative to the moment of the save.
+type SavedTee struct {
+	// The player's name.
+	Name []byte
+	// True when the character was alive.
+	Alive bool
+	// 1 when the player was paused, 2 when spectating.
+	Paused int32
+	// The number of the faked tuning that the client needed. Bits.
+	NeededFakeTuning int32
+	// True when the character had finished the map.
+	Finished bool
+	// True when the character was alone on its way.
+	Solo bool
+	// The weapons: hammer, gun, shotgun, grenade, laser, ninja, in this order.
+	Weapons []SavedWeapon
+	// The weapon held before, from 0 as in weapons.
+	LastWeapon int32
+	// The weapon that it was about to take, from 0. -1 is none.
+	QueuedWeapon int32
+	// True with unlimited jumps.
+	EndlessJump bool
+	// True with a jetpack.
+	Jetpack bool
+	// True when the jetpack worked with the ninja's sword.
+	NinjaJetpack bool
+	// For how many more ticks the character was frozen.
+	FreezeTime int32
+	// How many ticks ago the character was frozen.
+	FreezeStart int32
+	// True when it was frozen until something unfreezes it.
+	DeepFrozen bool
+	// True when its hook had no end.
+	EndlessHook bool
+	// 0 the race was not started, 1 started, 2 finished, 3 the character cheated.
+	RaceState int32
+	// Bits of what could not hit others: 1 hammer, 2 shotgun, 4 grenade, 8 laser.
+	HitDisabled int32
+	// True when it collided with others.
+	CollisionEnabled bool
+	// The zone of tuning.
+	TuneZone int32
+	// The zone of tuning before.
+	TuneZoneOld int32
+	// True when its hook could catch others.
+	HookHitEnabled bool
+	// The race's duration so far, in ticks, with the server's penalty for saving.
+	Time int32
+	// The position in world units.
+	X int32
+	// The position in world units; down is positive.
+	Y int32
+	// The position one tick before, in world units.
+	PreviousX int32
+	// The position one tick before, in world units.
+	PreviousY int32
+	// The last teleport checkpoint. 0 is none.
+	TeleCheckpoint int32
+	// The last time penalty, in seconds.
+	LastPenalty int32
+	// The position of the character's physics, in world units.
+	CoreX int32
+	// The position of the character's physics, in world units.
+	CoreY int32
+	// The velocity, in world units a tick.
+	VelocityX float64
+	// The velocity, in world units a tick; down is positive.
+	VelocityY float64
+	// The weapon in hand, from 0 as in weapons.
+	ActiveWeapon int32
+	// Bits: 1 the jump key was used, 2 the jump in the air was used.
+	Jumped int32
+	// How many jumps were used since the ground was left.
+	JumpedTotal int32
+	// How many jumps the character had. -1 is the ground's jump alone.
+	Jumps int32
+	// The position of the hook's end, in world units.
+	HookX int32
+	// The position of the hook's end, in world units.
+	HookY int32
+	// The hook's direction, of length 1.
+	HookDirectionX float64
+	// The hook's direction, of length 1.
+	HookDirectionY float64
+	// The place from which the hook continued behind a teleporter, in world units.
+	HookTeleX int32
+	// The place from which the hook continued behind a teleporter, in world units.
+	HookTeleY int32
+	// For how many ticks the hook held somebody.
+	HookTick int32
+	// -1 retracted, 0 idle, 1 to 3 retracting, 4 flying, 5 holding.
+	HookState int32
+	// When the message about a time checkpoint ends.
+	TimeCheckpointBroadcastEnd int32
+	// The last time checkpoint. -1 is none.
+	LastTimeCheckpoint int32
+	// The last time checkpoint that was told. -1 is none.
+	LastTimeCheckpointTold int32
+	// The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+	TimeCheckpoints []float64
+	// True when the player was caught with a bot's program, so that a finish does not count.
+	NotEligibleForFinish bool
+	// True when the gun teleported.
+	TelegunGun bool
+	// True when the laser teleported.
+	TelegunLaser bool
+	// True when the grenade launcher teleported.
+	TelegunGrenade bool
+	// The UUID of the game in which the character was saved.
+	GameUuid []byte
+	// The number in tees of the character that it held with its hook. -1 is none.
+	HookedTee int32
+	// True when the hook caught somebody in a way that weak hooks do not.
+	NewHook bool
+	// The input's direction: -1 left, 0 none, 1 right.
+	InputDirection int32
+	// The input's jump.
+	InputJump int32
+	// The input's fire.
+	InputFire int32
+	// The input's hook.
+	InputHook int32
+	// For how many more ticks the weapon could not fire.
+	ReloadTimer int32
+	// True when the character had started.
+	Started bool
+	// True when it was frozen but could move.
+	LiveFrozen bool
+	// The direction in which the ninja's sword was used.
+	NinjaDirectionX float64
+	// The direction in which the ninja's sword was used.
+	NinjaDirectionY float64
+	// How many ticks ago the ninja's sword was taken. 0 without one.
+	NinjaActivation int32
+	// For how many more ticks the ninja's sword moved the character.
+	NinjaMoveTime int32
+	// The speed before the ninja's sword was used, in world units a tick.
+	NinjaOldSpeed int32
+	// How many values the text has for this character.
+	ValueCount int32
+	// The values that follow those that replayd knows. Newer servers may write them. At most 64, each cut at 128 bytes.
+	Unknown [][]byte
+}
+
+// SavedWeapon: A weapon in a saved state.
+type SavedWeapon struct {
+	// The ticks since ammunition began to regenerate, or 0.
+	AmmoRegenStart int32
+	// The ammunition. -1 is unlimited.
+	Ammo int32
+	// The ammunition that a shot takes.
+	AmmoCost int32
+	// True when the character has the weapon.
+	Got bool
+}
+
+// SavedSwitch: A switch in a saved state.
+type SavedSwitch struct {
+	// 1 when it is on.
+	Status int32
+	// For how many more ticks it stays so. 0 for ever.
+	EndTime int32
+	// The number of its type in DDNet.
+	Type int32
 }
 
 // SaveFailure: A team's game could not be saved.
@@ -547,6 +739,10 @@ type LoadSuccess struct {
 	SaveId []byte
 	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save []byte
+	// What the text says. Absent when it is empty.
+	Contents SavedTeam
+	// HasContents reports whether Contents is set.
+	HasContents bool
 }
 
 // LoadFailure: A team's saved game could not be loaded.

@@ -69,8 +69,10 @@ func init() {
 		}},
 		{"teehistorian-save-success@ddnet.tw", func(x *ex, ev *Event) {
 			ev.Kind = KindSaveSuccess
-			ev.SaveSuccess = SaveSuccess{
-				Team: x.int(), SaveId: x.uuid().Append(ev.SaveSuccess.SaveId[:0]), Save: x.save(),
+			m := &ev.SaveSuccess
+			m.Team, m.SaveId, m.Save = x.int(), x.uuid().Append(m.SaveId[:0]), x.save()
+			if m.HasContents = len(m.Save) > 0; m.HasContents {
+				m.Contents.parse(m.Save)
 			}
 		}},
 		{"teehistorian-save-failure@ddnet.tw", func(x *ex, ev *Event) {
@@ -79,8 +81,10 @@ func init() {
 		}},
 		{"teehistorian-load-success@ddnet.tw", func(x *ex, ev *Event) {
 			ev.Kind = KindLoadSuccess
-			ev.LoadSuccess = LoadSuccess{
-				Team: x.int(), SaveId: x.uuid().Append(ev.LoadSuccess.SaveId[:0]), Save: x.save(),
+			m := &ev.LoadSuccess
+			m.Team, m.SaveId, m.Save = x.int(), x.uuid().Append(m.SaveId[:0]), x.save()
+			if m.HasContents = len(m.Save) > 0; m.HasContents {
+				m.Contents.parse(m.Save)
 			}
 		}},
 		{"teehistorian-load-failure@ddnet.tw", func(x *ex, ev *Event) {

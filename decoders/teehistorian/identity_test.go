@@ -1,8 +1,6 @@
 package teehistorian_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -351,61 +349,15 @@ func TestVersionAfterRejoin(t *testing.T) {
 	}
 }
 
-// recording is a run of a real server: its log, and its games in the order of the log.
-type recording struct {
-	name  string
-	log   string
-	games [][]byte
-}
-
-// recordings returns the runs of DDNet 20.1.1 in the corpus.
-func recordings(tb testing.TB) (runs []recording) {
-	tb.Helper()
-	logs := []string{}
-	for _, pattern := range []string{"ddnet-20.1.1/*.log", "ddnet-20.1.1-2/*/*.log.gz"} {
-		found, err := filepath.Glob(filepath.Join(decodertest.Shared(tb, "corpus", "teehistorian"), filepath.FromSlash(pattern)))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		logs = append(logs, found...)
-	}
-	for _, path := range logs {
-		run := recording{name: filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)), log: string(unpacked(tb, path))}
-		for _, m := range regexp.MustCompile(`recording to 'teehistorian/(\S+)'`).FindAllStringSubmatch(run.log, -1) {
-			game := filepath.Join(filepath.Dir(path), m[1])
-			if _, err := os.Stat(game); err != nil {
-				game += ".gz"
-			}
-			if _, err := os.Stat(game); err == nil {
-				run.games = append(run.games, unpacked(tb, game))
-			}
-		}
-		runs = append(runs, run)
-	}
-	return runs
-}
-
-// unpacked returns the bytes of a file, which may be compressed.
-func unpacked(tb testing.TB, path string) []byte {
-	tb.Helper()
-	data, err := os.ReadFile(path)
-	if err == nil && strings.HasSuffix(path, ".gz") {
-		var r io.Reader
-		if r, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
-			data, err = io.ReadAll(r)
-		}
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
-}
-
 // play decodes the games of a run, each with the roster of the one before, and calls f after each event.
-func (r *recording) play(tb testing.TB, f func(d *teehistorian.Decoder, ev *teehistorian.Event)) {
+func play(tb testing.TB, r *decodertest.Recording, f func(d *teehistorian.Decoder, ev *teehistorian.Event)) {
 	tb.Helper()
 	var roster []byte
-	for _, data := range r.games {
+	for _, data := range r.Games {
+		if data == nil {
+			roster = nil
+			continue
+		}
 		d := decode(data, nil)
 		h, err := d.Header()
 		if err != nil {
@@ -423,7 +375,7 @@ func (r *recording) play(tb testing.TB, f func(d *teehistorian.Decoder, ev *teeh
 				break
 			}
 			if err != nil {
-				tb.Fatalf("%s: %v", r.name, err)
+				tb.Fatalf("%s: %v", r.Name, err)
 			}
 			f(d, &ev)
 		}
@@ -439,10 +391,10 @@ var statusRoles = map[string]string{"": "", "Admin": "admin", "Mod": "moderator"
 // TestStatus compares names, roles and versions with what real servers said when asked for their status.
 func TestStatus(t *testing.T) {
 	checks := 0
-	for _, run := range recordings(t) {
+	for _, run := range decodertest.Recordings(t) {
 		var blocks [][][]string // the lines of each status
 		last := -1
-		for line := range strings.Lines(run.log) {
+		for line := range strings.Lines(run.Log) {
 			m := statusLine.FindStringSubmatch(line)
 			if m == nil {
 				last = -1
@@ -459,7 +411,7 @@ func TestStatus(t *testing.T) {
 			blocks[len(blocks)-1] = append(blocks[len(blocks)-1], m)
 		}
 		next := 0
-		run.play(t, func(d *teehistorian.Decoder, ev *teehistorian.Event) {
+		play(t, &run, func(d *teehistorian.Decoder, ev *teehistorian.Event) {
 			present := map[string]teehistorian.Client{}
 			if c := &ev.ConsoleCommand; ev.Kind != teehistorian.KindConsoleCommand || string(c.Command) != "status" {
 				return
@@ -476,16 +428,16 @@ func TestStatus(t *testing.T) {
 				checks++
 				c, ok := present[m[1]]
 				if role, known := statusRoles[m[4]]; !ok || string(c.Name) != m[2] || known && string(c.Role) != role {
-					t.Errorf("%s, tick %d: client %s is %q, role %q; the server says %q", run.name, d.Tick(), m[1], c.Name, c.Role, m[0])
+					t.Errorf("%s, tick %d: client %s is %q, role %q; the server says %q", run.Name, d.Tick(), m[1], c.Name, c.Role, m[0])
 				}
 				if c.Version != 0 && fmt.Sprint(c.Version) != m[3] {
-					t.Errorf("%s, tick %d: version %d; the server says %q", run.name, d.Tick(), c.Version, m[0])
+					t.Errorf("%s, tick %d: version %d; the server says %q", run.Name, d.Tick(), c.Version, m[0])
 				}
 			}
 			next++
 		})
 		if next != len(blocks) {
-			t.Errorf("%s: %d of %d answers have a command", run.name, next, len(blocks))
+			t.Errorf("%s: %d of %d answers have a command", run.Name, next, len(blocks))
 		}
 	}
 	if checks < 27 {
@@ -495,8 +447,8 @@ func TestStatus(t *testing.T) {
 
 // TestClansAndSkins compares clans and skins with what a real client saw of all clients.
 func TestClansAndSkins(t *testing.T) {
-	for _, run := range recordings(t) {
-		bots, err := os.ReadFile(filepath.Join(decodertest.Shared(t, "corpus", "teehistorian", "ddnet-20.1.1-2"), filepath.Dir(run.name), "bots.log"))
+	for _, run := range decodertest.Recordings(t) {
+		bots, err := os.ReadFile(filepath.Join(decodertest.Shared(t, "corpus", "teehistorian", "ddnet-20.1.1-2"), filepath.Dir(run.Name), "bots.log"))
 		if err != nil {
 			continue
 		}
@@ -509,7 +461,7 @@ func TestClansAndSkins(t *testing.T) {
 			seen[m[1]] = clients
 		}
 		checks, after := 0, ""
-		run.play(t, func(d *teehistorian.Decoder, ev *teehistorian.Event) {
+		play(t, &run, func(d *teehistorian.Decoder, ev *teehistorian.Event) {
 			c := &ev.ConsoleCommand
 			switch {
 			case ev.Kind != teehistorian.KindConsoleCommand:

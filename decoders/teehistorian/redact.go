@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"unicode"
+
+	"github.com/replayd/replayd/decoders"
 )
 
 // Redact removes the parts of an event that are secret or private, and sets the event's Redacted field if it removed
@@ -18,20 +20,28 @@ import (
 //   - private talk,
 //   - what this package cannot read: unknown records and messages, records and messages that are cut, and what follows
 //     the contents of a message.
-func Redact(ev *Event) {
+//
+// It leaves the kinds of secrets that are in reveal.
+func Redact(ev *Event, reveal decoders.Secrets) {
 	switch ev.Kind {
 	case KindConsoleCommand:
-		if c := &ev.ConsoleCommand; secretCommand(c) {
+		if c := &ev.ConsoleCommand; !reveal.Has(secretCommand(c)) {
 			c.Arguments, c.Redacted = c.Arguments[:0], true
 		}
 	case KindMessage:
-		redactMessage(&ev.Message, slices.Contains(ev.Warnings, WarningTrailingData))
+		redactMessage(&ev.Message, slices.Contains(ev.Warnings, WarningTrailingData), reveal)
 	case KindDdnetver:
-		ev.Ddnetver.ConnectionId, ev.Ddnetver.Redacted = ev.Ddnetver.ConnectionId[:0], true
+		if !reveal.Has(decoders.SecretConnectionID) {
+			ev.Ddnetver.ConnectionId, ev.Ddnetver.Redacted = ev.Ddnetver.ConnectionId[:0], true
+		}
 	case KindAntibot:
-		ev.Antibot = Antibot{Redacted: true}
+		if !reveal.Has(decoders.SecretAntibot) {
+			ev.Antibot = Antibot{Redacted: true}
+		}
 	case KindUnknownEx:
-		ev.UnknownEx.Data, ev.UnknownEx.Redacted = nil, true
+		if !reveal.Has(decoders.SecretUnreadable) {
+			ev.UnknownEx.Data, ev.UnknownEx.Redacted = nil, true
+		}
 	}
 }
 
@@ -42,34 +52,43 @@ const (
 	noClient   = -1
 )
 
-// secretCommand reports whether the arguments of a command are secret. Commands of the external console look like those
-// of votes and of the main configuration file: all have client id -1. Those of maps have -2, those of other files -3.
-func secretCommand(c *ConsoleCommand) bool {
+// secretCommand returns the kind of secret that the arguments of a command are, or none. Commands of the external console look like
+// those of votes and of the main configuration file: all have client id -1. Those of maps have -2, those of other files -3.
+func secretCommand(c *ConsoleCommand) decoders.Secrets {
 	switch {
 	case c.Flags&flagEcon != 0, c.Flags&flagServer != 0 && c.ClientId >= noClient:
-		return true
-	case c.ClientId >= noClient:
-		return !publicCommand(c.Command)
+		return decoders.SecretRconArguments
+	case c.ClientId >= noClient && !publicCommand(c.Command):
+		return decoders.SecretChatArguments
+	case c.ClientId < noClient && (secretText(c.Command) || slices.ContainsFunc(c.Arguments, secretText)):
+		return decoders.SecretPasswords
 	}
-	return secretText(c.Command) || slices.ContainsFunc(c.Arguments, secretText)
+	return 0
 }
 
 // redactMessage redacts a message. trailing reports whether bytes follow its contents, which servers do not read.
-func redactMessage(m *Message, trailing bool) {
+func redactMessage(m *Message, trailing bool, reveal decoders.Secrets) {
+	cut := trailing && !reveal.Has(decoders.SecretUnreadable)
 	switch {
-	case m.ContentCase == MessageContentSay && (m.Say.Mode == SayModeWhisper || !publicText(m.Say.Text)):
-		m.Raw, m.Say.Text = nil, nil
-	case m.ContentCase == MessageContentCommand && !publicCommand(m.Command.Name):
-		m.Raw, m.Command.Arguments = nil, nil
-	case m.ContentCase == MessageContentNone:
-		m.Raw = nil
-	case trailing:
+	case !reveal.Has(secretMessage(m)):
+		m.Raw, m.Say.Text, m.Command.Arguments, m.Redacted = nil, nil, nil, true
+	case cut:
 		_, _, end := (&Message{Raw: m.Raw}).parse(m.Protocol)
-		m.Raw = m.Raw[:min(end, len(m.Raw))]
-	default:
-		return
+		m.Raw, m.Redacted = m.Raw[:min(end, len(m.Raw))], true
 	}
-	m.Redacted = true
+}
+
+// secretMessage returns the kind of secret that a message is, or none.
+func secretMessage(m *Message) decoders.Secrets {
+	switch {
+	case m.ContentCase == MessageContentSay && m.Say.Mode == SayModeWhisper:
+		return decoders.SecretPrivateTalk
+	case m.ContentCase == MessageContentSay && !publicText(m.Say.Text), m.ContentCase == MessageContentCommand && !publicCommand(m.Command.Name):
+		return decoders.SecretChatArguments
+	case m.ContentCase == MessageContentNone:
+		return decoders.SecretUnreadable
+	}
+	return 0
 }
 
 // blanks are the bytes that servers take for a blank, in UTF-8 as a string.

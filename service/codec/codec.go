@@ -54,6 +54,9 @@ type Codec struct {
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
 	// Players returns the players in a roster. It is nil if Describe returns the players.
 	Players func(roster []byte) []*replaydv1.Player
+	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
+	// may be nil. Nil if the format has none.
+	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
 	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
@@ -83,6 +86,8 @@ type Survey struct {
 	Names []string
 	// Roster holds the players at Offset, in the format's own encoding: see Options.Roster.
 	Roster []byte
+	// Participants holds everybody who took part up to Offset, in the format's own encoding. It has secrets.
+	Participants []byte
 	// State is the decoder's state at Offset, in the format's own encoding. Nil if nothing can follow.
 	State []byte
 }
@@ -105,8 +110,8 @@ type Options struct {
 	// Tables, if it is not nil, is an empty set of the format's tables. The reader appends events to it instead of to
 	// Batch.Events, and sets its Refs and TicksPerSecond before it does. It excludes Batch.KeepMarks.
 	Tables *table.Set
-	// RevealSecrets disables the redaction of timeout codes, remote-console arguments and the like.
-	RevealSecrets bool
+	// Secrets says what is delivered of timeout codes, remote-console arguments and the like.
+	Secrets Secrets
 	// ResolvePlayers adds the players' names and the like to events that have only their numbers. Only for formats whose
 	// Codec.ResolvesPlayers is true.
 	ResolvePlayers bool

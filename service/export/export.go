@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/table/tablefile"
@@ -95,11 +96,11 @@ func New(o Options) *Export {
 
 // Selection identifies what of a replay is exported, so that an export of something else is not taken for the same. All of the request
 // but the replay's name decides.
-func Selection(req *replaydv1.StreamEventsRequest, reveal bool) (string, error) {
+func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (string, error) {
 	req = proto.CloneOf(req)
 	req.Replay = ""
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
-	sum := sha256.Sum256(strconv.AppendBool(b, reveal))
+	sum := sha256.Sum256(append(b, reveal.String()...))
 	return hex.EncodeToString(sum[:8]), err
 }
 

@@ -20,7 +20,7 @@ import (
 const storeEvery = 5 * time.Second
 
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
-const storedVersion = 2
+const storedVersion = 3
 
 // fixedBit marks an entry as Fixed, in the byte of the compression.
 const fixedBit = 0x80
@@ -184,6 +184,7 @@ func (e *Entry) encoded() []byte {
 	b = binary.AppendVarint(b, int64(s.LastTick))
 	b = appendTexts(b, s.Names)
 	b = appendText(b, string(s.Roster))
+	b = appendText(b, string(s.Participants))
 	return appendText(b, string(s.State))
 }
 
@@ -229,7 +230,8 @@ func parse(name string, value []byte) *Entry {
 	if r.byte() == 1 {
 		flags := r.byte()
 		s := &codec.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}
-		s.Offset, s.LastTick, s.Names, s.Roster = r.int(), int32(r.int()), r.texts(), []byte(r.text())
+		s.Offset, s.LastTick, s.Names = r.int(), int32(r.int()), r.texts()
+		s.Roster, s.Participants = []byte(r.text()), []byte(r.text())
 		if state := r.text(); flags&4 != 0 {
 			s.State = []byte(state)
 		}

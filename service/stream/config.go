@@ -115,8 +115,8 @@ type Replay struct {
 	// TableBytes is the size of values from which on a batch of tables is full: DefaultTableBytes, or up to what the function
 	// TableBytes returns. The stream takes up to four times as much memory for them. Only with Tables.
 	TableBytes int
-	// RevealSecrets sends what is otherwise redacted.
-	RevealSecrets bool
+	// Secrets says what is sent of the secrets in replays. The zero value withholds all.
+	Secrets codec.Secrets
 	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
 	// or with an error, with which the read then fails. Nil if reads do not wait for a network.
 	Await func(wait func(ready <-chan struct{}) error)

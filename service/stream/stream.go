@@ -286,7 +286,7 @@ func (s *stream) reach() {
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
 	options := codec.Options{
-		Filter: s.replay.Filter, RevealSecrets: s.replay.RevealSecrets,
+		Filter: s.replay.Filter, Secrets: s.replay.Secrets,
 		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
 	}
 	if s.replay.Spare != nil && s.replay.Await == nil { // only the stream's own goroutine may wait for bytes

@@ -425,3 +425,26 @@ def test_readme(daemon: Daemon, tmp_path: Path) -> None:
     script.write_text(code.replace("localhost:7171", daemon.address).replace('"samples/', '"r/'))
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
     assert "player_finish" in run.stdout or "join" in run.stdout, run.stdout
+
+
+def test_participants(daemon: Daemon) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    with replayd.connect(daemon.address) as client:
+        deadline = time.monotonic() + 30
+        while not (everybody := client.participants(NAME)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        table = client.participants_table(NAME)
+    assert [list(one.names) for one in everybody] == table.column("names").to_pylist()
+    assert table.num_rows == len(everybody) > 0
+    left = [one.to_tick if one.HasField("to_tick") else None for one in everybody]
+    assert table.column("to_tick").to_pylist() == left
+    assert isinstance(table, pyarrow.Table)
+
+
+def test_participants_async(daemon: Daemon) -> None:
+    async def run() -> int:
+        async with replayd.connect_async(daemon.address) as client:
+            return len(await client.participants(NAME))
+
+    with replayd.connect(daemon.address) as client:
+        assert asyncio.run(run()) == len(client.participants(NAME))

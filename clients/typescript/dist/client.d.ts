@@ -2,7 +2,7 @@ import { type MessageInitShape } from "@bufbuild/protobuf";
 import { type Interceptor, type Transport } from "@connectrpc/connect";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import { type Format, type Replay, ReplayFilterSchema, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+import { type Format, type Replay, ReplayFilterSchema, type Participant, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event, type Kind } from "./event.js";
@@ -151,6 +151,11 @@ export declare class Client {
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
     /** Returns a replay's header, players, map and length. */
     replay(name: string): Promise<Replay>;
+    /**
+     * Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while the daemon has
+     * not decoded the file yet.
+     */
+    participants(name: string): Promise<Participant[]>;
     /** Returns the daemon's version, formats with their kinds, limits and roots. */
     serverInfo(): Promise<GetServerInfoResponse>;
     /**

@@ -213,6 +213,14 @@ export class Client {
     async replay(name) {
         return (await explained(this.stubs.getReplay({ replay: name }))).replay;
     }
+    /**
+     * Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while the daemon has
+     * not decoded the file yet.
+     */
+    async participants(name) {
+        const { replay } = await explained(this.stubs.getReplay({ replay: name, view: ReplayView.PARTICIPANTS }));
+        return replay.participants;
+    }
     /** Returns the daemon's version, formats with their kinds, limits and roots. */
     serverInfo() {
         return explained(this.stubs.getServerInfo({}));

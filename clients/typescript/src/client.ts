@@ -17,6 +17,7 @@ import {
   ListReplaysRequestSchema,
   type Replay,
   ReplayFilterSchema,
+  type Participant,
   ReplayView,
 } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
@@ -343,6 +344,15 @@ export class Client {
   /** Returns a replay's header, players, map and length. */
   async replay(name: string): Promise<Replay> {
     return (await explained(this.stubs.getReplay({ replay: name }))).replay!;
+  }
+
+  /**
+   * Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while the daemon has
+   * not decoded the file yet.
+   */
+  async participants(name: string): Promise<Participant[]> {
+    const { replay } = await explained(this.stubs.getReplay({ replay: name, view: ReplayView.PARTICIPANTS }));
+    return replay!.participants;
   }
 
   /** Returns the daemon's version, formats with their kinds, limits and roots. */

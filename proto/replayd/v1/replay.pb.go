@@ -395,6 +395,9 @@ const (
 	ReplayView_REPLAY_VIEW_FULL ReplayView = 2
 	// Without the header, but with the players. For a game in progress, these are the players who are connected now.
 	ReplayView_REPLAY_VIEW_PLAYERS ReplayView = 3
+	// Without the header, but with everybody who took part in a teehistorian file, also in a game that has ended. For other
+	// formats, the same as REPLAY_VIEW_PLAYERS. Only of one replay, so not in ListReplaysRequest.
+	ReplayView_REPLAY_VIEW_PARTICIPANTS ReplayView = 4
 )
 
 // Enum value maps for ReplayView.
@@ -404,12 +407,14 @@ var (
 		1: "REPLAY_VIEW_BASIC",
 		2: "REPLAY_VIEW_FULL",
 		3: "REPLAY_VIEW_PLAYERS",
+		4: "REPLAY_VIEW_PARTICIPANTS",
 	}
 	ReplayView_value = map[string]int32{
-		"REPLAY_VIEW_UNSPECIFIED": 0,
-		"REPLAY_VIEW_BASIC":       1,
-		"REPLAY_VIEW_FULL":        2,
-		"REPLAY_VIEW_PLAYERS":     3,
+		"REPLAY_VIEW_UNSPECIFIED":  0,
+		"REPLAY_VIEW_BASIC":        1,
+		"REPLAY_VIEW_FULL":         2,
+		"REPLAY_VIEW_PLAYERS":      3,
+		"REPLAY_VIEW_PARTICIPANTS": 4,
 	}
 )
 
@@ -478,7 +483,13 @@ type Replay struct {
 	// The players, where the format lists them without decoding everything. For a teehistorian file with
 	// REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
 	Players []*Player `protobuf:"bytes,16,rep,name=players,proto3" json:"players,omitempty"`
-	// The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+	// Everybody who took part, in the order in which they connected. Only with REPLAY_VIEW_PARTICIPANTS, and only for a
+	// teehistorian file, of which players_tick says how far it was decoded. At most 4096, and less
+	// when they take more than 512 KiB together.
+	Participants []*Participant `protobuf:"bytes,22,rep,name=participants,proto3" json:"participants,omitempty"`
+	// The number of further participants, who connected later.
+	ParticipantsLeftOut int32 `protobuf:"varint,23,opt,name=participants_left_out,json=participantsLeftOut,proto3" json:"participants_left_out,omitempty"`
+	// The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
 	// seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// The format's own header.
@@ -634,6 +645,20 @@ func (x *Replay) GetPlayers() []*Player {
 		return x.Players
 	}
 	return nil
+}
+
+func (x *Replay) GetParticipants() []*Participant {
+	if x != nil {
+		return x.Participants
+	}
+	return nil
+}
+
+func (x *Replay) GetParticipantsLeftOut() int32 {
+	if x != nil {
+		return x.ParticipantsLeftOut
+	}
+	return 0
 }
 
 func (x *Replay) GetPlayersTick() int32 {
@@ -883,6 +908,253 @@ func (x *Player) GetRole() string {
 	return ""
 }
 
+// A client's connection during a game, of a teehistorian file. A person who connects twice is two participants. Ticks are
+// those of the replay.
+type Participant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The slot, by which the events of the replay refer to the client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The names, in the order in which the client had them. At most 32.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// True when the name is only what the client asked for, because no record has the one that the server gave it.
+	NameRequested bool `protobuf:"varint,3,opt,name=name_requested,json=nameRequested,proto3" json:"name_requested,omitempty"`
+	// The last clan.
+	Clan string `protobuf:"bytes,4,opt,name=clan,proto3" json:"clan,omitempty"`
+	// The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
+	Country *int32 `protobuf:"zigzag32,5,opt,name=country,proto3,oneof" json:"country,omitempty"`
+	// When the client connected. 0 for one that is carried over.
+	FromTick int32 `protobuf:"varint,6,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// When the client entered the game. Absent when it never did, or when the server is too old to record it.
+	EnterTick *int32 `protobuf:"varint,7,opt,name=enter_tick,json=enterTick,proto3,oneof" json:"enter_tick,omitempty"`
+	// When the client left. Absent for one that was connected until the end of what was decoded.
+	ToTick *int32 `protobuf:"varint,8,opt,name=to_tick,json=toTick,proto3,oneof" json:"to_tick,omitempty"`
+	// The server's text for why it left. Empty when there is none.
+	LeaveReason string `protobuf:"bytes,9,opt,name=leave_reason,json=leaveReason,proto3" json:"leave_reason,omitempty"`
+	// True when the client was connected before the game began, in the game before of the same server process.
+	CarriedOver bool `protobuf:"varint,10,opt,name=carried_over,json=carriedOver,proto3" json:"carried_over,omitempty"`
+	// The slot that the connection took over when it left: the participant of that slot is the same person from then on.
+	ReclaimedClientId *int32 `protobuf:"varint,11,opt,name=reclaimed_client_id,json=reclaimedClientId,proto3,oneof" json:"reclaimed_client_id,omitempty"`
+	// The roles of the client's logins to the remote console, such as "admin", in the order of the logins. At most 8.
+	Roles []string `protobuf:"bytes,12,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The teams that the client was in, each once, without 0, in which everybody begins. At most 64.
+	Teams []int32 `protobuf:"varint,13,rep,packed,name=teams,proto3" json:"teams,omitempty"`
+	// The client's finishes. At most 256.
+	Finishes []*Finish `protobuf:"bytes,14,rep,name=finishes,proto3" json:"finishes,omitempty"`
+	// The number of finishes.
+	FinishCount int32 `protobuf:"varint,15,opt,name=finish_count,json=finishCount,proto3" json:"finish_count,omitempty"`
+	// The ids of the client's connections, which stay the same while its program runs. More than one after the slot was taken
+	// over. Empty unless the daemon reveals connection_id. At most 16.
+	ConnectionIds []string `protobuf:"bytes,16,rep,name=connection_ids,json=connectionIds,proto3" json:"connection_ids,omitempty"`
+	// Keyed hashes of the connection ids, as in the event ddnetver. Empty when the daemon has no key.
+	ConnectionPseudonyms []string `protobuf:"bytes,17,rep,name=connection_pseudonyms,json=connectionPseudonyms,proto3" json:"connection_pseudonyms,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *Participant) Reset() {
+	*x = Participant{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Participant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Participant) ProtoMessage() {}
+
+func (x *Participant) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Participant.ProtoReflect.Descriptor instead.
+func (*Participant) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Participant) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *Participant) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Participant) GetNameRequested() bool {
+	if x != nil {
+		return x.NameRequested
+	}
+	return false
+}
+
+func (x *Participant) GetClan() string {
+	if x != nil {
+		return x.Clan
+	}
+	return ""
+}
+
+func (x *Participant) GetCountry() int32 {
+	if x != nil && x.Country != nil {
+		return *x.Country
+	}
+	return 0
+}
+
+func (x *Participant) GetFromTick() int32 {
+	if x != nil {
+		return x.FromTick
+	}
+	return 0
+}
+
+func (x *Participant) GetEnterTick() int32 {
+	if x != nil && x.EnterTick != nil {
+		return *x.EnterTick
+	}
+	return 0
+}
+
+func (x *Participant) GetToTick() int32 {
+	if x != nil && x.ToTick != nil {
+		return *x.ToTick
+	}
+	return 0
+}
+
+func (x *Participant) GetLeaveReason() string {
+	if x != nil {
+		return x.LeaveReason
+	}
+	return ""
+}
+
+func (x *Participant) GetCarriedOver() bool {
+	if x != nil {
+		return x.CarriedOver
+	}
+	return false
+}
+
+func (x *Participant) GetReclaimedClientId() int32 {
+	if x != nil && x.ReclaimedClientId != nil {
+		return *x.ReclaimedClientId
+	}
+	return 0
+}
+
+func (x *Participant) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Participant) GetTeams() []int32 {
+	if x != nil {
+		return x.Teams
+	}
+	return nil
+}
+
+func (x *Participant) GetFinishes() []*Finish {
+	if x != nil {
+		return x.Finishes
+	}
+	return nil
+}
+
+func (x *Participant) GetFinishCount() int32 {
+	if x != nil {
+		return x.FinishCount
+	}
+	return 0
+}
+
+func (x *Participant) GetConnectionIds() []string {
+	if x != nil {
+		return x.ConnectionIds
+	}
+	return nil
+}
+
+func (x *Participant) GetConnectionPseudonyms() []string {
+	if x != nil {
+		return x.ConnectionPseudonyms
+	}
+	return nil
+}
+
+// A finish of a map.
+type Finish struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tick of the finish.
+	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The duration of the run in ticks.
+	Time          int32 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Finish) Reset() {
+	*x = Finish{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Finish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Finish) ProtoMessage() {}
+
+func (x *Finish) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Finish.ProtoReflect.Descriptor instead.
+func (*Finish) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Finish) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *Finish) GetTime() int32 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
 // Which replays to list.
 type ListReplaysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -905,7 +1177,7 @@ type ListReplaysRequest struct {
 
 func (x *ListReplaysRequest) Reset() {
 	*x = ListReplaysRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1189,7 @@ func (x *ListReplaysRequest) String() string {
 func (*ListReplaysRequest) ProtoMessage() {}
 
 func (x *ListReplaysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1202,7 @@ func (x *ListReplaysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplaysRequest.ProtoReflect.Descriptor instead.
 func (*ListReplaysRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListReplaysRequest) GetPageSize() int32 {
@@ -998,7 +1270,7 @@ type ReplayFilter struct {
 
 func (x *ReplayFilter) Reset() {
 	*x = ReplayFilter{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1282,7 @@ func (x *ReplayFilter) String() string {
 func (*ReplayFilter) ProtoMessage() {}
 
 func (x *ReplayFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1295,7 @@ func (x *ReplayFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayFilter.ProtoReflect.Descriptor instead.
 func (*ReplayFilter) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ReplayFilter) GetMapName() string {
@@ -1082,7 +1354,7 @@ type SearchCoverage struct {
 
 func (x *SearchCoverage) Reset() {
 	*x = SearchCoverage{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1366,7 @@ func (x *SearchCoverage) String() string {
 func (*SearchCoverage) ProtoMessage() {}
 
 func (x *SearchCoverage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1379,7 @@ func (x *SearchCoverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchCoverage.ProtoReflect.Descriptor instead.
 func (*SearchCoverage) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SearchCoverage) GetTotalFiles() int64 {
@@ -1139,7 +1411,7 @@ type ListReplaysResponse struct {
 
 func (x *ListReplaysResponse) Reset() {
 	*x = ListReplaysResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[6]
+	mi := &file_replayd_v1_replay_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1423,7 @@ func (x *ListReplaysResponse) String() string {
 func (*ListReplaysResponse) ProtoMessage() {}
 
 func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[6]
+	mi := &file_replayd_v1_replay_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1436,7 @@ func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplaysResponse.ProtoReflect.Descriptor instead.
 func (*ListReplaysResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListReplaysResponse) GetReplays() []*Replay {
@@ -1201,7 +1473,7 @@ type GetReplayRequest struct {
 
 func (x *GetReplayRequest) Reset() {
 	*x = GetReplayRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[7]
+	mi := &file_replayd_v1_replay_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1485,7 @@ func (x *GetReplayRequest) String() string {
 func (*GetReplayRequest) ProtoMessage() {}
 
 func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[7]
+	mi := &file_replayd_v1_replay_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1498,7 @@ func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayRequest.ProtoReflect.Descriptor instead.
 func (*GetReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetReplayRequest) GetReplay() string {
@@ -1254,7 +1526,7 @@ type GetReplayResponse struct {
 
 func (x *GetReplayResponse) Reset() {
 	*x = GetReplayResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[8]
+	mi := &file_replayd_v1_replay_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1538,7 @@ func (x *GetReplayResponse) String() string {
 func (*GetReplayResponse) ProtoMessage() {}
 
 func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[8]
+	mi := &file_replayd_v1_replay_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1551,7 @@ func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayResponse.ProtoReflect.Descriptor instead.
 func (*GetReplayResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{8}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetReplayResponse) GetReplay() *Replay {
@@ -1305,7 +1577,7 @@ type CreateReplayRequest struct {
 
 func (x *CreateReplayRequest) Reset() {
 	*x = CreateReplayRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[9]
+	mi := &file_replayd_v1_replay_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1589,7 @@ func (x *CreateReplayRequest) String() string {
 func (*CreateReplayRequest) ProtoMessage() {}
 
 func (x *CreateReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[9]
+	mi := &file_replayd_v1_replay_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1602,7 @@ func (x *CreateReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateReplayRequest.ProtoReflect.Descriptor instead.
 func (*CreateReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{9}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateReplayRequest) GetPart() isCreateReplayRequest_Part {
@@ -1387,7 +1659,7 @@ type CreateReplayOptions struct {
 
 func (x *CreateReplayOptions) Reset() {
 	*x = CreateReplayOptions{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[10]
+	mi := &file_replayd_v1_replay_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1671,7 @@ func (x *CreateReplayOptions) String() string {
 func (*CreateReplayOptions) ProtoMessage() {}
 
 func (x *CreateReplayOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[10]
+	mi := &file_replayd_v1_replay_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1684,7 @@ func (x *CreateReplayOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateReplayOptions.ProtoReflect.Descriptor instead.
 func (*CreateReplayOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{10}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateReplayOptions) GetTimeToLive() *durationpb.Duration {
@@ -1433,7 +1705,7 @@ type CreateReplayResponse struct {
 
 func (x *CreateReplayResponse) Reset() {
 	*x = CreateReplayResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[11]
+	mi := &file_replayd_v1_replay_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1717,7 @@ func (x *CreateReplayResponse) String() string {
 func (*CreateReplayResponse) ProtoMessage() {}
 
 func (x *CreateReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[11]
+	mi := &file_replayd_v1_replay_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1730,7 @@ func (x *CreateReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateReplayResponse.ProtoReflect.Descriptor instead.
 func (*CreateReplayResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{11}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateReplayResponse) GetReplay() *Replay {
@@ -1479,7 +1751,7 @@ type DeleteReplayRequest struct {
 
 func (x *DeleteReplayRequest) Reset() {
 	*x = DeleteReplayRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[12]
+	mi := &file_replayd_v1_replay_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1763,7 @@ func (x *DeleteReplayRequest) String() string {
 func (*DeleteReplayRequest) ProtoMessage() {}
 
 func (x *DeleteReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[12]
+	mi := &file_replayd_v1_replay_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1776,7 @@ func (x *DeleteReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteReplayRequest.ProtoReflect.Descriptor instead.
 func (*DeleteReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{12}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteReplayRequest) GetReplay() string {
@@ -1523,7 +1795,7 @@ type DeleteReplayResponse struct {
 
 func (x *DeleteReplayResponse) Reset() {
 	*x = DeleteReplayResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[13]
+	mi := &file_replayd_v1_replay_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1807,7 @@ func (x *DeleteReplayResponse) String() string {
 func (*DeleteReplayResponse) ProtoMessage() {}
 
 func (x *DeleteReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[13]
+	mi := &file_replayd_v1_replay_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1820,7 @@ func (x *DeleteReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteReplayResponse.ProtoReflect.Descriptor instead.
 func (*DeleteReplayResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{13}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{15}
 }
 
 var File_replayd_v1_replay_proto protoreflect.FileDescriptor
@@ -1556,7 +1828,7 @@ var File_replayd_v1_replay_proto protoreflect.FileDescriptor
 const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/replay.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xa0\b\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\x91\t\n" +
 	"\x06Replay\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x1a\n" +
@@ -1579,7 +1851,9 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x10ticks_per_second\x18\r \x01(\x01H\x01R\x0eticksPerSecond\x88\x01\x01\x12 \n" +
 	"\tlast_tick\x18\x0e \x01(\x05H\x02R\blastTick\x88\x01\x01\x129\n" +
 	"\vcoordinates\x18\x0f \x01(\v2\x17.replayd.v1.CoordinatesR\vcoordinates\x12,\n" +
-	"\aplayers\x18\x10 \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12&\n" +
+	"\aplayers\x18\x10 \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12;\n" +
+	"\fparticipants\x18\x16 \x03(\v2\x17.replayd.v1.ParticipantR\fparticipants\x122\n" +
+	"\x15participants_left_out\x18\x17 \x01(\x05R\x13participantsLeftOut\x12&\n" +
 	"\fplayers_tick\x18\x11 \x01(\x05H\x03R\vplayersTick\x88\x01\x01\x12E\n" +
 	"\fteehistorian\x18\x12 \x01(\v2\x1f.replayd.teehistorian.v1.HeaderH\x00R\fteehistorian\x12:\n" +
 	"\bdatafile\x18\x13 \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafile\x12*\n" +
@@ -1603,7 +1877,36 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\tcharacter\x18\x05 \x01(\tR\tcharacter\x120\n" +
 	"\x06result\x18\x06 \x01(\x0e2\x18.replayd.v1.PlayerResultR\x06result\x12\x12\n" +
 	"\x04role\x18\a \x01(\tR\x04roleB\a\n" +
-	"\x05_team\"\xfa\x01\n" +
+	"\x05_team\"\x8e\x05\n" +
+	"\vParticipant\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\x12%\n" +
+	"\x0ename_requested\x18\x03 \x01(\bR\rnameRequested\x12\x12\n" +
+	"\x04clan\x18\x04 \x01(\tR\x04clan\x12\x1d\n" +
+	"\acountry\x18\x05 \x01(\x11H\x00R\acountry\x88\x01\x01\x12\x1b\n" +
+	"\tfrom_tick\x18\x06 \x01(\x05R\bfromTick\x12\"\n" +
+	"\n" +
+	"enter_tick\x18\a \x01(\x05H\x01R\tenterTick\x88\x01\x01\x12\x1c\n" +
+	"\ato_tick\x18\b \x01(\x05H\x02R\x06toTick\x88\x01\x01\x12!\n" +
+	"\fleave_reason\x18\t \x01(\tR\vleaveReason\x12!\n" +
+	"\fcarried_over\x18\n" +
+	" \x01(\bR\vcarriedOver\x123\n" +
+	"\x13reclaimed_client_id\x18\v \x01(\x05H\x03R\x11reclaimedClientId\x88\x01\x01\x12\x14\n" +
+	"\x05roles\x18\f \x03(\tR\x05roles\x12\x14\n" +
+	"\x05teams\x18\r \x03(\x05R\x05teams\x12.\n" +
+	"\bfinishes\x18\x0e \x03(\v2\x12.replayd.v1.FinishR\bfinishes\x12!\n" +
+	"\ffinish_count\x18\x0f \x01(\x05R\vfinishCount\x12%\n" +
+	"\x0econnection_ids\x18\x10 \x03(\tR\rconnectionIds\x123\n" +
+	"\x15connection_pseudonyms\x18\x11 \x03(\tR\x14connectionPseudonymsB\n" +
+	"\n" +
+	"\b_countryB\r\n" +
+	"\v_enter_tickB\n" +
+	"\n" +
+	"\b_to_tickB\x16\n" +
+	"\x14_reclaimed_client_id\"0\n" +
+	"\x06Finish\x12\x12\n" +
+	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x05R\x04time\"\xfa\x01\n" +
 	"\x12ListReplaysRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -1679,13 +1982,14 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x19PLAYER_RESULT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PLAYER_RESULT_WIN\x10\x01\x12\x16\n" +
 	"\x12PLAYER_RESULT_LOSS\x10\x02\x12\x15\n" +
-	"\x11PLAYER_RESULT_TIE\x10\x03*o\n" +
+	"\x11PLAYER_RESULT_TIE\x10\x03*\x8d\x01\n" +
 	"\n" +
 	"ReplayView\x12\x1b\n" +
 	"\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REPLAY_VIEW_BASIC\x10\x01\x12\x14\n" +
 	"\x10REPLAY_VIEW_FULL\x10\x02\x12\x17\n" +
-	"\x13REPLAY_VIEW_PLAYERS\x10\x03B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x13REPLAY_VIEW_PLAYERS\x10\x03\x12\x1c\n" +
+	"\x18REPLAY_VIEW_PARTICIPANTS\x10\x04B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var (
 	file_replayd_v1_replay_proto_rawDescOnce sync.Once
@@ -1700,7 +2004,7 @@ func file_replayd_v1_replay_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_replayd_v1_replay_proto_goTypes = []any{
 	(Format)(0),                   // 0: replayd.v1.Format
 	(Compression)(0),              // 1: replayd.v1.Compression
@@ -1712,59 +2016,63 @@ var file_replayd_v1_replay_proto_goTypes = []any{
 	(*Replay)(nil),                // 7: replayd.v1.Replay
 	(*Coordinates)(nil),           // 8: replayd.v1.Coordinates
 	(*Player)(nil),                // 9: replayd.v1.Player
-	(*ListReplaysRequest)(nil),    // 10: replayd.v1.ListReplaysRequest
-	(*ReplayFilter)(nil),          // 11: replayd.v1.ReplayFilter
-	(*SearchCoverage)(nil),        // 12: replayd.v1.SearchCoverage
-	(*ListReplaysResponse)(nil),   // 13: replayd.v1.ListReplaysResponse
-	(*GetReplayRequest)(nil),      // 14: replayd.v1.GetReplayRequest
-	(*GetReplayResponse)(nil),     // 15: replayd.v1.GetReplayResponse
-	(*CreateReplayRequest)(nil),   // 16: replayd.v1.CreateReplayRequest
-	(*CreateReplayOptions)(nil),   // 17: replayd.v1.CreateReplayOptions
-	(*CreateReplayResponse)(nil),  // 18: replayd.v1.CreateReplayResponse
-	(*DeleteReplayRequest)(nil),   // 19: replayd.v1.DeleteReplayRequest
-	(*DeleteReplayResponse)(nil),  // 20: replayd.v1.DeleteReplayResponse
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(*v1.Header)(nil),             // 23: replayd.teehistorian.v1.Header
-	(*v11.Summary)(nil),           // 24: replayd.datafile.v1.Summary
-	(*v12.Header)(nil),            // 25: replayd.dem.v1.Header
-	(*v13.Header)(nil),            // 26: replayd.sc2replay.v1.Header
+	(*Participant)(nil),           // 10: replayd.v1.Participant
+	(*Finish)(nil),                // 11: replayd.v1.Finish
+	(*ListReplaysRequest)(nil),    // 12: replayd.v1.ListReplaysRequest
+	(*ReplayFilter)(nil),          // 13: replayd.v1.ReplayFilter
+	(*SearchCoverage)(nil),        // 14: replayd.v1.SearchCoverage
+	(*ListReplaysResponse)(nil),   // 15: replayd.v1.ListReplaysResponse
+	(*GetReplayRequest)(nil),      // 16: replayd.v1.GetReplayRequest
+	(*GetReplayResponse)(nil),     // 17: replayd.v1.GetReplayResponse
+	(*CreateReplayRequest)(nil),   // 18: replayd.v1.CreateReplayRequest
+	(*CreateReplayOptions)(nil),   // 19: replayd.v1.CreateReplayOptions
+	(*CreateReplayResponse)(nil),  // 20: replayd.v1.CreateReplayResponse
+	(*DeleteReplayRequest)(nil),   // 21: replayd.v1.DeleteReplayRequest
+	(*DeleteReplayResponse)(nil),  // 22: replayd.v1.DeleteReplayResponse
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*v1.Header)(nil),             // 25: replayd.teehistorian.v1.Header
+	(*v11.Summary)(nil),           // 26: replayd.datafile.v1.Summary
+	(*v12.Header)(nil),            // 27: replayd.dem.v1.Header
+	(*v13.Header)(nil),            // 28: replayd.sc2replay.v1.Header
 }
 var file_replayd_v1_replay_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.Replay.format:type_name -> replayd.v1.Format
-	21, // 1: replayd.v1.Replay.modify_time:type_name -> google.protobuf.Timestamp
-	21, // 2: replayd.v1.Replay.expire_time:type_name -> google.protobuf.Timestamp
+	23, // 1: replayd.v1.Replay.modify_time:type_name -> google.protobuf.Timestamp
+	23, // 2: replayd.v1.Replay.expire_time:type_name -> google.protobuf.Timestamp
 	2,  // 3: replayd.v1.Replay.state:type_name -> replayd.v1.ReplayState
 	1,  // 4: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
-	21, // 5: replayd.v1.Replay.start_time:type_name -> google.protobuf.Timestamp
-	22, // 6: replayd.v1.Replay.duration:type_name -> google.protobuf.Duration
+	23, // 5: replayd.v1.Replay.start_time:type_name -> google.protobuf.Timestamp
+	24, // 6: replayd.v1.Replay.duration:type_name -> google.protobuf.Duration
 	8,  // 7: replayd.v1.Replay.coordinates:type_name -> replayd.v1.Coordinates
 	9,  // 8: replayd.v1.Replay.players:type_name -> replayd.v1.Player
-	23, // 9: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
-	24, // 10: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
-	25, // 11: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
-	26, // 12: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
-	3,  // 13: replayd.v1.Coordinates.origin:type_name -> replayd.v1.Origin
-	4,  // 14: replayd.v1.Coordinates.y_axis:type_name -> replayd.v1.VerticalAxis
-	5,  // 15: replayd.v1.Player.result:type_name -> replayd.v1.PlayerResult
-	0,  // 16: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
-	11, // 17: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
-	6,  // 18: replayd.v1.ListReplaysRequest.view:type_name -> replayd.v1.ReplayView
-	21, // 19: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
-	21, // 20: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
-	2,  // 21: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
-	7,  // 22: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
-	12, // 23: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
-	6,  // 24: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
-	7,  // 25: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
-	17, // 26: replayd.v1.CreateReplayRequest.options:type_name -> replayd.v1.CreateReplayOptions
-	22, // 27: replayd.v1.CreateReplayOptions.time_to_live:type_name -> google.protobuf.Duration
-	7,  // 28: replayd.v1.CreateReplayResponse.replay:type_name -> replayd.v1.Replay
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	10, // 9: replayd.v1.Replay.participants:type_name -> replayd.v1.Participant
+	25, // 10: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
+	26, // 11: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
+	27, // 12: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
+	28, // 13: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
+	3,  // 14: replayd.v1.Coordinates.origin:type_name -> replayd.v1.Origin
+	4,  // 15: replayd.v1.Coordinates.y_axis:type_name -> replayd.v1.VerticalAxis
+	5,  // 16: replayd.v1.Player.result:type_name -> replayd.v1.PlayerResult
+	11, // 17: replayd.v1.Participant.finishes:type_name -> replayd.v1.Finish
+	0,  // 18: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
+	13, // 19: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
+	6,  // 20: replayd.v1.ListReplaysRequest.view:type_name -> replayd.v1.ReplayView
+	23, // 21: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
+	23, // 22: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
+	2,  // 23: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
+	7,  // 24: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
+	14, // 25: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
+	6,  // 26: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
+	7,  // 27: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
+	19, // 28: replayd.v1.CreateReplayRequest.options:type_name -> replayd.v1.CreateReplayOptions
+	24, // 29: replayd.v1.CreateReplayOptions.time_to_live:type_name -> google.protobuf.Duration
+	7,  // 30: replayd.v1.CreateReplayResponse.replay:type_name -> replayd.v1.Replay
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_replay_proto_init() }
@@ -1780,7 +2088,8 @@ func file_replayd_v1_replay_proto_init() {
 	}
 	file_replayd_v1_replay_proto_msgTypes[1].OneofWrappers = []any{}
 	file_replayd_v1_replay_proto_msgTypes[2].OneofWrappers = []any{}
-	file_replayd_v1_replay_proto_msgTypes[9].OneofWrappers = []any{
+	file_replayd_v1_replay_proto_msgTypes[3].OneofWrappers = []any{}
+	file_replayd_v1_replay_proto_msgTypes[11].OneofWrappers = []any{
 		(*CreateReplayRequest_Options)(nil),
 		(*CreateReplayRequest_Data)(nil),
 	}
@@ -1790,7 +2099,7 @@ func file_replayd_v1_replay_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_replay_proto_rawDesc), len(file_replayd_v1_replay_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

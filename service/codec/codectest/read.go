@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
@@ -64,4 +65,12 @@ func Read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []code
 			return events, marks, err
 		}
 	}
+}
+
+// Secrets returns the secrets of a reader that reveals everything, or nothing.
+func Secrets(reveal bool) codec.Secrets {
+	if reveal {
+		return codec.Secrets{Reveal: decoders.AllSecrets}
+	}
+	return codec.Secrets{}
 }

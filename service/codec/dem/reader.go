@@ -220,7 +220,7 @@ func (r *reader) Present(b *codec.Batch) error {
 
 // add appends the event to the batch. at is needed only for a table.
 func (r *reader) add(b *codec.Batch, at decoders.Position) {
-	if !r.RevealSecrets {
+	if !r.Secrets.Reveal.Has(decoders.SecretPasswords) {
 		redact(&r.ev)
 	}
 	if r.Tables != nil {

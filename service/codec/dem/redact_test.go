@@ -5,6 +5,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
 )
 
 func TestRedact(t *testing.T) {
@@ -22,7 +23,7 @@ func TestRedact(t *testing.T) {
 		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2"))
 		d.Record(demtest.CmdConsoleCmd, 1, demtest.Proto(nil).Text(1, test.text))
 		for _, reveal := range []bool{false, true} {
-			s, _ := read(t, open(t, d.Bytes(), codec.Options{RevealSecrets: reveal}), 10)
+			s, _ := read(t, open(t, d.Bytes(), codec.Options{Secrets: codectest.Secrets(reveal)}), 10)
 			c := s.list[len(s.list)-1].GetConsoleCmd()
 			want, redacted := test.want, test.redacted
 			if reveal {
@@ -38,7 +39,7 @@ func TestRedact(t *testing.T) {
 // TestCvarSecrets checks that variables that hold passwords are delivered without their values.
 func TestCvarSecrets(t *testing.T) {
 	for _, reveal := range []bool{false, true} {
-		got, _ := read(t, open(t, demtest.Sample(), codec.Options{RevealSecrets: reveal}), 100)
+		got, _ := read(t, open(t, demtest.Sample(), codec.Options{Secrets: codectest.Secrets(reveal)}), 100)
 		seen := 0
 		for _, ev := range got.list {
 			c := ev.GetServerCvar()

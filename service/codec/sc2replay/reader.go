@@ -57,7 +57,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.Tables.TicksPerSecond = replay.GetTicksPerSecond()
 	}
 	r.rep = p
-	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.RevealSecrets})
+	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.Secrets.Reveal.Has(decoders.SecretBattleLobby)})
 	if r.State {
 		r.state = sc2replay.NewState(r.d)
 	}

@@ -253,7 +253,7 @@ func TestSecrets(t *testing.T) {
 	s := sc2test.Sample(80949)
 	s.More = append(s.More, sc2test.Member{Name: "replay.server.battlelobby", Data: []byte("Name#1234")})
 	for _, reveal := range []bool{false, true} {
-		events, _ := readAll(t, open(t, s.Bytes(), codec.Options{RevealSecrets: reveal}), 512)
+		events, _ := readAll(t, open(t, s.Bytes(), codec.Options{Secrets: codectest.Secrets(reveal)}), 512)
 		if got := bytes.Contains(events, []byte("Name#1234")); got != reveal {
 			t.Errorf("reveal %v: %v", reveal, got)
 		}

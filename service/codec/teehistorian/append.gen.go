@@ -6,6 +6,7 @@ package teehistorian
 import (
 	teehistorian "github.com/replayd/replayd/decoders/teehistorian"
 	protoappend "github.com/replayd/replayd/service/codec/protoappend"
+	math "math"
 )
 
 // AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and
@@ -983,6 +984,10 @@ func appendDdnetver(b []byte, m *teehistorian.Ddnetver) []byte {
 		b = append(b, 0x28)
 		b = protoappend.Bool(b, m.Redacted)
 	}
+	if len(m.ConnectionPseudonym) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.ConnectionPseudonym)
+	}
 	return b
 }
 
@@ -1015,6 +1020,382 @@ func appendSaveSuccess(b []byte, m *teehistorian.SaveSuccess) []byte {
 		b = append(b, 0x1a)
 		b = protoappend.String(b, m.Save)
 	}
+	if m.HasContents {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendSavedTeam(b, &m.Contents)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendSavedTeam(b []byte, m *teehistorian.SavedTeam) []byte {
+	if m.TeamState != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.TeamState))
+	}
+	if m.Locked {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Locked)
+	}
+	if m.Practice {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.Practice)
+	}
+	for i := range m.Tees {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendSavedTee(b, &m.Tees[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.Switches {
+		{
+			b = append(b, 0x2a, 0)
+			at := len(b)
+			b = appendSavedSwitch(b, &m.Switches[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	for _, v := range m.Unknown {
+		b = append(b, 0x32)
+		b = protoappend.String(b, v)
+	}
+	if len(m.Error) > 0 {
+		b = append(b, 0x3a)
+		b = protoappend.String(b, m.Error)
+	}
+	return b
+}
+
+func appendSavedTee(b []byte, m *teehistorian.SavedTee) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Alive {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Alive)
+	}
+	if m.Paused != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Paused))
+	}
+	if m.NeededFakeTuning != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.NeededFakeTuning))
+	}
+	if m.Finished {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.Finished)
+	}
+	if m.Solo {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Solo)
+	}
+	for i := range m.Weapons {
+		{
+			b = append(b, 0x3a, 0)
+			at := len(b)
+			b = appendSavedWeapon(b, &m.Weapons[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.LastWeapon != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Sint32(b, m.LastWeapon)
+	}
+	if m.QueuedWeapon != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Sint32(b, m.QueuedWeapon)
+	}
+	if m.EndlessJump {
+		b = append(b, 0x50)
+		b = protoappend.Bool(b, m.EndlessJump)
+	}
+	if m.Jetpack {
+		b = append(b, 0x58)
+		b = protoappend.Bool(b, m.Jetpack)
+	}
+	if m.NinjaJetpack {
+		b = append(b, 0x60)
+		b = protoappend.Bool(b, m.NinjaJetpack)
+	}
+	if m.FreezeTime != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Sint32(b, m.FreezeTime)
+	}
+	if m.FreezeStart != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Sint32(b, m.FreezeStart)
+	}
+	if m.DeepFrozen {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.DeepFrozen)
+	}
+	if m.EndlessHook {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Bool(b, m.EndlessHook)
+	}
+	if m.RaceState != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.RaceState))
+	}
+	if m.HitDisabled != 0 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.HitDisabled))
+	}
+	if m.CollisionEnabled {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Bool(b, m.CollisionEnabled)
+	}
+	if m.TuneZone != 0 {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.TuneZone))
+	}
+	if m.TuneZoneOld != 0 {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Varint(b, uint64(m.TuneZoneOld))
+	}
+	if m.HookHitEnabled {
+		b = append(b, 0xb0, 0x01)
+		b = protoappend.Bool(b, m.HookHitEnabled)
+	}
+	if m.Time != 0 {
+		b = append(b, 0xb8, 0x01)
+		b = protoappend.Sint32(b, m.Time)
+	}
+	if m.X != 0 {
+		b = append(b, 0xc0, 0x01)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0xc8, 0x01)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.PreviousX != 0 {
+		b = append(b, 0xd0, 0x01)
+		b = protoappend.Sint32(b, m.PreviousX)
+	}
+	if m.PreviousY != 0 {
+		b = append(b, 0xd8, 0x01)
+		b = protoappend.Sint32(b, m.PreviousY)
+	}
+	if m.TeleCheckpoint != 0 {
+		b = append(b, 0xe0, 0x01)
+		b = protoappend.Varint(b, uint64(m.TeleCheckpoint))
+	}
+	if m.LastPenalty != 0 {
+		b = append(b, 0xe8, 0x01)
+		b = protoappend.Sint32(b, m.LastPenalty)
+	}
+	if m.CoreX != 0 {
+		b = append(b, 0xf0, 0x01)
+		b = protoappend.Sint32(b, m.CoreX)
+	}
+	if m.CoreY != 0 {
+		b = append(b, 0xf8, 0x01)
+		b = protoappend.Sint32(b, m.CoreY)
+	}
+	if math.Float64bits(m.VelocityX) != 0 {
+		b = append(b, 0x81, 0x02)
+		b = protoappend.Double(b, m.VelocityX)
+	}
+	if math.Float64bits(m.VelocityY) != 0 {
+		b = append(b, 0x89, 0x02)
+		b = protoappend.Double(b, m.VelocityY)
+	}
+	if m.ActiveWeapon != 0 {
+		b = append(b, 0x90, 0x02)
+		b = protoappend.Sint32(b, m.ActiveWeapon)
+	}
+	if m.Jumped != 0 {
+		b = append(b, 0x98, 0x02)
+		b = protoappend.Varint(b, uint64(m.Jumped))
+	}
+	if m.JumpedTotal != 0 {
+		b = append(b, 0xa0, 0x02)
+		b = protoappend.Varint(b, uint64(m.JumpedTotal))
+	}
+	if m.Jumps != 0 {
+		b = append(b, 0xa8, 0x02)
+		b = protoappend.Sint32(b, m.Jumps)
+	}
+	if m.HookX != 0 {
+		b = append(b, 0xb0, 0x02)
+		b = protoappend.Sint32(b, m.HookX)
+	}
+	if m.HookY != 0 {
+		b = append(b, 0xb8, 0x02)
+		b = protoappend.Sint32(b, m.HookY)
+	}
+	if math.Float64bits(m.HookDirectionX) != 0 {
+		b = append(b, 0xc1, 0x02)
+		b = protoappend.Double(b, m.HookDirectionX)
+	}
+	if math.Float64bits(m.HookDirectionY) != 0 {
+		b = append(b, 0xc9, 0x02)
+		b = protoappend.Double(b, m.HookDirectionY)
+	}
+	if m.HookTeleX != 0 {
+		b = append(b, 0xd0, 0x02)
+		b = protoappend.Sint32(b, m.HookTeleX)
+	}
+	if m.HookTeleY != 0 {
+		b = append(b, 0xd8, 0x02)
+		b = protoappend.Sint32(b, m.HookTeleY)
+	}
+	if m.HookTick != 0 {
+		b = append(b, 0xe0, 0x02)
+		b = protoappend.Sint32(b, m.HookTick)
+	}
+	if m.HookState != 0 {
+		b = append(b, 0xe8, 0x02)
+		b = protoappend.Sint32(b, m.HookState)
+	}
+	if m.TimeCheckpointBroadcastEnd != 0 {
+		b = append(b, 0xf0, 0x02)
+		b = protoappend.Sint32(b, m.TimeCheckpointBroadcastEnd)
+	}
+	if m.LastTimeCheckpoint != 0 {
+		b = append(b, 0xf8, 0x02)
+		b = protoappend.Sint32(b, m.LastTimeCheckpoint)
+	}
+	if m.LastTimeCheckpointTold != 0 {
+		b = append(b, 0x80, 0x03)
+		b = protoappend.Sint32(b, m.LastTimeCheckpointTold)
+	}
+	if len(m.TimeCheckpoints) > 0 {
+		b = append(b, 0x8a, 0x03, 0)
+		at := len(b)
+		for _, v := range m.TimeCheckpoints {
+			b = protoappend.Double(b, v)
+		}
+		b = protoappend.Close(b, at)
+	}
+	if m.NotEligibleForFinish {
+		b = append(b, 0x90, 0x03)
+		b = protoappend.Bool(b, m.NotEligibleForFinish)
+	}
+	if m.TelegunGun {
+		b = append(b, 0x98, 0x03)
+		b = protoappend.Bool(b, m.TelegunGun)
+	}
+	if m.TelegunLaser {
+		b = append(b, 0xa0, 0x03)
+		b = protoappend.Bool(b, m.TelegunLaser)
+	}
+	if m.TelegunGrenade {
+		b = append(b, 0xa8, 0x03)
+		b = protoappend.Bool(b, m.TelegunGrenade)
+	}
+	if len(m.GameUuid) > 0 {
+		b = append(b, 0xb2, 0x03)
+		b = protoappend.String(b, m.GameUuid)
+	}
+	if m.HookedTee != 0 {
+		b = append(b, 0xb8, 0x03)
+		b = protoappend.Sint32(b, m.HookedTee)
+	}
+	if m.NewHook {
+		b = append(b, 0xc0, 0x03)
+		b = protoappend.Bool(b, m.NewHook)
+	}
+	if m.InputDirection != 0 {
+		b = append(b, 0xc8, 0x03)
+		b = protoappend.Sint32(b, m.InputDirection)
+	}
+	if m.InputJump != 0 {
+		b = append(b, 0xd0, 0x03)
+		b = protoappend.Sint32(b, m.InputJump)
+	}
+	if m.InputFire != 0 {
+		b = append(b, 0xd8, 0x03)
+		b = protoappend.Sint32(b, m.InputFire)
+	}
+	if m.InputHook != 0 {
+		b = append(b, 0xe0, 0x03)
+		b = protoappend.Sint32(b, m.InputHook)
+	}
+	if m.ReloadTimer != 0 {
+		b = append(b, 0xe8, 0x03)
+		b = protoappend.Sint32(b, m.ReloadTimer)
+	}
+	if m.Started {
+		b = append(b, 0xf0, 0x03)
+		b = protoappend.Bool(b, m.Started)
+	}
+	if m.LiveFrozen {
+		b = append(b, 0xf8, 0x03)
+		b = protoappend.Bool(b, m.LiveFrozen)
+	}
+	if math.Float64bits(m.NinjaDirectionX) != 0 {
+		b = append(b, 0x81, 0x04)
+		b = protoappend.Double(b, m.NinjaDirectionX)
+	}
+	if math.Float64bits(m.NinjaDirectionY) != 0 {
+		b = append(b, 0x89, 0x04)
+		b = protoappend.Double(b, m.NinjaDirectionY)
+	}
+	if m.NinjaActivation != 0 {
+		b = append(b, 0x90, 0x04)
+		b = protoappend.Sint32(b, m.NinjaActivation)
+	}
+	if m.NinjaMoveTime != 0 {
+		b = append(b, 0x98, 0x04)
+		b = protoappend.Sint32(b, m.NinjaMoveTime)
+	}
+	if m.NinjaOldSpeed != 0 {
+		b = append(b, 0xa0, 0x04)
+		b = protoappend.Sint32(b, m.NinjaOldSpeed)
+	}
+	if m.ValueCount != 0 {
+		b = append(b, 0xa8, 0x04)
+		b = protoappend.Varint(b, uint64(m.ValueCount))
+	}
+	for _, v := range m.Unknown {
+		b = append(b, 0xb2, 0x04)
+		b = protoappend.String(b, v)
+	}
+	return b
+}
+
+func appendSavedWeapon(b []byte, m *teehistorian.SavedWeapon) []byte {
+	if m.AmmoRegenStart != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Sint32(b, m.AmmoRegenStart)
+	}
+	if m.Ammo != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Ammo)
+	}
+	if m.AmmoCost != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Sint32(b, m.AmmoCost)
+	}
+	if m.Got {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.Got)
+	}
+	return b
+}
+
+func appendSavedSwitch(b []byte, m *teehistorian.SavedSwitch) []byte {
+	if m.Status != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Status))
+	}
+	if m.EndTime != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.EndTime))
+	}
+	if m.Type != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
 	return b
 }
 
@@ -1038,6 +1419,14 @@ func appendLoadSuccess(b []byte, m *teehistorian.LoadSuccess) []byte {
 	if len(m.Save) > 0 {
 		b = append(b, 0x1a)
 		b = protoappend.String(b, m.Save)
+	}
+	if m.HasContents {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendSavedTeam(b, &m.Contents)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }

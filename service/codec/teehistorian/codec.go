@@ -27,6 +27,7 @@ var Codec = codec.Codec{
 	Survey:          survey,
 	CarryRoster:     carryRoster,
 	Players:         players,
+	Participants:    participants,
 	Cost:            cost,
 	Open:            open,
 	Describe:        describe,

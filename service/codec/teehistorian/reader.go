@@ -64,7 +64,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.Tables != nil {
 		r.Tables.TicksPerSecond = ticksPerSecond
 	}
-	addHeader(replay, h, r.RevealSecrets)
+	addHeader(replay, h, r.Secrets.Reveal.Has(decoders.SecretPasswords))
 	if r.Roster != nil && (r.ResolvePlayers || r.State) {
 		r.roster = r.Roster(replay)
 		r.carry()
@@ -182,9 +182,11 @@ func (r *reader) add(b *codec.Batch, at decoders.Position) {
 
 // write appends any event.
 func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
-	if !r.RevealSecrets {
-		teehistorian.Redact(ev)
+	if ev.Kind == teehistorian.KindDdnetver && len(r.Secrets.Key) > 0 {
+		v := &ev.Ddnetver
+		v.ConnectionPseudonym = []byte(r.Secrets.Pseudonym(decoders.SecretConnectionID, v.ConnectionId))
 	}
+	teehistorian.Redact(ev, r.Secrets.Reveal)
 	if r.Tables != nil {
 		AddRow(r.Tables, at, ev)
 		return

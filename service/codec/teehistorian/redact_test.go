@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -107,7 +109,22 @@ func TestRedact(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := AppendEvent(nil, &test.ev)
-			teehistorian.Redact(&test.ev)
+			revealing := 0 // the kinds of secrets with which it is delivered
+			for kind := decoders.Secrets(1); kind < decoders.AllSecrets; kind <<= 1 {
+				ev := test.ev
+				if teehistorian.Redact(&ev, kind); bytes.Equal(AppendEvent(nil, &ev), before) {
+					revealing++
+				}
+			}
+			if test.hidden && revealing != 1 {
+				t.Errorf("%d kinds of secrets reveal it", revealing)
+			}
+			if all := test.ev; test.hidden {
+				if teehistorian.Redact(&all, decoders.AllSecrets); !bytes.Equal(AppendEvent(nil, &all), before) {
+					t.Error("it is not revealed with all others")
+				}
+			}
+			teehistorian.Redact(&test.ev, 0)
 			after := AppendEvent(nil, &test.ev)
 			if test.hidden && !strings.Contains(string(before), secret) {
 				t.Fatal("there is nothing to hide")
@@ -140,7 +157,7 @@ func TestRedactHeader(t *testing.T) {
 		t.Errorf("the copy: %q", copied)
 	}
 	stream := func(reveal bool) *replaydv1.Replay {
-		r, err := Codec.Open(source.Input{At: bytes.NewReader(file)}, codec.Options{RevealSecrets: reveal})
+		r, err := Codec.Open(source.Input{At: bytes.NewReader(file)}, codec.Options{Secrets: codectest.Secrets(reveal)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,16 @@ func survey(
 		seen[string(c.Name)] = true
 		s.Names = append(s.Names, name)
 	}
-	err = surveyEvents(d, note, pause)
+	h, err := d.Header() // it is known
+	if err != nil {
+		return nil, err
+	}
+	who := newSessions(h.PrevGameUUID != "", nil)
+	if from != nil {
+		who = newSessions(h.PrevGameUUID != "", from.Participants)
+	}
+	err = surveyEvents(d, note, who, pause)
+	s.Participants = who.encoded()
 	s.Offset, s.LastTick, s.Ended, s.Roster = d.Position().Offset, d.Tick(), errors.Is(err, io.EOF), d.Roster(nil)
 	if _, damaged := errors.AsType[*decoders.Error](err); damaged {
 		s.Broken = true
@@ -86,12 +95,13 @@ func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Repl
 }
 
 // surveyEvents decodes to the end and notes each client whose name may have changed.
-func surveyEvents(d *teehistorian.Decoder, note func(id int32), pause func() error) error {
+func surveyEvents(d *teehistorian.Decoder, note func(id int32), who *sessions, pause func() error) error {
 	var ev teehistorian.Event
 	for n := 1; ; n++ {
 		if err := d.Next(&ev); err != nil {
 			return err
 		}
+		who.add(d, &ev)
 		switch ev.Kind {
 		case teehistorian.KindPlayerName:
 			note(ev.PlayerName.ClientId)

@@ -146,6 +146,7 @@ var Tables = table.Format{
 			{Name: "version", Comment: "The DDNet version number, such as 16040 for 16.4.", Type: table.Int32},
 			{Name: "version_text", Comment: "The version, as the client spells it.", Type: table.Text},
 			{Name: "redacted", Comment: "True when the connection id was withheld, because it identifies a person's installation.", Type: table.Bool},
+			{Name: "connection_pseudonym", Comment: "A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty when the daemon has no key; see its flag --pseudonym-key.", Type: table.Text},
 		}},
 		{Name: "joinver6", Comment: "The client that joins next speaks protocol 0.6.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
@@ -157,6 +158,7 @@ var Tables = table.Format{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
 			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
 			{Name: "save", Comment: "The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.", Type: table.Text},
+			{Name: "contents", Nullable: true, Comment: "What the text says. Absent when it is empty.", Type: table.Struct, Fields: columnsOfSavedTeam},
 		}},
 		{Name: "save_failure", Comment: "A team's game could not be saved.", Fields: []table.Field{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
@@ -165,6 +167,7 @@ var Tables = table.Format{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
 			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
 			{Name: "save", Comment: "The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.", Type: table.Text},
+			{Name: "contents", Nullable: true, Comment: "What the text says. Absent when it is empty.", Type: table.Struct, Fields: columnsOfSavedTeam},
 		}},
 		{Name: "load_failure", Comment: "A team's saved game could not be loaded.", Fields: []table.Field{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
@@ -330,6 +333,102 @@ var columnsOfSkinChange = []table.Field{
 var columnsOfCommand = []table.Field{
 	{Name: "name", Comment: "The command's name.", Type: table.Name},
 	{Name: "arguments", Comment: "Its arguments, as one text. Empty when redacted.", Type: table.Text},
+}
+
+var columnsOfSavedTeam = []table.Field{
+	{Name: "team_state", Comment: "The number of the team's state in DDNet: 0 empty, 1 open, 2 started, 3 started and it cannot finish, 4 finished.", Type: table.Int32},
+	{Name: "locked", Comment: "True when nobody else could join the team.", Type: table.Bool},
+	{Name: "practice", Comment: "True when the team was in practice mode.", Type: table.Bool},
+	{Name: "tees", Comment: "The characters.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSavedTee}}},
+	{Name: "switches", Comment: "The switches of the map, from number 1 on.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSavedSwitch}}},
+	{Name: "unknown", Comment: "What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
+	{Name: "error", Comment: "The reason why the rest of the text could not be read. Empty when it was read.", Type: table.Text},
+}
+
+var columnsOfSavedTee = []table.Field{
+	{Name: "name", Comment: "The player's name.", Type: table.Name},
+	{Name: "alive", Comment: "True when the character was alive.", Type: table.Bool},
+	{Name: "paused", Comment: "1 when the player was paused, 2 when spectating.", Type: table.Int32},
+	{Name: "needed_fake_tuning", Comment: "The number of the faked tuning that the client needed. Bits.", Type: table.Int32},
+	{Name: "finished", Comment: "True when the character had finished the map.", Type: table.Bool},
+	{Name: "solo", Comment: "True when the character was alone on its way.", Type: table.Bool},
+	{Name: "weapons", Comment: "The weapons: hammer, gun, shotgun, grenade, laser, ninja, in this order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSavedWeapon}}},
+	{Name: "last_weapon", Comment: "The weapon held before, from 0 as in weapons.", Type: table.Int32},
+	{Name: "queued_weapon", Comment: "The weapon that it was about to take, from 0. -1 is none.", Type: table.Int32},
+	{Name: "endless_jump", Comment: "True with unlimited jumps.", Type: table.Bool},
+	{Name: "jetpack", Comment: "True with a jetpack.", Type: table.Bool},
+	{Name: "ninja_jetpack", Comment: "True when the jetpack worked with the ninja's sword.", Type: table.Bool},
+	{Name: "freeze_time", Comment: "For how many more ticks the character was frozen.", Type: table.Int32},
+	{Name: "freeze_start", Comment: "How many ticks ago the character was frozen.", Type: table.Int32},
+	{Name: "deep_frozen", Comment: "True when it was frozen until something unfreezes it.", Type: table.Bool},
+	{Name: "endless_hook", Comment: "True when its hook had no end.", Type: table.Bool},
+	{Name: "race_state", Comment: "0 the race was not started, 1 started, 2 finished, 3 the character cheated.", Type: table.Int32},
+	{Name: "hit_disabled", Comment: "Bits of what could not hit others: 1 hammer, 2 shotgun, 4 grenade, 8 laser.", Type: table.Int32},
+	{Name: "collision_enabled", Comment: "True when it collided with others.", Type: table.Bool},
+	{Name: "tune_zone", Comment: "The zone of tuning.", Type: table.Int32},
+	{Name: "tune_zone_old", Comment: "The zone of tuning before.", Type: table.Int32},
+	{Name: "hook_hit_enabled", Comment: "True when its hook could catch others.", Type: table.Bool},
+	{Name: "time", Comment: "The race's duration so far, in ticks, with the server's penalty for saving.", Type: table.Int32},
+	{Name: "x", Comment: "The position in world units.", Type: table.Int32},
+	{Name: "y", Comment: "The position in world units; down is positive.", Type: table.Int32},
+	{Name: "previous_x", Comment: "The position one tick before, in world units.", Type: table.Int32},
+	{Name: "previous_y", Comment: "The position one tick before, in world units.", Type: table.Int32},
+	{Name: "tele_checkpoint", Comment: "The last teleport checkpoint. 0 is none.", Type: table.Int32},
+	{Name: "last_penalty", Comment: "The last time penalty, in seconds.", Type: table.Int32},
+	{Name: "core_x", Comment: "The position of the character's physics, in world units.", Type: table.Int32},
+	{Name: "core_y", Comment: "The position of the character's physics, in world units.", Type: table.Int32},
+	{Name: "velocity_x", Comment: "The velocity, in world units a tick.", Type: table.Float64},
+	{Name: "velocity_y", Comment: "The velocity, in world units a tick; down is positive.", Type: table.Float64},
+	{Name: "active_weapon", Comment: "The weapon in hand, from 0 as in weapons.", Type: table.Int32},
+	{Name: "jumped", Comment: "Bits: 1 the jump key was used, 2 the jump in the air was used.", Type: table.Int32},
+	{Name: "jumped_total", Comment: "How many jumps were used since the ground was left.", Type: table.Int32},
+	{Name: "jumps", Comment: "How many jumps the character had. -1 is the ground's jump alone.", Type: table.Int32},
+	{Name: "hook_x", Comment: "The position of the hook's end, in world units.", Type: table.Int32},
+	{Name: "hook_y", Comment: "The position of the hook's end, in world units.", Type: table.Int32},
+	{Name: "hook_direction_x", Comment: "The hook's direction, of length 1.", Type: table.Float64},
+	{Name: "hook_direction_y", Comment: "The hook's direction, of length 1.", Type: table.Float64},
+	{Name: "hook_tele_x", Comment: "The place from which the hook continued behind a teleporter, in world units.", Type: table.Int32},
+	{Name: "hook_tele_y", Comment: "The place from which the hook continued behind a teleporter, in world units.", Type: table.Int32},
+	{Name: "hook_tick", Comment: "For how many ticks the hook held somebody.", Type: table.Int32},
+	{Name: "hook_state", Comment: "-1 retracted, 0 idle, 1 to 3 retracting, 4 flying, 5 holding.", Type: table.Int32},
+	{Name: "time_checkpoint_broadcast_end", Comment: "When the message about a time checkpoint ends.", Type: table.Int32},
+	{Name: "last_time_checkpoint", Comment: "The last time checkpoint. -1 is none.", Type: table.Int32},
+	{Name: "last_time_checkpoint_told", Comment: "The last time checkpoint that was told. -1 is none.", Type: table.Int32},
+	{Name: "time_checkpoints", Comment: "The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Float64}}},
+	{Name: "not_eligible_for_finish", Comment: "True when the player was caught with a bot's program, so that a finish does not count.", Type: table.Bool},
+	{Name: "telegun_gun", Comment: "True when the gun teleported.", Type: table.Bool},
+	{Name: "telegun_laser", Comment: "True when the laser teleported.", Type: table.Bool},
+	{Name: "telegun_grenade", Comment: "True when the grenade launcher teleported.", Type: table.Bool},
+	{Name: "game_uuid", Comment: "The UUID of the game in which the character was saved.", Type: table.Text},
+	{Name: "hooked_tee", Comment: "The number in tees of the character that it held with its hook. -1 is none.", Type: table.Int32},
+	{Name: "new_hook", Comment: "True when the hook caught somebody in a way that weak hooks do not.", Type: table.Bool},
+	{Name: "input_direction", Comment: "The input's direction: -1 left, 0 none, 1 right.", Type: table.Int32},
+	{Name: "input_jump", Comment: "The input's jump.", Type: table.Int32},
+	{Name: "input_fire", Comment: "The input's fire.", Type: table.Int32},
+	{Name: "input_hook", Comment: "The input's hook.", Type: table.Int32},
+	{Name: "reload_timer", Comment: "For how many more ticks the weapon could not fire.", Type: table.Int32},
+	{Name: "started", Comment: "True when the character had started.", Type: table.Bool},
+	{Name: "live_frozen", Comment: "True when it was frozen but could move.", Type: table.Bool},
+	{Name: "ninja_direction_x", Comment: "The direction in which the ninja's sword was used.", Type: table.Float64},
+	{Name: "ninja_direction_y", Comment: "The direction in which the ninja's sword was used.", Type: table.Float64},
+	{Name: "ninja_activation", Comment: "How many ticks ago the ninja's sword was taken. 0 without one.", Type: table.Int32},
+	{Name: "ninja_move_time", Comment: "For how many more ticks the ninja's sword moved the character.", Type: table.Int32},
+	{Name: "ninja_old_speed", Comment: "The speed before the ninja's sword was used, in world units a tick.", Type: table.Int32},
+	{Name: "value_count", Comment: "How many values the text has for this character.", Type: table.Int32},
+	{Name: "unknown", Comment: "The values that follow those that replayd knows. Newer servers may write them. At most 64, each cut at 128 bytes.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
+}
+
+var columnsOfSavedWeapon = []table.Field{
+	{Name: "ammo_regen_start", Comment: "The ticks since ammunition began to regenerate, or 0.", Type: table.Int32},
+	{Name: "ammo", Comment: "The ammunition. -1 is unlimited.", Type: table.Int32},
+	{Name: "ammo_cost", Comment: "The ammunition that a shot takes.", Type: table.Int32},
+	{Name: "got", Comment: "True when the character has the weapon.", Type: table.Bool},
+}
+
+var columnsOfSavedSwitch = []table.Field{
+	{Name: "status", Comment: "1 when it is on.", Type: table.Int32},
+	{Name: "end_time", Comment: "For how many more ticks it stays so. 0 for ever.", Type: table.Int32},
+	{Name: "type", Comment: "The number of its type in DDNet.", Type: table.Int32},
 }
 
 var columnsOfPlayer = []table.Field{
@@ -912,12 +1011,13 @@ func rowDdnetverOld(c []table.Column, m *teehistorian.DdnetverOld) {
 }
 
 func rowDdnetver(c []table.Column, m *teehistorian.Ddnetver) {
-	_ = c[4]
+	_ = c[5]
 	c[0].Int32(m.ClientId)
 	c[1].Text(m.ConnectionId)
 	c[2].Int32(m.Version)
 	c[3].Text(m.VersionText)
 	c[4].Bool(m.Redacted)
+	c[5].Text(m.ConnectionPseudonym)
 }
 
 func rowJoinver6(c []table.Column, m *teehistorian.Joinver6) {
@@ -931,10 +1031,151 @@ func rowJoinver7(c []table.Column, m *teehistorian.Joinver7) {
 }
 
 func rowSaveSuccess(c []table.Column, m *teehistorian.SaveSuccess) {
-	_ = c[2]
+	_ = c[93]
 	c[0].Int32(m.Team)
 	c[1].Text(m.SaveId)
 	c[2].Text(m.Save)
+	if !c[3].Off {
+		if m.HasContents {
+			table.Fields(c[3:])
+			rowSavedTeam(c[4:], &m.Contents)
+		} else {
+			c[3].Null()
+		}
+	}
+}
+
+func rowSavedTeam(c []table.Column, m *teehistorian.SavedTeam) {
+	_ = c[89]
+	c[0].Int32(m.TeamState)
+	c[1].Bool(m.Locked)
+	c[2].Bool(m.Practice)
+	if !c[3].Off {
+		c[3].Items(len(m.Tees))
+		for i := range m.Tees {
+			table.Fields(c[4:])
+			rowSavedTee(c[5:], &m.Tees[i])
+		}
+	}
+	if !c[82].Off {
+		c[82].Items(len(m.Switches))
+		for i := range m.Switches {
+			table.Fields(c[83:])
+			rowSavedSwitch(c[84:], &m.Switches[i])
+		}
+	}
+	if !c[87].Off {
+		c[87].Items(len(m.Unknown))
+		for i := range m.Unknown {
+			c[88].Text(m.Unknown[i])
+		}
+	}
+	c[89].Text(m.Error)
+}
+
+func rowSavedTee(c []table.Column, m *teehistorian.SavedTee) {
+	_ = c[76]
+	c[0].Name(m.Name)
+	c[1].Bool(m.Alive)
+	c[2].Int32(m.Paused)
+	c[3].Int32(m.NeededFakeTuning)
+	c[4].Bool(m.Finished)
+	c[5].Bool(m.Solo)
+	if !c[6].Off {
+		c[6].Items(len(m.Weapons))
+		for i := range m.Weapons {
+			table.Fields(c[7:])
+			rowSavedWeapon(c[8:], &m.Weapons[i])
+		}
+	}
+	c[12].Int32(m.LastWeapon)
+	c[13].Int32(m.QueuedWeapon)
+	c[14].Bool(m.EndlessJump)
+	c[15].Bool(m.Jetpack)
+	c[16].Bool(m.NinjaJetpack)
+	c[17].Int32(m.FreezeTime)
+	c[18].Int32(m.FreezeStart)
+	c[19].Bool(m.DeepFrozen)
+	c[20].Bool(m.EndlessHook)
+	c[21].Int32(m.RaceState)
+	c[22].Int32(m.HitDisabled)
+	c[23].Bool(m.CollisionEnabled)
+	c[24].Int32(m.TuneZone)
+	c[25].Int32(m.TuneZoneOld)
+	c[26].Bool(m.HookHitEnabled)
+	c[27].Int32(m.Time)
+	c[28].Int32(m.X)
+	c[29].Int32(m.Y)
+	c[30].Int32(m.PreviousX)
+	c[31].Int32(m.PreviousY)
+	c[32].Int32(m.TeleCheckpoint)
+	c[33].Int32(m.LastPenalty)
+	c[34].Int32(m.CoreX)
+	c[35].Int32(m.CoreY)
+	c[36].Float64(m.VelocityX)
+	c[37].Float64(m.VelocityY)
+	c[38].Int32(m.ActiveWeapon)
+	c[39].Int32(m.Jumped)
+	c[40].Int32(m.JumpedTotal)
+	c[41].Int32(m.Jumps)
+	c[42].Int32(m.HookX)
+	c[43].Int32(m.HookY)
+	c[44].Float64(m.HookDirectionX)
+	c[45].Float64(m.HookDirectionY)
+	c[46].Int32(m.HookTeleX)
+	c[47].Int32(m.HookTeleY)
+	c[48].Int32(m.HookTick)
+	c[49].Int32(m.HookState)
+	c[50].Int32(m.TimeCheckpointBroadcastEnd)
+	c[51].Int32(m.LastTimeCheckpoint)
+	c[52].Int32(m.LastTimeCheckpointTold)
+	if !c[53].Off {
+		c[53].Items(len(m.TimeCheckpoints))
+		for i := range m.TimeCheckpoints {
+			c[54].Float64(m.TimeCheckpoints[i])
+		}
+	}
+	c[55].Bool(m.NotEligibleForFinish)
+	c[56].Bool(m.TelegunGun)
+	c[57].Bool(m.TelegunLaser)
+	c[58].Bool(m.TelegunGrenade)
+	c[59].Text(m.GameUuid)
+	c[60].Int32(m.HookedTee)
+	c[61].Bool(m.NewHook)
+	c[62].Int32(m.InputDirection)
+	c[63].Int32(m.InputJump)
+	c[64].Int32(m.InputFire)
+	c[65].Int32(m.InputHook)
+	c[66].Int32(m.ReloadTimer)
+	c[67].Bool(m.Started)
+	c[68].Bool(m.LiveFrozen)
+	c[69].Float64(m.NinjaDirectionX)
+	c[70].Float64(m.NinjaDirectionY)
+	c[71].Int32(m.NinjaActivation)
+	c[72].Int32(m.NinjaMoveTime)
+	c[73].Int32(m.NinjaOldSpeed)
+	c[74].Int32(m.ValueCount)
+	if !c[75].Off {
+		c[75].Items(len(m.Unknown))
+		for i := range m.Unknown {
+			c[76].Text(m.Unknown[i])
+		}
+	}
+}
+
+func rowSavedWeapon(c []table.Column, m *teehistorian.SavedWeapon) {
+	_ = c[3]
+	c[0].Int32(m.AmmoRegenStart)
+	c[1].Int32(m.Ammo)
+	c[2].Int32(m.AmmoCost)
+	c[3].Bool(m.Got)
+}
+
+func rowSavedSwitch(c []table.Column, m *teehistorian.SavedSwitch) {
+	_ = c[2]
+	c[0].Int32(m.Status)
+	c[1].Int32(m.EndTime)
+	c[2].Int32(m.Type)
 }
 
 func rowSaveFailure(c []table.Column, m *teehistorian.SaveFailure) {
@@ -943,10 +1184,18 @@ func rowSaveFailure(c []table.Column, m *teehistorian.SaveFailure) {
 }
 
 func rowLoadSuccess(c []table.Column, m *teehistorian.LoadSuccess) {
-	_ = c[2]
+	_ = c[93]
 	c[0].Int32(m.Team)
 	c[1].Text(m.SaveId)
 	c[2].Text(m.Save)
+	if !c[3].Off {
+		if m.HasContents {
+			table.Fields(c[3:])
+			rowSavedTeam(c[4:], &m.Contents)
+		} else {
+			c[3].Null()
+		}
+	}
 }
 
 func rowLoadFailure(c []table.Column, m *teehistorian.LoadFailure) {

@@ -8,7 +8,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .v1 import stream_pb2
+from google.protobuf.message import Message
+
+from .v1 import replay_pb2, stream_pb2
 
 if TYPE_CHECKING:
     import pandas
@@ -253,3 +255,31 @@ def to_pandas(table: Any) -> Any:
 def to_polars(table: Any) -> Any:
     """The table as a polars.DataFrame."""
     return need("polars", "polars", "polars()").from_arrow(table)
+
+
+def participants_table(participants: Sequence[replay_pb2.Participant]) -> pyarrow.Table:
+    """A table of participants. Fields that are absent are null."""
+    arrow = need("pyarrow", "arrow", "a table")
+    text, number = arrow.string(), arrow.int32()
+    finish = arrow.struct([("tick", number), ("time", number)])
+    schema = arrow.schema([
+        ("client_id", number), ("names", arrow.list_(text)), ("name_requested", arrow.bool_()), ("clan", text), ("country", number),
+        ("from_tick", number), ("enter_tick", number), ("to_tick", number), ("leave_reason", text), ("carried_over", arrow.bool_()),
+        ("reclaimed_client_id", number), ("roles", arrow.list_(text)), ("teams", arrow.list_(number)), ("finishes", arrow.list_(finish)),
+        ("finish_count", number), ("connection_ids", arrow.list_(text)), ("connection_pseudonyms", arrow.list_(text)),
+    ])
+    rows: list[dict[str, object]] = []
+    for participant in participants:
+        row: dict[str, object] = {}
+        message: Message = participant
+        for field in participant.DESCRIPTOR.fields:
+            value = getattr(participant, field.name)
+            if field.name == "finishes":
+                value = [{"tick": f.tick, "time": f.time} for f in value]
+            elif not isinstance(value, (str, int)):
+                value = list(value)
+            elif field.has_presence and not message.HasField(field.name):
+                value = None
+            row[field.name] = value
+        rows.append(row)
+    return arrow.Table.from_pylist(rows, schema=schema)

@@ -19,7 +19,7 @@ from ._request import ListOptions, StreamOptions, TableOptions, build, list_requ
 from ._session import Session
 from ._stream import StreamBase, batches_of, events_of, responses_of
 from ._stubs import Stubs
-from ._tables import rows_of, to_pandas, to_polars
+from ._tables import participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
@@ -260,6 +260,17 @@ class AsyncClient:
             self._stubs.get_replay, replay_pb2.GetReplayRequest(replay=name)
         )
         return response.replay
+
+    async def participants(self, name: str) -> list[replay_pb2.Participant]:
+        """Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while
+        the daemon has not decoded the file yet."""
+        request = replay_pb2.GetReplayRequest(replay=name, view=replay_pb2.REPLAY_VIEW_PARTICIPANTS)
+        response: replay_pb2.GetReplayResponse = await self._call(self._stubs.get_replay, request)
+        return list(response.replay.participants)
+
+    async def participants_table(self, name: str) -> pyarrow.Table:
+        """Returns the participants as a pyarrow.Table: a row for each, and a column for each field of Participant."""
+        return participants_table(await self.participants(name))
 
     async def server_info(self) -> info_pb2.GetServerInfoResponse:
         """Returns the daemon's version, formats with their kinds, limits and roots."""

@@ -2269,9 +2269,12 @@ type Ddnetver struct {
 	// The version, as the client spells it.
 	VersionText string `protobuf:"bytes,4,opt,name=version_text,json=versionText,proto3" json:"version_text,omitempty"`
 	// True when the connection id was withheld, because it identifies a person's installation.
-	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Redacted bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+	// when the daemon has no key; see its flag --pseudonym-key.
+	ConnectionPseudonym string `protobuf:"bytes,6,opt,name=connection_pseudonym,json=connectionPseudonym,proto3" json:"connection_pseudonym,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Ddnetver) Reset() {
@@ -2337,6 +2340,13 @@ func (x *Ddnetver) GetRedacted() bool {
 		return x.Redacted
 	}
 	return false
+}
+
+func (x *Ddnetver) GetConnectionPseudonym() string {
+	if x != nil {
+		return x.ConnectionPseudonym
+	}
+	return ""
 }
 
 // The client that joins next speaks protocol 0.6.
@@ -2439,7 +2449,9 @@ type SaveSuccess struct {
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
 	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
-	Save          string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	Save string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	// What the text says. Absent when it is empty.
+	Contents      *SavedTeam `protobuf:"bytes,4,opt,name=contents,proto3" json:"contents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2495,6 +2507,918 @@ func (x *SaveSuccess) GetSave() string {
 	return ""
 }
 
+func (x *SaveSuccess) GetContents() *SavedTeam {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
+// A saved state of a team, by the form of texts that DDNet 20.1 writes. Texts of older servers have fewer values; those that
+// are not there are 0.
+type SavedTeam struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the team's state in DDNet: 0 empty, 1 open, 2 started, 3 started and it cannot finish, 4 finished.
+	TeamState int32 `protobuf:"varint,1,opt,name=team_state,json=teamState,proto3" json:"team_state,omitempty"`
+	// True when nobody else could join the team.
+	Locked bool `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
+	// True when the team was in practice mode.
+	Practice bool `protobuf:"varint,3,opt,name=practice,proto3" json:"practice,omitempty"`
+	// The characters.
+	Tees []*SavedTee `protobuf:"bytes,4,rep,name=tees,proto3" json:"tees,omitempty"`
+	// The switches of the map, from number 1 on.
+	Switches []*SavedSwitch `protobuf:"bytes,5,rep,name=switches,proto3" json:"switches,omitempty"`
+	// What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.
+	Unknown []string `protobuf:"bytes,6,rep,name=unknown,proto3" json:"unknown,omitempty"`
+	// The reason why the rest of the text could not be read. Empty when it was read.
+	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedTeam) Reset() {
+	*x = SavedTeam{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedTeam) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedTeam) ProtoMessage() {}
+
+func (x *SavedTeam) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedTeam.ProtoReflect.Descriptor instead.
+func (*SavedTeam) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SavedTeam) GetTeamState() int32 {
+	if x != nil {
+		return x.TeamState
+	}
+	return 0
+}
+
+func (x *SavedTeam) GetLocked() bool {
+	if x != nil {
+		return x.Locked
+	}
+	return false
+}
+
+func (x *SavedTeam) GetPractice() bool {
+	if x != nil {
+		return x.Practice
+	}
+	return false
+}
+
+func (x *SavedTeam) GetTees() []*SavedTee {
+	if x != nil {
+		return x.Tees
+	}
+	return nil
+}
+
+func (x *SavedTeam) GetSwitches() []*SavedSwitch {
+	if x != nil {
+		return x.Switches
+	}
+	return nil
+}
+
+func (x *SavedTeam) GetUnknown() []string {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
+func (x *SavedTeam) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// A switch in a saved state.
+type SavedSwitch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 when it is on.
+	Status int32 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	// For how many more ticks it stays so. 0 for ever.
+	EndTime int32 `protobuf:"varint,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// The number of its type in DDNet.
+	Type          int32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedSwitch) Reset() {
+	*x = SavedSwitch{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedSwitch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedSwitch) ProtoMessage() {}
+
+func (x *SavedSwitch) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedSwitch.ProtoReflect.Descriptor instead.
+func (*SavedSwitch) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *SavedSwitch) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *SavedSwitch) GetEndTime() int32 {
+	if x != nil {
+		return x.EndTime
+	}
+	return 0
+}
+
+func (x *SavedSwitch) GetType() int32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+// A weapon in a saved state.
+type SavedWeapon struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ticks since ammunition began to regenerate, or 0.
+	AmmoRegenStart int32 `protobuf:"zigzag32,1,opt,name=ammo_regen_start,json=ammoRegenStart,proto3" json:"ammo_regen_start,omitempty"`
+	// The ammunition. -1 is unlimited.
+	Ammo int32 `protobuf:"zigzag32,2,opt,name=ammo,proto3" json:"ammo,omitempty"`
+	// The ammunition that a shot takes.
+	AmmoCost int32 `protobuf:"zigzag32,3,opt,name=ammo_cost,json=ammoCost,proto3" json:"ammo_cost,omitempty"`
+	// True when the character has the weapon.
+	Got           bool `protobuf:"varint,4,opt,name=got,proto3" json:"got,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedWeapon) Reset() {
+	*x = SavedWeapon{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedWeapon) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedWeapon) ProtoMessage() {}
+
+func (x *SavedWeapon) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedWeapon.ProtoReflect.Descriptor instead.
+func (*SavedWeapon) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *SavedWeapon) GetAmmoRegenStart() int32 {
+	if x != nil {
+		return x.AmmoRegenStart
+	}
+	return 0
+}
+
+func (x *SavedWeapon) GetAmmo() int32 {
+	if x != nil {
+		return x.Ammo
+	}
+	return 0
+}
+
+func (x *SavedWeapon) GetAmmoCost() int32 {
+	if x != nil {
+		return x.AmmoCost
+	}
+	return 0
+}
+
+func (x *SavedWeapon) GetGot() bool {
+	if x != nil {
+		return x.Got
+	}
+	return false
+}
+
+// A character in a saved state. Times are in ticks and relative to the moment of the save.
+type SavedTee struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// True when the character was alive.
+	Alive bool `protobuf:"varint,2,opt,name=alive,proto3" json:"alive,omitempty"`
+	// 1 when the player was paused, 2 when spectating.
+	Paused int32 `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	// The number of the faked tuning that the client needed. Bits.
+	NeededFakeTuning int32 `protobuf:"varint,4,opt,name=needed_fake_tuning,json=neededFakeTuning,proto3" json:"needed_fake_tuning,omitempty"`
+	// True when the character had finished the map.
+	Finished bool `protobuf:"varint,5,opt,name=finished,proto3" json:"finished,omitempty"`
+	// True when the character was alone on its way.
+	Solo bool `protobuf:"varint,6,opt,name=solo,proto3" json:"solo,omitempty"`
+	// The weapons: hammer, gun, shotgun, grenade, laser, ninja, in this order.
+	Weapons []*SavedWeapon `protobuf:"bytes,7,rep,name=weapons,proto3" json:"weapons,omitempty"`
+	// The weapon held before, from 0 as in weapons.
+	LastWeapon int32 `protobuf:"zigzag32,8,opt,name=last_weapon,json=lastWeapon,proto3" json:"last_weapon,omitempty"`
+	// The weapon that it was about to take, from 0. -1 is none.
+	QueuedWeapon int32 `protobuf:"zigzag32,9,opt,name=queued_weapon,json=queuedWeapon,proto3" json:"queued_weapon,omitempty"`
+	// True with unlimited jumps.
+	EndlessJump bool `protobuf:"varint,10,opt,name=endless_jump,json=endlessJump,proto3" json:"endless_jump,omitempty"`
+	// True with a jetpack.
+	Jetpack bool `protobuf:"varint,11,opt,name=jetpack,proto3" json:"jetpack,omitempty"`
+	// True when the jetpack worked with the ninja's sword.
+	NinjaJetpack bool `protobuf:"varint,12,opt,name=ninja_jetpack,json=ninjaJetpack,proto3" json:"ninja_jetpack,omitempty"`
+	// For how many more ticks the character was frozen.
+	FreezeTime int32 `protobuf:"zigzag32,13,opt,name=freeze_time,json=freezeTime,proto3" json:"freeze_time,omitempty"`
+	// How many ticks ago the character was frozen.
+	FreezeStart int32 `protobuf:"zigzag32,14,opt,name=freeze_start,json=freezeStart,proto3" json:"freeze_start,omitempty"`
+	// True when it was frozen until something unfreezes it.
+	DeepFrozen bool `protobuf:"varint,15,opt,name=deep_frozen,json=deepFrozen,proto3" json:"deep_frozen,omitempty"`
+	// True when its hook had no end.
+	EndlessHook bool `protobuf:"varint,16,opt,name=endless_hook,json=endlessHook,proto3" json:"endless_hook,omitempty"`
+	// 0 the race was not started, 1 started, 2 finished, 3 the character cheated.
+	RaceState int32 `protobuf:"varint,17,opt,name=race_state,json=raceState,proto3" json:"race_state,omitempty"`
+	// Bits of what could not hit others: 1 hammer, 2 shotgun, 4 grenade, 8 laser.
+	HitDisabled int32 `protobuf:"varint,18,opt,name=hit_disabled,json=hitDisabled,proto3" json:"hit_disabled,omitempty"`
+	// True when it collided with others.
+	CollisionEnabled bool `protobuf:"varint,19,opt,name=collision_enabled,json=collisionEnabled,proto3" json:"collision_enabled,omitempty"`
+	// The zone of tuning.
+	TuneZone int32 `protobuf:"varint,20,opt,name=tune_zone,json=tuneZone,proto3" json:"tune_zone,omitempty"`
+	// The zone of tuning before.
+	TuneZoneOld int32 `protobuf:"varint,21,opt,name=tune_zone_old,json=tuneZoneOld,proto3" json:"tune_zone_old,omitempty"`
+	// True when its hook could catch others.
+	HookHitEnabled bool `protobuf:"varint,22,opt,name=hook_hit_enabled,json=hookHitEnabled,proto3" json:"hook_hit_enabled,omitempty"`
+	// The race's duration so far, in ticks, with the server's penalty for saving.
+	Time int32 `protobuf:"zigzag32,23,opt,name=time,proto3" json:"time,omitempty"`
+	// The position in world units.
+	X int32 `protobuf:"zigzag32,24,opt,name=x,proto3" json:"x,omitempty"`
+	// The position in world units; down is positive.
+	Y int32 `protobuf:"zigzag32,25,opt,name=y,proto3" json:"y,omitempty"`
+	// The position one tick before, in world units.
+	PreviousX int32 `protobuf:"zigzag32,26,opt,name=previous_x,json=previousX,proto3" json:"previous_x,omitempty"`
+	// The position one tick before, in world units.
+	PreviousY int32 `protobuf:"zigzag32,27,opt,name=previous_y,json=previousY,proto3" json:"previous_y,omitempty"`
+	// The last teleport checkpoint. 0 is none.
+	TeleCheckpoint int32 `protobuf:"varint,28,opt,name=tele_checkpoint,json=teleCheckpoint,proto3" json:"tele_checkpoint,omitempty"`
+	// The last time penalty, in seconds.
+	LastPenalty int32 `protobuf:"zigzag32,29,opt,name=last_penalty,json=lastPenalty,proto3" json:"last_penalty,omitempty"`
+	// The position of the character's physics, in world units.
+	CoreX int32 `protobuf:"zigzag32,30,opt,name=core_x,json=coreX,proto3" json:"core_x,omitempty"`
+	// The position of the character's physics, in world units.
+	CoreY int32 `protobuf:"zigzag32,31,opt,name=core_y,json=coreY,proto3" json:"core_y,omitempty"`
+	// The velocity, in world units a tick.
+	VelocityX float64 `protobuf:"fixed64,32,opt,name=velocity_x,json=velocityX,proto3" json:"velocity_x,omitempty"`
+	// The velocity, in world units a tick; down is positive.
+	VelocityY float64 `protobuf:"fixed64,33,opt,name=velocity_y,json=velocityY,proto3" json:"velocity_y,omitempty"`
+	// The weapon in hand, from 0 as in weapons.
+	ActiveWeapon int32 `protobuf:"zigzag32,34,opt,name=active_weapon,json=activeWeapon,proto3" json:"active_weapon,omitempty"`
+	// Bits: 1 the jump key was used, 2 the jump in the air was used.
+	Jumped int32 `protobuf:"varint,35,opt,name=jumped,proto3" json:"jumped,omitempty"`
+	// How many jumps were used since the ground was left.
+	JumpedTotal int32 `protobuf:"varint,36,opt,name=jumped_total,json=jumpedTotal,proto3" json:"jumped_total,omitempty"`
+	// How many jumps the character had. -1 is the ground's jump alone.
+	Jumps int32 `protobuf:"zigzag32,37,opt,name=jumps,proto3" json:"jumps,omitempty"`
+	// The position of the hook's end, in world units.
+	HookX int32 `protobuf:"zigzag32,38,opt,name=hook_x,json=hookX,proto3" json:"hook_x,omitempty"`
+	// The position of the hook's end, in world units.
+	HookY int32 `protobuf:"zigzag32,39,opt,name=hook_y,json=hookY,proto3" json:"hook_y,omitempty"`
+	// The hook's direction, of length 1.
+	HookDirectionX float64 `protobuf:"fixed64,40,opt,name=hook_direction_x,json=hookDirectionX,proto3" json:"hook_direction_x,omitempty"`
+	// The hook's direction, of length 1.
+	HookDirectionY float64 `protobuf:"fixed64,41,opt,name=hook_direction_y,json=hookDirectionY,proto3" json:"hook_direction_y,omitempty"`
+	// The place from which the hook continued behind a teleporter, in world units.
+	HookTeleX int32 `protobuf:"zigzag32,42,opt,name=hook_tele_x,json=hookTeleX,proto3" json:"hook_tele_x,omitempty"`
+	// The place from which the hook continued behind a teleporter, in world units.
+	HookTeleY int32 `protobuf:"zigzag32,43,opt,name=hook_tele_y,json=hookTeleY,proto3" json:"hook_tele_y,omitempty"`
+	// For how many ticks the hook held somebody.
+	HookTick int32 `protobuf:"zigzag32,44,opt,name=hook_tick,json=hookTick,proto3" json:"hook_tick,omitempty"`
+	// -1 retracted, 0 idle, 1 to 3 retracting, 4 flying, 5 holding.
+	HookState int32 `protobuf:"zigzag32,45,opt,name=hook_state,json=hookState,proto3" json:"hook_state,omitempty"`
+	// When the message about a time checkpoint ends.
+	TimeCheckpointBroadcastEnd int32 `protobuf:"zigzag32,46,opt,name=time_checkpoint_broadcast_end,json=timeCheckpointBroadcastEnd,proto3" json:"time_checkpoint_broadcast_end,omitempty"`
+	// The last time checkpoint. -1 is none.
+	LastTimeCheckpoint int32 `protobuf:"zigzag32,47,opt,name=last_time_checkpoint,json=lastTimeCheckpoint,proto3" json:"last_time_checkpoint,omitempty"`
+	// The last time checkpoint that was told. -1 is none.
+	LastTimeCheckpointTold int32 `protobuf:"zigzag32,48,opt,name=last_time_checkpoint_told,json=lastTimeCheckpointTold,proto3" json:"last_time_checkpoint_told,omitempty"`
+	// The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+	TimeCheckpoints []float64 `protobuf:"fixed64,49,rep,packed,name=time_checkpoints,json=timeCheckpoints,proto3" json:"time_checkpoints,omitempty"`
+	// True when the player was caught with a bot's program, so that a finish does not count.
+	NotEligibleForFinish bool `protobuf:"varint,50,opt,name=not_eligible_for_finish,json=notEligibleForFinish,proto3" json:"not_eligible_for_finish,omitempty"`
+	// True when the gun teleported.
+	TelegunGun bool `protobuf:"varint,51,opt,name=telegun_gun,json=telegunGun,proto3" json:"telegun_gun,omitempty"`
+	// True when the laser teleported.
+	TelegunLaser bool `protobuf:"varint,52,opt,name=telegun_laser,json=telegunLaser,proto3" json:"telegun_laser,omitempty"`
+	// True when the grenade launcher teleported.
+	TelegunGrenade bool `protobuf:"varint,53,opt,name=telegun_grenade,json=telegunGrenade,proto3" json:"telegun_grenade,omitempty"`
+	// The UUID of the game in which the character was saved.
+	GameUuid string `protobuf:"bytes,54,opt,name=game_uuid,json=gameUuid,proto3" json:"game_uuid,omitempty"`
+	// The number in tees of the character that it held with its hook. -1 is none.
+	HookedTee int32 `protobuf:"zigzag32,55,opt,name=hooked_tee,json=hookedTee,proto3" json:"hooked_tee,omitempty"`
+	// True when the hook caught somebody in a way that weak hooks do not.
+	NewHook bool `protobuf:"varint,56,opt,name=new_hook,json=newHook,proto3" json:"new_hook,omitempty"`
+	// The input's direction: -1 left, 0 none, 1 right.
+	InputDirection int32 `protobuf:"zigzag32,57,opt,name=input_direction,json=inputDirection,proto3" json:"input_direction,omitempty"`
+	// The input's jump.
+	InputJump int32 `protobuf:"zigzag32,58,opt,name=input_jump,json=inputJump,proto3" json:"input_jump,omitempty"`
+	// The input's fire.
+	InputFire int32 `protobuf:"zigzag32,59,opt,name=input_fire,json=inputFire,proto3" json:"input_fire,omitempty"`
+	// The input's hook.
+	InputHook int32 `protobuf:"zigzag32,60,opt,name=input_hook,json=inputHook,proto3" json:"input_hook,omitempty"`
+	// For how many more ticks the weapon could not fire.
+	ReloadTimer int32 `protobuf:"zigzag32,61,opt,name=reload_timer,json=reloadTimer,proto3" json:"reload_timer,omitempty"`
+	// True when the character had started.
+	Started bool `protobuf:"varint,62,opt,name=started,proto3" json:"started,omitempty"`
+	// True when it was frozen but could move.
+	LiveFrozen bool `protobuf:"varint,63,opt,name=live_frozen,json=liveFrozen,proto3" json:"live_frozen,omitempty"`
+	// The direction in which the ninja's sword was used.
+	NinjaDirectionX float64 `protobuf:"fixed64,64,opt,name=ninja_direction_x,json=ninjaDirectionX,proto3" json:"ninja_direction_x,omitempty"`
+	// The direction in which the ninja's sword was used.
+	NinjaDirectionY float64 `protobuf:"fixed64,65,opt,name=ninja_direction_y,json=ninjaDirectionY,proto3" json:"ninja_direction_y,omitempty"`
+	// How many ticks ago the ninja's sword was taken. 0 without one.
+	NinjaActivation int32 `protobuf:"zigzag32,66,opt,name=ninja_activation,json=ninjaActivation,proto3" json:"ninja_activation,omitempty"`
+	// For how many more ticks the ninja's sword moved the character.
+	NinjaMoveTime int32 `protobuf:"zigzag32,67,opt,name=ninja_move_time,json=ninjaMoveTime,proto3" json:"ninja_move_time,omitempty"`
+	// The speed before the ninja's sword was used, in world units a tick.
+	NinjaOldSpeed int32 `protobuf:"zigzag32,68,opt,name=ninja_old_speed,json=ninjaOldSpeed,proto3" json:"ninja_old_speed,omitempty"`
+	// How many values the text has for this character.
+	ValueCount int32 `protobuf:"varint,69,opt,name=value_count,json=valueCount,proto3" json:"value_count,omitempty"`
+	// The values that follow those that replayd knows. Newer servers may write them. At most 64, each cut at 128 bytes.
+	Unknown       []string `protobuf:"bytes,70,rep,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedTee) Reset() {
+	*x = SavedTee{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedTee) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedTee) ProtoMessage() {}
+
+func (x *SavedTee) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedTee.ProtoReflect.Descriptor instead.
+func (*SavedTee) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SavedTee) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SavedTee) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
+}
+
+func (x *SavedTee) GetPaused() int32 {
+	if x != nil {
+		return x.Paused
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNeededFakeTuning() int32 {
+	if x != nil {
+		return x.NeededFakeTuning
+	}
+	return 0
+}
+
+func (x *SavedTee) GetFinished() bool {
+	if x != nil {
+		return x.Finished
+	}
+	return false
+}
+
+func (x *SavedTee) GetSolo() bool {
+	if x != nil {
+		return x.Solo
+	}
+	return false
+}
+
+func (x *SavedTee) GetWeapons() []*SavedWeapon {
+	if x != nil {
+		return x.Weapons
+	}
+	return nil
+}
+
+func (x *SavedTee) GetLastWeapon() int32 {
+	if x != nil {
+		return x.LastWeapon
+	}
+	return 0
+}
+
+func (x *SavedTee) GetQueuedWeapon() int32 {
+	if x != nil {
+		return x.QueuedWeapon
+	}
+	return 0
+}
+
+func (x *SavedTee) GetEndlessJump() bool {
+	if x != nil {
+		return x.EndlessJump
+	}
+	return false
+}
+
+func (x *SavedTee) GetJetpack() bool {
+	if x != nil {
+		return x.Jetpack
+	}
+	return false
+}
+
+func (x *SavedTee) GetNinjaJetpack() bool {
+	if x != nil {
+		return x.NinjaJetpack
+	}
+	return false
+}
+
+func (x *SavedTee) GetFreezeTime() int32 {
+	if x != nil {
+		return x.FreezeTime
+	}
+	return 0
+}
+
+func (x *SavedTee) GetFreezeStart() int32 {
+	if x != nil {
+		return x.FreezeStart
+	}
+	return 0
+}
+
+func (x *SavedTee) GetDeepFrozen() bool {
+	if x != nil {
+		return x.DeepFrozen
+	}
+	return false
+}
+
+func (x *SavedTee) GetEndlessHook() bool {
+	if x != nil {
+		return x.EndlessHook
+	}
+	return false
+}
+
+func (x *SavedTee) GetRaceState() int32 {
+	if x != nil {
+		return x.RaceState
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHitDisabled() int32 {
+	if x != nil {
+		return x.HitDisabled
+	}
+	return 0
+}
+
+func (x *SavedTee) GetCollisionEnabled() bool {
+	if x != nil {
+		return x.CollisionEnabled
+	}
+	return false
+}
+
+func (x *SavedTee) GetTuneZone() int32 {
+	if x != nil {
+		return x.TuneZone
+	}
+	return 0
+}
+
+func (x *SavedTee) GetTuneZoneOld() int32 {
+	if x != nil {
+		return x.TuneZoneOld
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookHitEnabled() bool {
+	if x != nil {
+		return x.HookHitEnabled
+	}
+	return false
+}
+
+func (x *SavedTee) GetTime() int32 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *SavedTee) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *SavedTee) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *SavedTee) GetPreviousX() int32 {
+	if x != nil {
+		return x.PreviousX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetPreviousY() int32 {
+	if x != nil {
+		return x.PreviousY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetTeleCheckpoint() int32 {
+	if x != nil {
+		return x.TeleCheckpoint
+	}
+	return 0
+}
+
+func (x *SavedTee) GetLastPenalty() int32 {
+	if x != nil {
+		return x.LastPenalty
+	}
+	return 0
+}
+
+func (x *SavedTee) GetCoreX() int32 {
+	if x != nil {
+		return x.CoreX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetCoreY() int32 {
+	if x != nil {
+		return x.CoreY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetVelocityX() float64 {
+	if x != nil {
+		return x.VelocityX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetVelocityY() float64 {
+	if x != nil {
+		return x.VelocityY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetActiveWeapon() int32 {
+	if x != nil {
+		return x.ActiveWeapon
+	}
+	return 0
+}
+
+func (x *SavedTee) GetJumped() int32 {
+	if x != nil {
+		return x.Jumped
+	}
+	return 0
+}
+
+func (x *SavedTee) GetJumpedTotal() int32 {
+	if x != nil {
+		return x.JumpedTotal
+	}
+	return 0
+}
+
+func (x *SavedTee) GetJumps() int32 {
+	if x != nil {
+		return x.Jumps
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookX() int32 {
+	if x != nil {
+		return x.HookX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookY() int32 {
+	if x != nil {
+		return x.HookY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookDirectionX() float64 {
+	if x != nil {
+		return x.HookDirectionX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookDirectionY() float64 {
+	if x != nil {
+		return x.HookDirectionY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookTeleX() int32 {
+	if x != nil {
+		return x.HookTeleX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookTeleY() int32 {
+	if x != nil {
+		return x.HookTeleY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookTick() int32 {
+	if x != nil {
+		return x.HookTick
+	}
+	return 0
+}
+
+func (x *SavedTee) GetHookState() int32 {
+	if x != nil {
+		return x.HookState
+	}
+	return 0
+}
+
+func (x *SavedTee) GetTimeCheckpointBroadcastEnd() int32 {
+	if x != nil {
+		return x.TimeCheckpointBroadcastEnd
+	}
+	return 0
+}
+
+func (x *SavedTee) GetLastTimeCheckpoint() int32 {
+	if x != nil {
+		return x.LastTimeCheckpoint
+	}
+	return 0
+}
+
+func (x *SavedTee) GetLastTimeCheckpointTold() int32 {
+	if x != nil {
+		return x.LastTimeCheckpointTold
+	}
+	return 0
+}
+
+func (x *SavedTee) GetTimeCheckpoints() []float64 {
+	if x != nil {
+		return x.TimeCheckpoints
+	}
+	return nil
+}
+
+func (x *SavedTee) GetNotEligibleForFinish() bool {
+	if x != nil {
+		return x.NotEligibleForFinish
+	}
+	return false
+}
+
+func (x *SavedTee) GetTelegunGun() bool {
+	if x != nil {
+		return x.TelegunGun
+	}
+	return false
+}
+
+func (x *SavedTee) GetTelegunLaser() bool {
+	if x != nil {
+		return x.TelegunLaser
+	}
+	return false
+}
+
+func (x *SavedTee) GetTelegunGrenade() bool {
+	if x != nil {
+		return x.TelegunGrenade
+	}
+	return false
+}
+
+func (x *SavedTee) GetGameUuid() string {
+	if x != nil {
+		return x.GameUuid
+	}
+	return ""
+}
+
+func (x *SavedTee) GetHookedTee() int32 {
+	if x != nil {
+		return x.HookedTee
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNewHook() bool {
+	if x != nil {
+		return x.NewHook
+	}
+	return false
+}
+
+func (x *SavedTee) GetInputDirection() int32 {
+	if x != nil {
+		return x.InputDirection
+	}
+	return 0
+}
+
+func (x *SavedTee) GetInputJump() int32 {
+	if x != nil {
+		return x.InputJump
+	}
+	return 0
+}
+
+func (x *SavedTee) GetInputFire() int32 {
+	if x != nil {
+		return x.InputFire
+	}
+	return 0
+}
+
+func (x *SavedTee) GetInputHook() int32 {
+	if x != nil {
+		return x.InputHook
+	}
+	return 0
+}
+
+func (x *SavedTee) GetReloadTimer() int32 {
+	if x != nil {
+		return x.ReloadTimer
+	}
+	return 0
+}
+
+func (x *SavedTee) GetStarted() bool {
+	if x != nil {
+		return x.Started
+	}
+	return false
+}
+
+func (x *SavedTee) GetLiveFrozen() bool {
+	if x != nil {
+		return x.LiveFrozen
+	}
+	return false
+}
+
+func (x *SavedTee) GetNinjaDirectionX() float64 {
+	if x != nil {
+		return x.NinjaDirectionX
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNinjaDirectionY() float64 {
+	if x != nil {
+		return x.NinjaDirectionY
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNinjaActivation() int32 {
+	if x != nil {
+		return x.NinjaActivation
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNinjaMoveTime() int32 {
+	if x != nil {
+		return x.NinjaMoveTime
+	}
+	return 0
+}
+
+func (x *SavedTee) GetNinjaOldSpeed() int32 {
+	if x != nil {
+		return x.NinjaOldSpeed
+	}
+	return 0
+}
+
+func (x *SavedTee) GetValueCount() int32 {
+	if x != nil {
+		return x.ValueCount
+	}
+	return 0
+}
+
+func (x *SavedTee) GetUnknown() []string {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
 // A team's game could not be saved.
 type SaveFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2506,7 +3430,7 @@ type SaveFailure struct {
 
 func (x *SaveFailure) Reset() {
 	*x = SaveFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +3442,7 @@ func (x *SaveFailure) String() string {
 func (*SaveFailure) ProtoMessage() {}
 
 func (x *SaveFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +3455,7 @@ func (x *SaveFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFailure.ProtoReflect.Descriptor instead.
 func (*SaveFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SaveFailure) GetTeam() int32 {
@@ -2549,14 +3473,16 @@ type LoadSuccess struct {
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
 	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
-	Save          string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	Save string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	// What the text says. Absent when it is empty.
+	Contents      *SavedTeam `protobuf:"bytes,4,opt,name=contents,proto3" json:"contents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadSuccess) Reset() {
 	*x = LoadSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +3494,7 @@ func (x *LoadSuccess) String() string {
 func (*LoadSuccess) ProtoMessage() {}
 
 func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +3507,7 @@ func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadSuccess.ProtoReflect.Descriptor instead.
 func (*LoadSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LoadSuccess) GetTeam() int32 {
@@ -2605,6 +3531,13 @@ func (x *LoadSuccess) GetSave() string {
 	return ""
 }
 
+func (x *LoadSuccess) GetContents() *SavedTeam {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
 // A team's saved game could not be loaded.
 type LoadFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2616,7 +3549,7 @@ type LoadFailure struct {
 
 func (x *LoadFailure) Reset() {
 	*x = LoadFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +3561,7 @@ func (x *LoadFailure) String() string {
 func (*LoadFailure) ProtoMessage() {}
 
 func (x *LoadFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +3574,7 @@ func (x *LoadFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadFailure.ProtoReflect.Descriptor instead.
 func (*LoadFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LoadFailure) GetTeam() int32 {
@@ -2664,7 +3597,7 @@ type PlayerTeam struct {
 
 func (x *PlayerTeam) Reset() {
 	*x = PlayerTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +3609,7 @@ func (x *PlayerTeam) String() string {
 func (*PlayerTeam) ProtoMessage() {}
 
 func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +3622,7 @@ func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTeam.ProtoReflect.Descriptor instead.
 func (*PlayerTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PlayerTeam) GetClientId() int32 {
@@ -2719,7 +3652,7 @@ type TeamPractice struct {
 
 func (x *TeamPractice) Reset() {
 	*x = TeamPractice{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2731,7 +3664,7 @@ func (x *TeamPractice) String() string {
 func (*TeamPractice) ProtoMessage() {}
 
 func (x *TeamPractice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +3677,7 @@ func (x *TeamPractice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamPractice.ProtoReflect.Descriptor instead.
 func (*TeamPractice) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TeamPractice) GetTeam() int32 {
@@ -2772,7 +3705,7 @@ type PlayerReady struct {
 
 func (x *PlayerReady) Reset() {
 	*x = PlayerReady{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +3717,7 @@ func (x *PlayerReady) String() string {
 func (*PlayerReady) ProtoMessage() {}
 
 func (x *PlayerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +3730,7 @@ func (x *PlayerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerReady.ProtoReflect.Descriptor instead.
 func (*PlayerReady) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PlayerReady) GetClientId() int32 {
@@ -2820,7 +3753,7 @@ type PlayerSwap struct {
 
 func (x *PlayerSwap) Reset() {
 	*x = PlayerSwap{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +3765,7 @@ func (x *PlayerSwap) String() string {
 func (*PlayerSwap) ProtoMessage() {}
 
 func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +3778,7 @@ func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSwap.ProtoReflect.Descriptor instead.
 func (*PlayerSwap) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PlayerSwap) GetClientId() int32 {
@@ -2874,7 +3807,7 @@ type Rejoinver6 struct {
 
 func (x *Rejoinver6) Reset() {
 	*x = Rejoinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3819,7 @@ func (x *Rejoinver6) String() string {
 func (*Rejoinver6) ProtoMessage() {}
 
 func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3832,7 @@ func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoinver6.ProtoReflect.Descriptor instead.
 func (*Rejoinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Rejoinver6) GetClientId() int32 {
@@ -2922,7 +3855,7 @@ type Antibot struct {
 
 func (x *Antibot) Reset() {
 	*x = Antibot{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3867,7 @@ func (x *Antibot) String() string {
 func (*Antibot) ProtoMessage() {}
 
 func (x *Antibot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3880,7 @@ func (x *Antibot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Antibot.ProtoReflect.Descriptor instead.
 func (*Antibot) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Antibot) GetData() []byte {
@@ -2978,7 +3911,7 @@ type PlayerName struct {
 
 func (x *PlayerName) Reset() {
 	*x = PlayerName{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3923,7 @@ func (x *PlayerName) String() string {
 func (*PlayerName) ProtoMessage() {}
 
 func (x *PlayerName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3936,7 @@ func (x *PlayerName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerName.ProtoReflect.Descriptor instead.
 func (*PlayerName) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlayerName) GetClientId() int32 {
@@ -3033,7 +3966,7 @@ type PlayerFinish struct {
 
 func (x *PlayerFinish) Reset() {
 	*x = PlayerFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3045,7 +3978,7 @@ func (x *PlayerFinish) String() string {
 func (*PlayerFinish) ProtoMessage() {}
 
 func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3058,7 +3991,7 @@ func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerFinish.ProtoReflect.Descriptor instead.
 func (*PlayerFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PlayerFinish) GetClientId() int32 {
@@ -3088,7 +4021,7 @@ type TeamFinish struct {
 
 func (x *TeamFinish) Reset() {
 	*x = TeamFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3100,7 +4033,7 @@ func (x *TeamFinish) String() string {
 func (*TeamFinish) ProtoMessage() {}
 
 func (x *TeamFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3113,7 +4046,7 @@ func (x *TeamFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamFinish.ProtoReflect.Descriptor instead.
 func (*TeamFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TeamFinish) GetTeam() int32 {
@@ -3184,7 +4117,7 @@ type PlayerState struct {
 
 func (x *PlayerState) Reset() {
 	*x = PlayerState{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +4129,7 @@ func (x *PlayerState) String() string {
 func (*PlayerState) ProtoMessage() {}
 
 func (x *PlayerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +4142,7 @@ func (x *PlayerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
 func (*PlayerState) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PlayerState) GetClientId() int32 {
@@ -3403,7 +4336,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +4348,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +4361,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Message) GetClientId() int32 {
@@ -3801,7 +4734,7 @@ type Say struct {
 
 func (x *Say) Reset() {
 	*x = Say{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +4746,7 @@ func (x *Say) String() string {
 func (*Say) ProtoMessage() {}
 
 func (x *Say) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +4759,7 @@ func (x *Say) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Say.ProtoReflect.Descriptor instead.
 func (*Say) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Say) GetMode() SayMode {
@@ -3861,7 +4794,7 @@ type SetTeam struct {
 
 func (x *SetTeam) Reset() {
 	*x = SetTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4806,7 @@ func (x *SetTeam) String() string {
 func (*SetTeam) ProtoMessage() {}
 
 func (x *SetTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4819,7 @@ func (x *SetTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTeam.ProtoReflect.Descriptor instead.
 func (*SetTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetTeam) GetTeam() int32 {
@@ -3909,7 +4842,7 @@ type SetSpectatorMode struct {
 
 func (x *SetSpectatorMode) Reset() {
 	*x = SetSpectatorMode{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3921,7 +4854,7 @@ func (x *SetSpectatorMode) String() string {
 func (*SetSpectatorMode) ProtoMessage() {}
 
 func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3934,7 +4867,7 @@ func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSpectatorMode.ProtoReflect.Descriptor instead.
 func (*SetSpectatorMode) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetSpectatorMode) GetMode() SpectatorMode {
@@ -3970,7 +4903,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4915,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4928,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlayerInfo) GetName() string {
@@ -4050,7 +4983,7 @@ type Skin struct {
 
 func (x *Skin) Reset() {
 	*x = Skin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4995,7 @@ func (x *Skin) String() string {
 func (*Skin) ProtoMessage() {}
 
 func (x *Skin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +5008,7 @@ func (x *Skin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skin.ProtoReflect.Descriptor instead.
 func (*Skin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Skin) GetName() string {
@@ -4121,7 +5054,7 @@ type SkinPart struct {
 
 func (x *SkinPart) Reset() {
 	*x = SkinPart{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4133,7 +5066,7 @@ func (x *SkinPart) String() string {
 func (*SkinPart) ProtoMessage() {}
 
 func (x *SkinPart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4146,7 +5079,7 @@ func (x *SkinPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinPart.ProtoReflect.Descriptor instead.
 func (*SkinPart) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SkinPart) GetName() string {
@@ -4179,7 +5112,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4191,7 +5124,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4204,7 +5137,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 // The client showed an emoticon.
@@ -4218,7 +5151,7 @@ type Emoticon struct {
 
 func (x *Emoticon) Reset() {
 	*x = Emoticon{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4230,7 +5163,7 @@ func (x *Emoticon) String() string {
 func (*Emoticon) ProtoMessage() {}
 
 func (x *Emoticon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4243,7 +5176,7 @@ func (x *Emoticon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emoticon.ProtoReflect.Descriptor instead.
 func (*Emoticon) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Emoticon) GetEmoticon() int32 {
@@ -4264,7 +5197,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +5209,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +5222,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Vote) GetVote() int32 {
@@ -4316,7 +5249,7 @@ type CallVote struct {
 
 func (x *CallVote) Reset() {
 	*x = CallVote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +5261,7 @@ func (x *CallVote) String() string {
 func (*CallVote) ProtoMessage() {}
 
 func (x *CallVote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +5274,7 @@ func (x *CallVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVote.ProtoReflect.Descriptor instead.
 func (*CallVote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CallVote) GetType() string {
@@ -4383,7 +5316,7 @@ type IsDdnetLegacy struct {
 
 func (x *IsDdnetLegacy) Reset() {
 	*x = IsDdnetLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4395,7 +5328,7 @@ func (x *IsDdnetLegacy) String() string {
 func (*IsDdnetLegacy) ProtoMessage() {}
 
 func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4408,7 +5341,7 @@ func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IsDdnetLegacy.ProtoReflect.Descriptor instead.
 func (*IsDdnetLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *IsDdnetLegacy) GetVersion() int32 {
@@ -4429,7 +5362,7 @@ type ShowOthersLegacy struct {
 
 func (x *ShowOthersLegacy) Reset() {
 	*x = ShowOthersLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4441,7 +5374,7 @@ func (x *ShowOthersLegacy) String() string {
 func (*ShowOthersLegacy) ProtoMessage() {}
 
 func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4454,7 +5387,7 @@ func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthersLegacy.ProtoReflect.Descriptor instead.
 func (*ShowOthersLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ShowOthersLegacy) GetShow() bool {
@@ -4477,7 +5410,7 @@ type ShowDistance struct {
 
 func (x *ShowDistance) Reset() {
 	*x = ShowDistance{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +5422,7 @@ func (x *ShowDistance) String() string {
 func (*ShowDistance) ProtoMessage() {}
 
 func (x *ShowDistance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +5435,7 @@ func (x *ShowDistance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowDistance.ProtoReflect.Descriptor instead.
 func (*ShowDistance) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShowDistance) GetX() int32 {
@@ -4530,7 +5463,7 @@ type ShowOthers struct {
 
 func (x *ShowOthers) Reset() {
 	*x = ShowOthers{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4542,7 +5475,7 @@ func (x *ShowOthers) String() string {
 func (*ShowOthers) ProtoMessage() {}
 
 func (x *ShowOthers) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4555,7 +5488,7 @@ func (x *ShowOthers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthers.ProtoReflect.Descriptor instead.
 func (*ShowOthers) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ShowOthers) GetShow() int32 {
@@ -4580,7 +5513,7 @@ type CameraInfo struct {
 
 func (x *CameraInfo) Reset() {
 	*x = CameraInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4592,7 +5525,7 @@ func (x *CameraInfo) String() string {
 func (*CameraInfo) ProtoMessage() {}
 
 func (x *CameraInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4605,7 +5538,7 @@ func (x *CameraInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraInfo.ProtoReflect.Descriptor instead.
 func (*CameraInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CameraInfo) GetZoom() int32 {
@@ -4640,7 +5573,7 @@ type EnableSpectatorCount struct {
 
 func (x *EnableSpectatorCount) Reset() {
 	*x = EnableSpectatorCount{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4652,7 +5585,7 @@ func (x *EnableSpectatorCount) String() string {
 func (*EnableSpectatorCount) ProtoMessage() {}
 
 func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4665,7 +5598,7 @@ func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableSpectatorCount.ProtoReflect.Descriptor instead.
 func (*EnableSpectatorCount) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *EnableSpectatorCount) GetEnable() bool {
@@ -4684,7 +5617,7 @@ type ReadyChange struct {
 
 func (x *ReadyChange) Reset() {
 	*x = ReadyChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4696,7 +5629,7 @@ func (x *ReadyChange) String() string {
 func (*ReadyChange) ProtoMessage() {}
 
 func (x *ReadyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4709,7 +5642,7 @@ func (x *ReadyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyChange.ProtoReflect.Descriptor instead.
 func (*ReadyChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 // The client changed its skin. 0.7 only.
@@ -4723,7 +5656,7 @@ type SkinChange struct {
 
 func (x *SkinChange) Reset() {
 	*x = SkinChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4735,7 +5668,7 @@ func (x *SkinChange) String() string {
 func (*SkinChange) ProtoMessage() {}
 
 func (x *SkinChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4748,7 +5681,7 @@ func (x *SkinChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinChange.ProtoReflect.Descriptor instead.
 func (*SkinChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SkinChange) GetSkinParts() []*SkinPart {
@@ -4771,7 +5704,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4783,7 +5716,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4796,7 +5729,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Command) GetName() string {
@@ -4955,27 +5888,136 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"D\n" +
 	"\vDdnetverOld\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x05R\aversion\"\xa5\x01\n" +
+	"\aversion\x18\x02 \x01(\x05R\aversion\"\xd8\x01\n" +
 	"\bDdnetver\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12#\n" +
 	"\rconnection_id\x18\x02 \x01(\tR\fconnectionId\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12!\n" +
 	"\fversion_text\x18\x04 \x01(\tR\vversionText\x12\x1a\n" +
-	"\bredacted\x18\x05 \x01(\bR\bredacted\"'\n" +
+	"\bredacted\x18\x05 \x01(\bR\bredacted\x121\n" +
+	"\x14connection_pseudonym\x18\x06 \x01(\tR\x13connectionPseudonym\"'\n" +
 	"\bJoinver6\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"'\n" +
 	"\bJoinver7\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"N\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\x8e\x01\n" +
 	"\vSaveSuccess\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x17\n" +
 	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x12\n" +
-	"\x04save\x18\x03 \x01(\tR\x04save\"!\n" +
+	"\x04save\x18\x03 \x01(\tR\x04save\x12>\n" +
+	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontents\"\x87\x02\n" +
+	"\tSavedTeam\x12\x1d\n" +
+	"\n" +
+	"team_state\x18\x01 \x01(\x05R\tteamState\x12\x16\n" +
+	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1a\n" +
+	"\bpractice\x18\x03 \x01(\bR\bpractice\x125\n" +
+	"\x04tees\x18\x04 \x03(\v2!.replayd.teehistorian.v1.SavedTeeR\x04tees\x12@\n" +
+	"\bswitches\x18\x05 \x03(\v2$.replayd.teehistorian.v1.SavedSwitchR\bswitches\x12\x18\n" +
+	"\aunknown\x18\x06 \x03(\tR\aunknown\x12\x14\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"T\n" +
+	"\vSavedSwitch\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x19\n" +
+	"\bend_time\x18\x02 \x01(\x05R\aendTime\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\x05R\x04type\"z\n" +
+	"\vSavedWeapon\x12(\n" +
+	"\x10ammo_regen_start\x18\x01 \x01(\x11R\x0eammoRegenStart\x12\x12\n" +
+	"\x04ammo\x18\x02 \x01(\x11R\x04ammo\x12\x1b\n" +
+	"\tammo_cost\x18\x03 \x01(\x11R\bammoCost\x12\x10\n" +
+	"\x03got\x18\x04 \x01(\bR\x03got\"\xd8\x12\n" +
+	"\bSavedTee\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05alive\x18\x02 \x01(\bR\x05alive\x12\x16\n" +
+	"\x06paused\x18\x03 \x01(\x05R\x06paused\x12,\n" +
+	"\x12needed_fake_tuning\x18\x04 \x01(\x05R\x10neededFakeTuning\x12\x1a\n" +
+	"\bfinished\x18\x05 \x01(\bR\bfinished\x12\x12\n" +
+	"\x04solo\x18\x06 \x01(\bR\x04solo\x12>\n" +
+	"\aweapons\x18\a \x03(\v2$.replayd.teehistorian.v1.SavedWeaponR\aweapons\x12\x1f\n" +
+	"\vlast_weapon\x18\b \x01(\x11R\n" +
+	"lastWeapon\x12#\n" +
+	"\rqueued_weapon\x18\t \x01(\x11R\fqueuedWeapon\x12!\n" +
+	"\fendless_jump\x18\n" +
+	" \x01(\bR\vendlessJump\x12\x18\n" +
+	"\ajetpack\x18\v \x01(\bR\ajetpack\x12#\n" +
+	"\rninja_jetpack\x18\f \x01(\bR\fninjaJetpack\x12\x1f\n" +
+	"\vfreeze_time\x18\r \x01(\x11R\n" +
+	"freezeTime\x12!\n" +
+	"\ffreeze_start\x18\x0e \x01(\x11R\vfreezeStart\x12\x1f\n" +
+	"\vdeep_frozen\x18\x0f \x01(\bR\n" +
+	"deepFrozen\x12!\n" +
+	"\fendless_hook\x18\x10 \x01(\bR\vendlessHook\x12\x1d\n" +
+	"\n" +
+	"race_state\x18\x11 \x01(\x05R\traceState\x12!\n" +
+	"\fhit_disabled\x18\x12 \x01(\x05R\vhitDisabled\x12+\n" +
+	"\x11collision_enabled\x18\x13 \x01(\bR\x10collisionEnabled\x12\x1b\n" +
+	"\ttune_zone\x18\x14 \x01(\x05R\btuneZone\x12\"\n" +
+	"\rtune_zone_old\x18\x15 \x01(\x05R\vtuneZoneOld\x12(\n" +
+	"\x10hook_hit_enabled\x18\x16 \x01(\bR\x0ehookHitEnabled\x12\x12\n" +
+	"\x04time\x18\x17 \x01(\x11R\x04time\x12\f\n" +
+	"\x01x\x18\x18 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x19 \x01(\x11R\x01y\x12\x1d\n" +
+	"\n" +
+	"previous_x\x18\x1a \x01(\x11R\tpreviousX\x12\x1d\n" +
+	"\n" +
+	"previous_y\x18\x1b \x01(\x11R\tpreviousY\x12'\n" +
+	"\x0ftele_checkpoint\x18\x1c \x01(\x05R\x0eteleCheckpoint\x12!\n" +
+	"\flast_penalty\x18\x1d \x01(\x11R\vlastPenalty\x12\x15\n" +
+	"\x06core_x\x18\x1e \x01(\x11R\x05coreX\x12\x15\n" +
+	"\x06core_y\x18\x1f \x01(\x11R\x05coreY\x12\x1d\n" +
+	"\n" +
+	"velocity_x\x18  \x01(\x01R\tvelocityX\x12\x1d\n" +
+	"\n" +
+	"velocity_y\x18! \x01(\x01R\tvelocityY\x12#\n" +
+	"\ractive_weapon\x18\" \x01(\x11R\factiveWeapon\x12\x16\n" +
+	"\x06jumped\x18# \x01(\x05R\x06jumped\x12!\n" +
+	"\fjumped_total\x18$ \x01(\x05R\vjumpedTotal\x12\x14\n" +
+	"\x05jumps\x18% \x01(\x11R\x05jumps\x12\x15\n" +
+	"\x06hook_x\x18& \x01(\x11R\x05hookX\x12\x15\n" +
+	"\x06hook_y\x18' \x01(\x11R\x05hookY\x12(\n" +
+	"\x10hook_direction_x\x18( \x01(\x01R\x0ehookDirectionX\x12(\n" +
+	"\x10hook_direction_y\x18) \x01(\x01R\x0ehookDirectionY\x12\x1e\n" +
+	"\vhook_tele_x\x18* \x01(\x11R\thookTeleX\x12\x1e\n" +
+	"\vhook_tele_y\x18+ \x01(\x11R\thookTeleY\x12\x1b\n" +
+	"\thook_tick\x18, \x01(\x11R\bhookTick\x12\x1d\n" +
+	"\n" +
+	"hook_state\x18- \x01(\x11R\thookState\x12A\n" +
+	"\x1dtime_checkpoint_broadcast_end\x18. \x01(\x11R\x1atimeCheckpointBroadcastEnd\x120\n" +
+	"\x14last_time_checkpoint\x18/ \x01(\x11R\x12lastTimeCheckpoint\x129\n" +
+	"\x19last_time_checkpoint_told\x180 \x01(\x11R\x16lastTimeCheckpointTold\x12)\n" +
+	"\x10time_checkpoints\x181 \x03(\x01R\x0ftimeCheckpoints\x125\n" +
+	"\x17not_eligible_for_finish\x182 \x01(\bR\x14notEligibleForFinish\x12\x1f\n" +
+	"\vtelegun_gun\x183 \x01(\bR\n" +
+	"telegunGun\x12#\n" +
+	"\rtelegun_laser\x184 \x01(\bR\ftelegunLaser\x12'\n" +
+	"\x0ftelegun_grenade\x185 \x01(\bR\x0etelegunGrenade\x12\x1b\n" +
+	"\tgame_uuid\x186 \x01(\tR\bgameUuid\x12\x1d\n" +
+	"\n" +
+	"hooked_tee\x187 \x01(\x11R\thookedTee\x12\x19\n" +
+	"\bnew_hook\x188 \x01(\bR\anewHook\x12'\n" +
+	"\x0finput_direction\x189 \x01(\x11R\x0einputDirection\x12\x1d\n" +
+	"\n" +
+	"input_jump\x18: \x01(\x11R\tinputJump\x12\x1d\n" +
+	"\n" +
+	"input_fire\x18; \x01(\x11R\tinputFire\x12\x1d\n" +
+	"\n" +
+	"input_hook\x18< \x01(\x11R\tinputHook\x12!\n" +
+	"\freload_timer\x18= \x01(\x11R\vreloadTimer\x12\x18\n" +
+	"\astarted\x18> \x01(\bR\astarted\x12\x1f\n" +
+	"\vlive_frozen\x18? \x01(\bR\n" +
+	"liveFrozen\x12*\n" +
+	"\x11ninja_direction_x\x18@ \x01(\x01R\x0fninjaDirectionX\x12*\n" +
+	"\x11ninja_direction_y\x18A \x01(\x01R\x0fninjaDirectionY\x12)\n" +
+	"\x10ninja_activation\x18B \x01(\x11R\x0fninjaActivation\x12&\n" +
+	"\x0fninja_move_time\x18C \x01(\x11R\rninjaMoveTime\x12&\n" +
+	"\x0fninja_old_speed\x18D \x01(\x11R\rninjaOldSpeed\x12\x1f\n" +
+	"\vvalue_count\x18E \x01(\x05R\n" +
+	"valueCount\x12\x18\n" +
+	"\aunknown\x18F \x03(\tR\aunknown\"!\n" +
 	"\vSaveFailure\x12\x12\n" +
-	"\x04team\x18\x01 \x01(\x05R\x04team\"N\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\"\x8e\x01\n" +
 	"\vLoadSuccess\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x17\n" +
 	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x12\n" +
-	"\x04save\x18\x03 \x01(\tR\x04save\"!\n" +
+	"\x04save\x18\x03 \x01(\tR\x04save\x12>\n" +
+	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontents\"!\n" +
 	"\vLoadFailure\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\"=\n" +
 	"\n" +
@@ -5180,7 +6222,7 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -5211,39 +6253,43 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(*Joinver6)(nil),             // 26: replayd.teehistorian.v1.Joinver6
 	(*Joinver7)(nil),             // 27: replayd.teehistorian.v1.Joinver7
 	(*SaveSuccess)(nil),          // 28: replayd.teehistorian.v1.SaveSuccess
-	(*SaveFailure)(nil),          // 29: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 30: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 31: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 32: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 33: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 34: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 35: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 36: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 37: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 38: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 39: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 40: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 41: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 42: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 43: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 44: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 45: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 46: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 47: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 48: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 49: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 50: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 51: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 52: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 53: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 54: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 55: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 56: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 57: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 58: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 59: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 60: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 61: replayd.teehistorian.v1.Command
+	(*SavedTeam)(nil),            // 29: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 30: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 31: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 32: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 33: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 34: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 35: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 36: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 37: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 38: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 39: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 40: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 41: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 42: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 43: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 44: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 45: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 46: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 47: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 48: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 49: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 50: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 51: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 52: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 53: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 54: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 55: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 56: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 57: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 58: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 59: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 60: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 61: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 62: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 63: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 64: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 65: replayd.teehistorian.v1.Command
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	6,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
@@ -5251,7 +6297,7 @@ var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	14, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
 	8,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
 	13, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	42, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	46, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
 	10, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
 	11, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
 	15, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
@@ -5268,19 +6314,19 @@ var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	26, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
 	27, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
 	28, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	29, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	30, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	31, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	32, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	33, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	34, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	35, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	36, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	37, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	38, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	39, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	40, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	41, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	33, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	34, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	35, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	36, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	37, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	38, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	39, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	40, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	41, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	42, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	43, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	44, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	45, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
 	0,  // 35: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
 	7,  // 36: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
 	7,  // 37: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
@@ -5289,40 +6335,45 @@ var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	12, // 40: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
 	1,  // 41: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
 	1,  // 42: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 43: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	12, // 44: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	47, // 45: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	48, // 46: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 47: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 48: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	43, // 49: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	44, // 50: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	45, // 51: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	46, // 52: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	46, // 53: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	49, // 54: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	50, // 55: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	51, // 56: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	52, // 57: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	53, // 58: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	54, // 59: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	55, // 60: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	56, // 61: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	57, // 62: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	58, // 63: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	59, // 64: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	60, // 65: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	61, // 66: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 67: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 68: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	47, // 69: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	48, // 70: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	48, // 71: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	29, // 43: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	32, // 44: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	30, // 45: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	31, // 46: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	29, // 47: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 48: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	12, // 49: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	51, // 50: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	52, // 51: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 52: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 53: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	47, // 54: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	48, // 55: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	49, // 56: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	50, // 57: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	50, // 58: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	53, // 59: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	54, // 60: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	55, // 61: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	56, // 62: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	57, // 63: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	58, // 64: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	59, // 65: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	60, // 66: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	61, // 67: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	62, // 68: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	63, // 69: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	64, // 70: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	65, // 71: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 72: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 73: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	51, // 74: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	52, // 75: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	52, // 76: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -5368,8 +6419,8 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[37].OneofWrappers = []any{
+	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[41].OneofWrappers = []any{
 		(*Message_Say)(nil),
 		(*Message_SetTeam)(nil),
 		(*Message_SetSpectatorMode)(nil),
@@ -5389,14 +6440,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_SkinChange)(nil),
 		(*Message_Command)(nil),
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   57,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

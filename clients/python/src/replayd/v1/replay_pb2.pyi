@@ -227,6 +227,10 @@ class _ReplayViewEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """The header too, and the players where the header lists them."""
     REPLAY_VIEW_PLAYERS: _ReplayView.ValueType  # 3
     """Without the header, but with the players. For a game in progress, these are the players who are connected now."""
+    REPLAY_VIEW_PARTICIPANTS: _ReplayView.ValueType  # 4
+    """Without the header, but with everybody who took part in a teehistorian file, also in a game that has ended. For other
+    formats, the same as REPLAY_VIEW_PLAYERS. Only of one replay, so not in ListReplaysRequest.
+    """
 
 class ReplayView(_ReplayView, metaclass=_ReplayViewEnumTypeWrapper):
     """How much of a replay is described."""
@@ -239,6 +243,10 @@ REPLAY_VIEW_FULL: ReplayView.ValueType  # 2
 """The header too, and the players where the header lists them."""
 REPLAY_VIEW_PLAYERS: ReplayView.ValueType  # 3
 """Without the header, but with the players. For a game in progress, these are the players who are connected now."""
+REPLAY_VIEW_PARTICIPANTS: ReplayView.ValueType  # 4
+"""Without the header, but with everybody who took part in a teehistorian file, also in a game that has ended. For other
+formats, the same as REPLAY_VIEW_PLAYERS. Only of one replay, so not in ListReplaysRequest.
+"""
 Global___ReplayView: typing_extensions.TypeAlias = ReplayView
 
 @typing.final
@@ -263,6 +271,8 @@ class Replay(google.protobuf.message.Message):
     LAST_TICK_FIELD_NUMBER: builtins.int
     COORDINATES_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
+    PARTICIPANTS_FIELD_NUMBER: builtins.int
+    PARTICIPANTS_LEFT_OUT_FIELD_NUMBER: builtins.int
     PLAYERS_TICK_FIELD_NUMBER: builtins.int
     TEEHISTORIAN_FIELD_NUMBER: builtins.int
     DATAFILE_FIELD_NUMBER: builtins.int
@@ -290,8 +300,10 @@ class Replay(google.protobuf.message.Message):
     """The number of ticks in a second of the game's time. Absent where the format has no clock."""
     last_tick: builtins.int
     """The last tick. Present where the format stores it, or when the replay was decoded before."""
+    participants_left_out: builtins.int
+    """The number of further participants, who connected later."""
     players_tick: builtins.int
-    """The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+    """The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
     seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
     """
     @property
@@ -320,6 +332,13 @@ class Replay(google.protobuf.message.Message):
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
         """The players, where the format lists them without decoding everything. For a teehistorian file with
         REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
+        """
+
+    @property
+    def participants(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Participant]:
+        """Everybody who took part, in the order in which they connected. Only with REPLAY_VIEW_PARTICIPANTS, and only for a
+        teehistorian file, of which players_tick says how far it was decoded. At most 4096, and less
+        when they take more than 512 KiB together.
         """
 
     @property
@@ -357,6 +376,8 @@ class Replay(google.protobuf.message.Message):
         last_tick: builtins.int | None = ...,
         coordinates: Global___Coordinates | None = ...,
         players: collections.abc.Iterable[Global___Player] | None = ...,
+        participants: collections.abc.Iterable[Global___Participant] | None = ...,
+        participants_left_out: builtins.int = ...,
         players_tick: builtins.int | None = ...,
         teehistorian: replayd.teehistorian.v1.header_pb2.Header | None = ...,
         datafile: replayd.datafile.v1.summary_pb2.Summary | None = ...,
@@ -365,7 +386,7 @@ class Replay(google.protobuf.message.Message):
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "header", b"header", "last_tick", b"last_tick", "modify_time", b"modify_time", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "start_time", b"start_time", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "compression", b"compression", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "map_name", b"map_name", "map_replay", b"map_replay", "modify_time", b"modify_time", "name", b"name", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size_bytes", b"size_bytes", "start_time", b"start_time", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "compression", b"compression", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "map_name", b"map_name", "map_replay", b"map_replay", "modify_time", b"modify_time", "name", b"name", "participants", b"participants", "participants_left_out", b"participants_left_out", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size_bytes", b"size_bytes", "start_time", b"start_time", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_tick: typing_extensions.TypeAlias = typing.Literal["last_tick"]
     _WhichOneofArgType__last_tick: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick"]
@@ -467,6 +488,146 @@ class Player(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
+
+@typing.final
+class Participant(google.protobuf.message.Message):
+    """A client's connection during a game, of a teehistorian file. A person who connects twice is two participants. Ticks are
+    those of the replay.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
+    NAME_REQUESTED_FIELD_NUMBER: builtins.int
+    CLAN_FIELD_NUMBER: builtins.int
+    COUNTRY_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    ENTER_TICK_FIELD_NUMBER: builtins.int
+    TO_TICK_FIELD_NUMBER: builtins.int
+    LEAVE_REASON_FIELD_NUMBER: builtins.int
+    CARRIED_OVER_FIELD_NUMBER: builtins.int
+    RECLAIMED_CLIENT_ID_FIELD_NUMBER: builtins.int
+    ROLES_FIELD_NUMBER: builtins.int
+    TEAMS_FIELD_NUMBER: builtins.int
+    FINISHES_FIELD_NUMBER: builtins.int
+    FINISH_COUNT_FIELD_NUMBER: builtins.int
+    CONNECTION_IDS_FIELD_NUMBER: builtins.int
+    CONNECTION_PSEUDONYMS_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The slot, by which the events of the replay refer to the client."""
+    name_requested: builtins.bool
+    """True when the name is only what the client asked for, because no record has the one that the server gave it."""
+    clan: builtins.str
+    """The last clan."""
+    country: builtins.int
+    """The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known."""
+    from_tick: builtins.int
+    """When the client connected. 0 for one that is carried over."""
+    enter_tick: builtins.int
+    """When the client entered the game. Absent when it never did, or when the server is too old to record it."""
+    to_tick: builtins.int
+    """When the client left. Absent for one that was connected until the end of what was decoded."""
+    leave_reason: builtins.str
+    """The server's text for why it left. Empty when there is none."""
+    carried_over: builtins.bool
+    """True when the client was connected before the game began, in the game before of the same server process."""
+    reclaimed_client_id: builtins.int
+    """The slot that the connection took over when it left: the participant of that slot is the same person from then on."""
+    finish_count: builtins.int
+    """The number of finishes."""
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The names, in the order in which the client had them. At most 32."""
+
+    @property
+    def roles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The roles of the client's logins to the remote console, such as "admin", in the order of the logins. At most 8."""
+
+    @property
+    def teams(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The teams that the client was in, each once, without 0, in which everybody begins. At most 64."""
+
+    @property
+    def finishes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Finish]:
+        """The client's finishes. At most 256."""
+
+    @property
+    def connection_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The ids of the client's connections, which stay the same while its program runs. More than one after the slot was taken
+        over. Empty unless the daemon reveals connection_id. At most 16.
+        """
+
+    @property
+    def connection_pseudonyms(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Keyed hashes of the connection ids, as in the event ddnetver. Empty when the daemon has no key."""
+
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
+        name_requested: builtins.bool = ...,
+        clan: builtins.str = ...,
+        country: builtins.int | None = ...,
+        from_tick: builtins.int = ...,
+        enter_tick: builtins.int | None = ...,
+        to_tick: builtins.int | None = ...,
+        leave_reason: builtins.str = ...,
+        carried_over: builtins.bool = ...,
+        reclaimed_client_id: builtins.int | None = ...,
+        roles: collections.abc.Iterable[builtins.str] | None = ...,
+        teams: collections.abc.Iterable[builtins.int] | None = ...,
+        finishes: collections.abc.Iterable[Global___Finish] | None = ...,
+        finish_count: builtins.int = ...,
+        connection_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        connection_pseudonyms: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "country", b"country", "enter_tick", b"enter_tick", "reclaimed_client_id", b"reclaimed_client_id", "to_tick", b"to_tick"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "carried_over", b"carried_over", "clan", b"clan", "client_id", b"client_id", "connection_ids", b"connection_ids", "connection_pseudonyms", b"connection_pseudonyms", "country", b"country", "enter_tick", b"enter_tick", "finish_count", b"finish_count", "finishes", b"finishes", "from_tick", b"from_tick", "leave_reason", b"leave_reason", "name_requested", b"name_requested", "names", b"names", "reclaimed_client_id", b"reclaimed_client_id", "roles", b"roles", "teams", b"teams", "to_tick", b"to_tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__country: typing_extensions.TypeAlias = typing.Literal["country"]
+    _WhichOneofArgType__country: typing_extensions.TypeAlias = typing.Literal["_country", b"_country"]
+    _WhichOneofReturnType__enter_tick: typing_extensions.TypeAlias = typing.Literal["enter_tick"]
+    _WhichOneofArgType__enter_tick: typing_extensions.TypeAlias = typing.Literal["_enter_tick", b"_enter_tick"]
+    _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
+    _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
+    _WhichOneofReturnType__to_tick: typing_extensions.TypeAlias = typing.Literal["to_tick"]
+    _WhichOneofArgType__to_tick: typing_extensions.TypeAlias = typing.Literal["_to_tick", b"_to_tick"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__country) -> _WhichOneofReturnType__country | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__enter_tick) -> _WhichOneofReturnType__enter_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__to_tick) -> _WhichOneofReturnType__to_tick | None: ...
+
+Global___Participant: typing_extensions.TypeAlias = Participant
+
+@typing.final
+class Finish(google.protobuf.message.Message):
+    """A finish of a map."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    tick: builtins.int
+    """The tick of the finish."""
+    time: builtins.int
+    """The duration of the run in ticks."""
+    def __init__(
+        self,
+        *,
+        tick: builtins.int = ...,
+        time: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["tick", b"tick", "time", b"time"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Finish: typing_extensions.TypeAlias = Finish
 
 @typing.final
 class ListReplaysRequest(google.protobuf.message.Message):

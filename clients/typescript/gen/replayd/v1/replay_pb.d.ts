@@ -137,7 +137,23 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   players: Player[];
 
   /**
-   * The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+   * Everybody who took part, in the order in which they connected. Only with REPLAY_VIEW_PARTICIPANTS, and only for a
+   * teehistorian file, of which players_tick says how far it was decoded. At most 4096, and less
+   * when they take more than 512 KiB together.
+   *
+   * @generated from field: repeated replayd.v1.Participant participants = 22;
+   */
+  participants: Participant[];
+
+  /**
+   * The number of further participants, who connected later.
+   *
+   * @generated from field: int32 participants_left_out = 23;
+   */
+  participantsLeftOut: number;
+
+  /**
+   * The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
    * seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
    *
    * @generated from field: optional int32 players_tick = 17;
@@ -286,6 +302,167 @@ export declare type Player = Message<"replayd.v1.Player"> & {
  * Use `create(PlayerSchema)` to create a new message.
  */
 export declare const PlayerSchema: GenMessage<Player>;
+
+/**
+ * A client's connection during a game, of a teehistorian file. A person who connects twice is two participants. Ticks are
+ * those of the replay.
+ *
+ * @generated from message replayd.v1.Participant
+ */
+export declare type Participant = Message<"replayd.v1.Participant"> & {
+  /**
+   * The slot, by which the events of the replay refer to the client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The names, in the order in which the client had them. At most 32.
+   *
+   * @generated from field: repeated string names = 2;
+   */
+  names: string[];
+
+  /**
+   * True when the name is only what the client asked for, because no record has the one that the server gave it.
+   *
+   * @generated from field: bool name_requested = 3;
+   */
+  nameRequested: boolean;
+
+  /**
+   * The last clan.
+   *
+   * @generated from field: string clan = 4;
+   */
+  clan: string;
+
+  /**
+   * The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
+   *
+   * @generated from field: optional sint32 country = 5;
+   */
+  country?: number | undefined;
+
+  /**
+   * When the client connected. 0 for one that is carried over.
+   *
+   * @generated from field: int32 from_tick = 6;
+   */
+  fromTick: number;
+
+  /**
+   * When the client entered the game. Absent when it never did, or when the server is too old to record it.
+   *
+   * @generated from field: optional int32 enter_tick = 7;
+   */
+  enterTick?: number | undefined;
+
+  /**
+   * When the client left. Absent for one that was connected until the end of what was decoded.
+   *
+   * @generated from field: optional int32 to_tick = 8;
+   */
+  toTick?: number | undefined;
+
+  /**
+   * The server's text for why it left. Empty when there is none.
+   *
+   * @generated from field: string leave_reason = 9;
+   */
+  leaveReason: string;
+
+  /**
+   * True when the client was connected before the game began, in the game before of the same server process.
+   *
+   * @generated from field: bool carried_over = 10;
+   */
+  carriedOver: boolean;
+
+  /**
+   * The slot that the connection took over when it left: the participant of that slot is the same person from then on.
+   *
+   * @generated from field: optional int32 reclaimed_client_id = 11;
+   */
+  reclaimedClientId?: number | undefined;
+
+  /**
+   * The roles of the client's logins to the remote console, such as "admin", in the order of the logins. At most 8.
+   *
+   * @generated from field: repeated string roles = 12;
+   */
+  roles: string[];
+
+  /**
+   * The teams that the client was in, each once, without 0, in which everybody begins. At most 64.
+   *
+   * @generated from field: repeated int32 teams = 13;
+   */
+  teams: number[];
+
+  /**
+   * The client's finishes. At most 256.
+   *
+   * @generated from field: repeated replayd.v1.Finish finishes = 14;
+   */
+  finishes: Finish[];
+
+  /**
+   * The number of finishes.
+   *
+   * @generated from field: int32 finish_count = 15;
+   */
+  finishCount: number;
+
+  /**
+   * The ids of the client's connections, which stay the same while its program runs. More than one after the slot was taken
+   * over. Empty unless the daemon reveals connection_id. At most 16.
+   *
+   * @generated from field: repeated string connection_ids = 16;
+   */
+  connectionIds: string[];
+
+  /**
+   * Keyed hashes of the connection ids, as in the event ddnetver. Empty when the daemon has no key.
+   *
+   * @generated from field: repeated string connection_pseudonyms = 17;
+   */
+  connectionPseudonyms: string[];
+};
+
+/**
+ * Describes the message replayd.v1.Participant.
+ * Use `create(ParticipantSchema)` to create a new message.
+ */
+export declare const ParticipantSchema: GenMessage<Participant>;
+
+/**
+ * A finish of a map.
+ *
+ * @generated from message replayd.v1.Finish
+ */
+export declare type Finish = Message<"replayd.v1.Finish"> & {
+  /**
+   * The tick of the finish.
+   *
+   * @generated from field: int32 tick = 1;
+   */
+  tick: number;
+
+  /**
+   * The duration of the run in ticks.
+   *
+   * @generated from field: int32 time = 2;
+   */
+  time: number;
+};
+
+/**
+ * Describes the message replayd.v1.Finish.
+ * Use `create(FinishSchema)` to create a new message.
+ */
+export declare const FinishSchema: GenMessage<Finish>;
 
 /**
  * Which replays to list.
@@ -915,6 +1092,14 @@ export enum ReplayView {
    * @generated from enum value: REPLAY_VIEW_PLAYERS = 3;
    */
   PLAYERS = 3,
+
+  /**
+   * Without the header, but with everybody who took part in a teehistorian file, also in a game that has ended. For other
+   * formats, the same as REPLAY_VIEW_PLAYERS. Only of one replay, so not in ListReplaysRequest.
+   *
+   * @generated from enum value: REPLAY_VIEW_PARTICIPANTS = 4;
+   */
+  PARTICIPANTS = 4,
 }
 
 /**

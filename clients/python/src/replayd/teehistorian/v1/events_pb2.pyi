@@ -1031,6 +1031,7 @@ class Ddnetver(google.protobuf.message.Message):
     VERSION_FIELD_NUMBER: builtins.int
     VERSION_TEXT_FIELD_NUMBER: builtins.int
     REDACTED_FIELD_NUMBER: builtins.int
+    CONNECTION_PSEUDONYM_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The client."""
     connection_id: builtins.str
@@ -1041,6 +1042,10 @@ class Ddnetver(google.protobuf.message.Message):
     """The version, as the client spells it."""
     redacted: builtins.bool
     """True when the connection id was withheld, because it identifies a person's installation."""
+    connection_pseudonym: builtins.str
+    """A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+    when the daemon has no key; see its flag --pseudonym-key.
+    """
     def __init__(
         self,
         *,
@@ -1049,8 +1054,9 @@ class Ddnetver(google.protobuf.message.Message):
         version: builtins.int = ...,
         version_text: builtins.str = ...,
         redacted: builtins.bool = ...,
+        connection_pseudonym: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "connection_id", b"connection_id", "redacted", b"redacted", "version", b"version", "version_text", b"version_text"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "connection_id", b"connection_id", "connection_pseudonym", b"connection_pseudonym", "redacted", b"redacted", "version", b"version", "version_text", b"version_text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Ddnetver: typing_extensions.TypeAlias = Ddnetver
@@ -1102,23 +1108,441 @@ class SaveSuccess(google.protobuf.message.Message):
     TEAM_FIELD_NUMBER: builtins.int
     SAVE_ID_FIELD_NUMBER: builtins.int
     SAVE_FIELD_NUMBER: builtins.int
+    CONTENTS_FIELD_NUMBER: builtins.int
     team: builtins.int
     """The team, from 0."""
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
     """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
+    @property
+    def contents(self) -> Global___SavedTeam:
+        """What the text says. Absent when it is empty."""
+
     def __init__(
         self,
         *,
         team: builtins.int = ...,
         save_id: builtins.str = ...,
         save: builtins.str = ...,
+        contents: Global___SavedTeam | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["save", b"save", "save_id", b"save_id", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___SaveSuccess: typing_extensions.TypeAlias = SaveSuccess
+
+@typing.final
+class SavedTeam(google.protobuf.message.Message):
+    """A saved state of a team, by the form of texts that DDNet 20.1 writes. Texts of older servers have fewer values; those that
+    are not there are 0.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEAM_STATE_FIELD_NUMBER: builtins.int
+    LOCKED_FIELD_NUMBER: builtins.int
+    PRACTICE_FIELD_NUMBER: builtins.int
+    TEES_FIELD_NUMBER: builtins.int
+    SWITCHES_FIELD_NUMBER: builtins.int
+    UNKNOWN_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    team_state: builtins.int
+    """The number of the team's state in DDNet: 0 empty, 1 open, 2 started, 3 started and it cannot finish, 4 finished."""
+    locked: builtins.bool
+    """True when nobody else could join the team."""
+    practice: builtins.bool
+    """True when the team was in practice mode."""
+    error: builtins.str
+    """The reason why the rest of the text could not be read. Empty when it was read."""
+    @property
+    def tees(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SavedTee]:
+        """The characters."""
+
+    @property
+    def switches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SavedSwitch]:
+        """The switches of the map, from number 1 on."""
+
+    @property
+    def unknown(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes."""
+
+    def __init__(
+        self,
+        *,
+        team_state: builtins.int = ...,
+        locked: builtins.bool = ...,
+        practice: builtins.bool = ...,
+        tees: collections.abc.Iterable[Global___SavedTee] | None = ...,
+        switches: collections.abc.Iterable[Global___SavedSwitch] | None = ...,
+        unknown: collections.abc.Iterable[builtins.str] | None = ...,
+        error: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["error", b"error", "locked", b"locked", "practice", b"practice", "switches", b"switches", "team_state", b"team_state", "tees", b"tees", "unknown", b"unknown"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SavedTeam: typing_extensions.TypeAlias = SavedTeam
+
+@typing.final
+class SavedSwitch(google.protobuf.message.Message):
+    """A switch in a saved state."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    status: builtins.int
+    """1 when it is on."""
+    end_time: builtins.int
+    """For how many more ticks it stays so. 0 for ever."""
+    type: builtins.int
+    """The number of its type in DDNet."""
+    def __init__(
+        self,
+        *,
+        status: builtins.int = ...,
+        end_time: builtins.int = ...,
+        type: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["end_time", b"end_time", "status", b"status", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SavedSwitch: typing_extensions.TypeAlias = SavedSwitch
+
+@typing.final
+class SavedWeapon(google.protobuf.message.Message):
+    """A weapon in a saved state."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    AMMO_REGEN_START_FIELD_NUMBER: builtins.int
+    AMMO_FIELD_NUMBER: builtins.int
+    AMMO_COST_FIELD_NUMBER: builtins.int
+    GOT_FIELD_NUMBER: builtins.int
+    ammo_regen_start: builtins.int
+    """The ticks since ammunition began to regenerate, or 0."""
+    ammo: builtins.int
+    """The ammunition. -1 is unlimited."""
+    ammo_cost: builtins.int
+    """The ammunition that a shot takes."""
+    got: builtins.bool
+    """True when the character has the weapon."""
+    def __init__(
+        self,
+        *,
+        ammo_regen_start: builtins.int = ...,
+        ammo: builtins.int = ...,
+        ammo_cost: builtins.int = ...,
+        got: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ammo", b"ammo", "ammo_cost", b"ammo_cost", "ammo_regen_start", b"ammo_regen_start", "got", b"got"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SavedWeapon: typing_extensions.TypeAlias = SavedWeapon
+
+@typing.final
+class SavedTee(google.protobuf.message.Message):
+    """A character in a saved state. Times are in ticks and relative to the moment of the save."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    ALIVE_FIELD_NUMBER: builtins.int
+    PAUSED_FIELD_NUMBER: builtins.int
+    NEEDED_FAKE_TUNING_FIELD_NUMBER: builtins.int
+    FINISHED_FIELD_NUMBER: builtins.int
+    SOLO_FIELD_NUMBER: builtins.int
+    WEAPONS_FIELD_NUMBER: builtins.int
+    LAST_WEAPON_FIELD_NUMBER: builtins.int
+    QUEUED_WEAPON_FIELD_NUMBER: builtins.int
+    ENDLESS_JUMP_FIELD_NUMBER: builtins.int
+    JETPACK_FIELD_NUMBER: builtins.int
+    NINJA_JETPACK_FIELD_NUMBER: builtins.int
+    FREEZE_TIME_FIELD_NUMBER: builtins.int
+    FREEZE_START_FIELD_NUMBER: builtins.int
+    DEEP_FROZEN_FIELD_NUMBER: builtins.int
+    ENDLESS_HOOK_FIELD_NUMBER: builtins.int
+    RACE_STATE_FIELD_NUMBER: builtins.int
+    HIT_DISABLED_FIELD_NUMBER: builtins.int
+    COLLISION_ENABLED_FIELD_NUMBER: builtins.int
+    TUNE_ZONE_FIELD_NUMBER: builtins.int
+    TUNE_ZONE_OLD_FIELD_NUMBER: builtins.int
+    HOOK_HIT_ENABLED_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    PREVIOUS_X_FIELD_NUMBER: builtins.int
+    PREVIOUS_Y_FIELD_NUMBER: builtins.int
+    TELE_CHECKPOINT_FIELD_NUMBER: builtins.int
+    LAST_PENALTY_FIELD_NUMBER: builtins.int
+    CORE_X_FIELD_NUMBER: builtins.int
+    CORE_Y_FIELD_NUMBER: builtins.int
+    VELOCITY_X_FIELD_NUMBER: builtins.int
+    VELOCITY_Y_FIELD_NUMBER: builtins.int
+    ACTIVE_WEAPON_FIELD_NUMBER: builtins.int
+    JUMPED_FIELD_NUMBER: builtins.int
+    JUMPED_TOTAL_FIELD_NUMBER: builtins.int
+    JUMPS_FIELD_NUMBER: builtins.int
+    HOOK_X_FIELD_NUMBER: builtins.int
+    HOOK_Y_FIELD_NUMBER: builtins.int
+    HOOK_DIRECTION_X_FIELD_NUMBER: builtins.int
+    HOOK_DIRECTION_Y_FIELD_NUMBER: builtins.int
+    HOOK_TELE_X_FIELD_NUMBER: builtins.int
+    HOOK_TELE_Y_FIELD_NUMBER: builtins.int
+    HOOK_TICK_FIELD_NUMBER: builtins.int
+    HOOK_STATE_FIELD_NUMBER: builtins.int
+    TIME_CHECKPOINT_BROADCAST_END_FIELD_NUMBER: builtins.int
+    LAST_TIME_CHECKPOINT_FIELD_NUMBER: builtins.int
+    LAST_TIME_CHECKPOINT_TOLD_FIELD_NUMBER: builtins.int
+    TIME_CHECKPOINTS_FIELD_NUMBER: builtins.int
+    NOT_ELIGIBLE_FOR_FINISH_FIELD_NUMBER: builtins.int
+    TELEGUN_GUN_FIELD_NUMBER: builtins.int
+    TELEGUN_LASER_FIELD_NUMBER: builtins.int
+    TELEGUN_GRENADE_FIELD_NUMBER: builtins.int
+    GAME_UUID_FIELD_NUMBER: builtins.int
+    HOOKED_TEE_FIELD_NUMBER: builtins.int
+    NEW_HOOK_FIELD_NUMBER: builtins.int
+    INPUT_DIRECTION_FIELD_NUMBER: builtins.int
+    INPUT_JUMP_FIELD_NUMBER: builtins.int
+    INPUT_FIRE_FIELD_NUMBER: builtins.int
+    INPUT_HOOK_FIELD_NUMBER: builtins.int
+    RELOAD_TIMER_FIELD_NUMBER: builtins.int
+    STARTED_FIELD_NUMBER: builtins.int
+    LIVE_FROZEN_FIELD_NUMBER: builtins.int
+    NINJA_DIRECTION_X_FIELD_NUMBER: builtins.int
+    NINJA_DIRECTION_Y_FIELD_NUMBER: builtins.int
+    NINJA_ACTIVATION_FIELD_NUMBER: builtins.int
+    NINJA_MOVE_TIME_FIELD_NUMBER: builtins.int
+    NINJA_OLD_SPEED_FIELD_NUMBER: builtins.int
+    VALUE_COUNT_FIELD_NUMBER: builtins.int
+    UNKNOWN_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The player's name."""
+    alive: builtins.bool
+    """True when the character was alive."""
+    paused: builtins.int
+    """1 when the player was paused, 2 when spectating."""
+    needed_fake_tuning: builtins.int
+    """The number of the faked tuning that the client needed. Bits."""
+    finished: builtins.bool
+    """True when the character had finished the map."""
+    solo: builtins.bool
+    """True when the character was alone on its way."""
+    last_weapon: builtins.int
+    """The weapon held before, from 0 as in weapons."""
+    queued_weapon: builtins.int
+    """The weapon that it was about to take, from 0. -1 is none."""
+    endless_jump: builtins.bool
+    """True with unlimited jumps."""
+    jetpack: builtins.bool
+    """True with a jetpack."""
+    ninja_jetpack: builtins.bool
+    """True when the jetpack worked with the ninja's sword."""
+    freeze_time: builtins.int
+    """For how many more ticks the character was frozen."""
+    freeze_start: builtins.int
+    """How many ticks ago the character was frozen."""
+    deep_frozen: builtins.bool
+    """True when it was frozen until something unfreezes it."""
+    endless_hook: builtins.bool
+    """True when its hook had no end."""
+    race_state: builtins.int
+    """0 the race was not started, 1 started, 2 finished, 3 the character cheated."""
+    hit_disabled: builtins.int
+    """Bits of what could not hit others: 1 hammer, 2 shotgun, 4 grenade, 8 laser."""
+    collision_enabled: builtins.bool
+    """True when it collided with others."""
+    tune_zone: builtins.int
+    """The zone of tuning."""
+    tune_zone_old: builtins.int
+    """The zone of tuning before."""
+    hook_hit_enabled: builtins.bool
+    """True when its hook could catch others."""
+    time: builtins.int
+    """The race's duration so far, in ticks, with the server's penalty for saving."""
+    x: builtins.int
+    """The position in world units."""
+    y: builtins.int
+    """The position in world units; down is positive."""
+    previous_x: builtins.int
+    """The position one tick before, in world units."""
+    previous_y: builtins.int
+    """The position one tick before, in world units."""
+    tele_checkpoint: builtins.int
+    """The last teleport checkpoint. 0 is none."""
+    last_penalty: builtins.int
+    """The last time penalty, in seconds."""
+    core_x: builtins.int
+    """The position of the character's physics, in world units."""
+    core_y: builtins.int
+    """The position of the character's physics, in world units."""
+    velocity_x: builtins.float
+    """The velocity, in world units a tick."""
+    velocity_y: builtins.float
+    """The velocity, in world units a tick; down is positive."""
+    active_weapon: builtins.int
+    """The weapon in hand, from 0 as in weapons."""
+    jumped: builtins.int
+    """Bits: 1 the jump key was used, 2 the jump in the air was used."""
+    jumped_total: builtins.int
+    """How many jumps were used since the ground was left."""
+    jumps: builtins.int
+    """How many jumps the character had. -1 is the ground's jump alone."""
+    hook_x: builtins.int
+    """The position of the hook's end, in world units."""
+    hook_y: builtins.int
+    """The position of the hook's end, in world units."""
+    hook_direction_x: builtins.float
+    """The hook's direction, of length 1."""
+    hook_direction_y: builtins.float
+    """The hook's direction, of length 1."""
+    hook_tele_x: builtins.int
+    """The place from which the hook continued behind a teleporter, in world units."""
+    hook_tele_y: builtins.int
+    """The place from which the hook continued behind a teleporter, in world units."""
+    hook_tick: builtins.int
+    """For how many ticks the hook held somebody."""
+    hook_state: builtins.int
+    """-1 retracted, 0 idle, 1 to 3 retracting, 4 flying, 5 holding."""
+    time_checkpoint_broadcast_end: builtins.int
+    """When the message about a time checkpoint ends."""
+    last_time_checkpoint: builtins.int
+    """The last time checkpoint. -1 is none."""
+    last_time_checkpoint_told: builtins.int
+    """The last time checkpoint that was told. -1 is none."""
+    not_eligible_for_finish: builtins.bool
+    """True when the player was caught with a bot's program, so that a finish does not count."""
+    telegun_gun: builtins.bool
+    """True when the gun teleported."""
+    telegun_laser: builtins.bool
+    """True when the laser teleported."""
+    telegun_grenade: builtins.bool
+    """True when the grenade launcher teleported."""
+    game_uuid: builtins.str
+    """The UUID of the game in which the character was saved."""
+    hooked_tee: builtins.int
+    """The number in tees of the character that it held with its hook. -1 is none."""
+    new_hook: builtins.bool
+    """True when the hook caught somebody in a way that weak hooks do not."""
+    input_direction: builtins.int
+    """The input's direction: -1 left, 0 none, 1 right."""
+    input_jump: builtins.int
+    """The input's jump."""
+    input_fire: builtins.int
+    """The input's fire."""
+    input_hook: builtins.int
+    """The input's hook."""
+    reload_timer: builtins.int
+    """For how many more ticks the weapon could not fire."""
+    started: builtins.bool
+    """True when the character had started."""
+    live_frozen: builtins.bool
+    """True when it was frozen but could move."""
+    ninja_direction_x: builtins.float
+    """The direction in which the ninja's sword was used."""
+    ninja_direction_y: builtins.float
+    """The direction in which the ninja's sword was used."""
+    ninja_activation: builtins.int
+    """How many ticks ago the ninja's sword was taken. 0 without one."""
+    ninja_move_time: builtins.int
+    """For how many more ticks the ninja's sword moved the character."""
+    ninja_old_speed: builtins.int
+    """The speed before the ninja's sword was used, in world units a tick."""
+    value_count: builtins.int
+    """How many values the text has for this character."""
+    @property
+    def weapons(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SavedWeapon]:
+        """The weapons: hammer, gun, shotgun, grenade, laser, ninja, in this order."""
+
+    @property
+    def time_checkpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached."""
+
+    @property
+    def unknown(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The values that follow those that replayd knows. Newer servers may write them. At most 64, each cut at 128 bytes."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        alive: builtins.bool = ...,
+        paused: builtins.int = ...,
+        needed_fake_tuning: builtins.int = ...,
+        finished: builtins.bool = ...,
+        solo: builtins.bool = ...,
+        weapons: collections.abc.Iterable[Global___SavedWeapon] | None = ...,
+        last_weapon: builtins.int = ...,
+        queued_weapon: builtins.int = ...,
+        endless_jump: builtins.bool = ...,
+        jetpack: builtins.bool = ...,
+        ninja_jetpack: builtins.bool = ...,
+        freeze_time: builtins.int = ...,
+        freeze_start: builtins.int = ...,
+        deep_frozen: builtins.bool = ...,
+        endless_hook: builtins.bool = ...,
+        race_state: builtins.int = ...,
+        hit_disabled: builtins.int = ...,
+        collision_enabled: builtins.bool = ...,
+        tune_zone: builtins.int = ...,
+        tune_zone_old: builtins.int = ...,
+        hook_hit_enabled: builtins.bool = ...,
+        time: builtins.int = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        previous_x: builtins.int = ...,
+        previous_y: builtins.int = ...,
+        tele_checkpoint: builtins.int = ...,
+        last_penalty: builtins.int = ...,
+        core_x: builtins.int = ...,
+        core_y: builtins.int = ...,
+        velocity_x: builtins.float = ...,
+        velocity_y: builtins.float = ...,
+        active_weapon: builtins.int = ...,
+        jumped: builtins.int = ...,
+        jumped_total: builtins.int = ...,
+        jumps: builtins.int = ...,
+        hook_x: builtins.int = ...,
+        hook_y: builtins.int = ...,
+        hook_direction_x: builtins.float = ...,
+        hook_direction_y: builtins.float = ...,
+        hook_tele_x: builtins.int = ...,
+        hook_tele_y: builtins.int = ...,
+        hook_tick: builtins.int = ...,
+        hook_state: builtins.int = ...,
+        time_checkpoint_broadcast_end: builtins.int = ...,
+        last_time_checkpoint: builtins.int = ...,
+        last_time_checkpoint_told: builtins.int = ...,
+        time_checkpoints: collections.abc.Iterable[builtins.float] | None = ...,
+        not_eligible_for_finish: builtins.bool = ...,
+        telegun_gun: builtins.bool = ...,
+        telegun_laser: builtins.bool = ...,
+        telegun_grenade: builtins.bool = ...,
+        game_uuid: builtins.str = ...,
+        hooked_tee: builtins.int = ...,
+        new_hook: builtins.bool = ...,
+        input_direction: builtins.int = ...,
+        input_jump: builtins.int = ...,
+        input_fire: builtins.int = ...,
+        input_hook: builtins.int = ...,
+        reload_timer: builtins.int = ...,
+        started: builtins.bool = ...,
+        live_frozen: builtins.bool = ...,
+        ninja_direction_x: builtins.float = ...,
+        ninja_direction_y: builtins.float = ...,
+        ninja_activation: builtins.int = ...,
+        ninja_move_time: builtins.int = ...,
+        ninja_old_speed: builtins.int = ...,
+        value_count: builtins.int = ...,
+        unknown: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["active_weapon", b"active_weapon", "alive", b"alive", "collision_enabled", b"collision_enabled", "core_x", b"core_x", "core_y", b"core_y", "deep_frozen", b"deep_frozen", "endless_hook", b"endless_hook", "endless_jump", b"endless_jump", "finished", b"finished", "freeze_start", b"freeze_start", "freeze_time", b"freeze_time", "game_uuid", b"game_uuid", "hit_disabled", b"hit_disabled", "hook_direction_x", b"hook_direction_x", "hook_direction_y", b"hook_direction_y", "hook_hit_enabled", b"hook_hit_enabled", "hook_state", b"hook_state", "hook_tele_x", b"hook_tele_x", "hook_tele_y", b"hook_tele_y", "hook_tick", b"hook_tick", "hook_x", b"hook_x", "hook_y", b"hook_y", "hooked_tee", b"hooked_tee", "input_direction", b"input_direction", "input_fire", b"input_fire", "input_hook", b"input_hook", "input_jump", b"input_jump", "jetpack", b"jetpack", "jumped", b"jumped", "jumped_total", b"jumped_total", "jumps", b"jumps", "last_penalty", b"last_penalty", "last_time_checkpoint", b"last_time_checkpoint", "last_time_checkpoint_told", b"last_time_checkpoint_told", "last_weapon", b"last_weapon", "live_frozen", b"live_frozen", "name", b"name", "needed_fake_tuning", b"needed_fake_tuning", "new_hook", b"new_hook", "ninja_activation", b"ninja_activation", "ninja_direction_x", b"ninja_direction_x", "ninja_direction_y", b"ninja_direction_y", "ninja_jetpack", b"ninja_jetpack", "ninja_move_time", b"ninja_move_time", "ninja_old_speed", b"ninja_old_speed", "not_eligible_for_finish", b"not_eligible_for_finish", "paused", b"paused", "previous_x", b"previous_x", "previous_y", b"previous_y", "queued_weapon", b"queued_weapon", "race_state", b"race_state", "reload_timer", b"reload_timer", "solo", b"solo", "started", b"started", "tele_checkpoint", b"tele_checkpoint", "telegun_grenade", b"telegun_grenade", "telegun_gun", b"telegun_gun", "telegun_laser", b"telegun_laser", "time", b"time", "time_checkpoint_broadcast_end", b"time_checkpoint_broadcast_end", "time_checkpoints", b"time_checkpoints", "tune_zone", b"tune_zone", "tune_zone_old", b"tune_zone_old", "unknown", b"unknown", "value_count", b"value_count", "velocity_x", b"velocity_x", "velocity_y", b"velocity_y", "weapons", b"weapons", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SavedTee: typing_extensions.TypeAlias = SavedTee
 
 @typing.final
 class SaveFailure(google.protobuf.message.Message):
@@ -1148,20 +1572,28 @@ class LoadSuccess(google.protobuf.message.Message):
     TEAM_FIELD_NUMBER: builtins.int
     SAVE_ID_FIELD_NUMBER: builtins.int
     SAVE_FIELD_NUMBER: builtins.int
+    CONTENTS_FIELD_NUMBER: builtins.int
     team: builtins.int
     """The team, from 0."""
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
     """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
+    @property
+    def contents(self) -> Global___SavedTeam:
+        """What the text says. Absent when it is empty."""
+
     def __init__(
         self,
         *,
         team: builtins.int = ...,
         save_id: builtins.str = ...,
         save: builtins.str = ...,
+        contents: Global___SavedTeam | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["save", b"save", "save_id", b"save_id", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___LoadSuccess: typing_extensions.TypeAlias = LoadSuccess

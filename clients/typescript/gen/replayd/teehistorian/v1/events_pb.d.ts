@@ -1049,6 +1049,14 @@ export declare type Ddnetver = Message$1<"replayd.teehistorian.v1.Ddnetver"> & {
    * @generated from field: bool redacted = 5;
    */
   redacted: boolean;
+
+  /**
+   * A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+   * when the daemon has no key; see its flag --pseudonym-key.
+   *
+   * @generated from field: string connection_pseudonym = 6;
+   */
+  connectionPseudonym: string;
 };
 
 /**
@@ -1123,6 +1131,13 @@ export declare type SaveSuccess = Message$1<"replayd.teehistorian.v1.SaveSuccess
    * @generated from field: string save = 3;
    */
   save: string;
+
+  /**
+   * What the text says. Absent when it is empty.
+   *
+   * @generated from field: replayd.teehistorian.v1.SavedTeam contents = 4;
+   */
+  contents?: SavedTeam | undefined;
 };
 
 /**
@@ -1130,6 +1145,647 @@ export declare type SaveSuccess = Message$1<"replayd.teehistorian.v1.SaveSuccess
  * Use `create(SaveSuccessSchema)` to create a new message.
  */
 export declare const SaveSuccessSchema: GenMessage<SaveSuccess>;
+
+/**
+ * A saved state of a team, by the form of texts that DDNet 20.1 writes. Texts of older servers have fewer values; those that
+ * are not there are 0.
+ *
+ * @generated from message replayd.teehistorian.v1.SavedTeam
+ */
+export declare type SavedTeam = Message$1<"replayd.teehistorian.v1.SavedTeam"> & {
+  /**
+   * The number of the team's state in DDNet: 0 empty, 1 open, 2 started, 3 started and it cannot finish, 4 finished.
+   *
+   * @generated from field: int32 team_state = 1;
+   */
+  teamState: number;
+
+  /**
+   * True when nobody else could join the team.
+   *
+   * @generated from field: bool locked = 2;
+   */
+  locked: boolean;
+
+  /**
+   * True when the team was in practice mode.
+   *
+   * @generated from field: bool practice = 3;
+   */
+  practice: boolean;
+
+  /**
+   * The characters.
+   *
+   * @generated from field: repeated replayd.teehistorian.v1.SavedTee tees = 4;
+   */
+  tees: SavedTee[];
+
+  /**
+   * The switches of the map, from number 1 on.
+   *
+   * @generated from field: repeated replayd.teehistorian.v1.SavedSwitch switches = 5;
+   */
+  switches: SavedSwitch[];
+
+  /**
+   * What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.
+   *
+   * @generated from field: repeated string unknown = 6;
+   */
+  unknown: string[];
+
+  /**
+   * The reason why the rest of the text could not be read. Empty when it was read.
+   *
+   * @generated from field: string error = 7;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SavedTeam.
+ * Use `create(SavedTeamSchema)` to create a new message.
+ */
+export declare const SavedTeamSchema: GenMessage<SavedTeam>;
+
+/**
+ * A switch in a saved state.
+ *
+ * @generated from message replayd.teehistorian.v1.SavedSwitch
+ */
+export declare type SavedSwitch = Message$1<"replayd.teehistorian.v1.SavedSwitch"> & {
+  /**
+   * 1 when it is on.
+   *
+   * @generated from field: int32 status = 1;
+   */
+  status: number;
+
+  /**
+   * For how many more ticks it stays so. 0 for ever.
+   *
+   * @generated from field: int32 end_time = 2;
+   */
+  endTime: number;
+
+  /**
+   * The number of its type in DDNet.
+   *
+   * @generated from field: int32 type = 3;
+   */
+  type: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SavedSwitch.
+ * Use `create(SavedSwitchSchema)` to create a new message.
+ */
+export declare const SavedSwitchSchema: GenMessage<SavedSwitch>;
+
+/**
+ * A weapon in a saved state.
+ *
+ * @generated from message replayd.teehistorian.v1.SavedWeapon
+ */
+export declare type SavedWeapon = Message$1<"replayd.teehistorian.v1.SavedWeapon"> & {
+  /**
+   * The ticks since ammunition began to regenerate, or 0.
+   *
+   * @generated from field: sint32 ammo_regen_start = 1;
+   */
+  ammoRegenStart: number;
+
+  /**
+   * The ammunition. -1 is unlimited.
+   *
+   * @generated from field: sint32 ammo = 2;
+   */
+  ammo: number;
+
+  /**
+   * The ammunition that a shot takes.
+   *
+   * @generated from field: sint32 ammo_cost = 3;
+   */
+  ammoCost: number;
+
+  /**
+   * True when the character has the weapon.
+   *
+   * @generated from field: bool got = 4;
+   */
+  got: boolean;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SavedWeapon.
+ * Use `create(SavedWeaponSchema)` to create a new message.
+ */
+export declare const SavedWeaponSchema: GenMessage<SavedWeapon>;
+
+/**
+ * A character in a saved state. Times are in ticks and relative to the moment of the save.
+ *
+ * @generated from message replayd.teehistorian.v1.SavedTee
+ */
+export declare type SavedTee = Message$1<"replayd.teehistorian.v1.SavedTee"> & {
+  /**
+   * The player's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * True when the character was alive.
+   *
+   * @generated from field: bool alive = 2;
+   */
+  alive: boolean;
+
+  /**
+   * 1 when the player was paused, 2 when spectating.
+   *
+   * @generated from field: int32 paused = 3;
+   */
+  paused: number;
+
+  /**
+   * The number of the faked tuning that the client needed. Bits.
+   *
+   * @generated from field: int32 needed_fake_tuning = 4;
+   */
+  neededFakeTuning: number;
+
+  /**
+   * True when the character had finished the map.
+   *
+   * @generated from field: bool finished = 5;
+   */
+  finished: boolean;
+
+  /**
+   * True when the character was alone on its way.
+   *
+   * @generated from field: bool solo = 6;
+   */
+  solo: boolean;
+
+  /**
+   * The weapons: hammer, gun, shotgun, grenade, laser, ninja, in this order.
+   *
+   * @generated from field: repeated replayd.teehistorian.v1.SavedWeapon weapons = 7;
+   */
+  weapons: SavedWeapon[];
+
+  /**
+   * The weapon held before, from 0 as in weapons.
+   *
+   * @generated from field: sint32 last_weapon = 8;
+   */
+  lastWeapon: number;
+
+  /**
+   * The weapon that it was about to take, from 0. -1 is none.
+   *
+   * @generated from field: sint32 queued_weapon = 9;
+   */
+  queuedWeapon: number;
+
+  /**
+   * True with unlimited jumps.
+   *
+   * @generated from field: bool endless_jump = 10;
+   */
+  endlessJump: boolean;
+
+  /**
+   * True with a jetpack.
+   *
+   * @generated from field: bool jetpack = 11;
+   */
+  jetpack: boolean;
+
+  /**
+   * True when the jetpack worked with the ninja's sword.
+   *
+   * @generated from field: bool ninja_jetpack = 12;
+   */
+  ninjaJetpack: boolean;
+
+  /**
+   * For how many more ticks the character was frozen.
+   *
+   * @generated from field: sint32 freeze_time = 13;
+   */
+  freezeTime: number;
+
+  /**
+   * How many ticks ago the character was frozen.
+   *
+   * @generated from field: sint32 freeze_start = 14;
+   */
+  freezeStart: number;
+
+  /**
+   * True when it was frozen until something unfreezes it.
+   *
+   * @generated from field: bool deep_frozen = 15;
+   */
+  deepFrozen: boolean;
+
+  /**
+   * True when its hook had no end.
+   *
+   * @generated from field: bool endless_hook = 16;
+   */
+  endlessHook: boolean;
+
+  /**
+   * 0 the race was not started, 1 started, 2 finished, 3 the character cheated.
+   *
+   * @generated from field: int32 race_state = 17;
+   */
+  raceState: number;
+
+  /**
+   * Bits of what could not hit others: 1 hammer, 2 shotgun, 4 grenade, 8 laser.
+   *
+   * @generated from field: int32 hit_disabled = 18;
+   */
+  hitDisabled: number;
+
+  /**
+   * True when it collided with others.
+   *
+   * @generated from field: bool collision_enabled = 19;
+   */
+  collisionEnabled: boolean;
+
+  /**
+   * The zone of tuning.
+   *
+   * @generated from field: int32 tune_zone = 20;
+   */
+  tuneZone: number;
+
+  /**
+   * The zone of tuning before.
+   *
+   * @generated from field: int32 tune_zone_old = 21;
+   */
+  tuneZoneOld: number;
+
+  /**
+   * True when its hook could catch others.
+   *
+   * @generated from field: bool hook_hit_enabled = 22;
+   */
+  hookHitEnabled: boolean;
+
+  /**
+   * The race's duration so far, in ticks, with the server's penalty for saving.
+   *
+   * @generated from field: sint32 time = 23;
+   */
+  time: number;
+
+  /**
+   * The position in world units.
+   *
+   * @generated from field: sint32 x = 24;
+   */
+  x: number;
+
+  /**
+   * The position in world units; down is positive.
+   *
+   * @generated from field: sint32 y = 25;
+   */
+  y: number;
+
+  /**
+   * The position one tick before, in world units.
+   *
+   * @generated from field: sint32 previous_x = 26;
+   */
+  previousX: number;
+
+  /**
+   * The position one tick before, in world units.
+   *
+   * @generated from field: sint32 previous_y = 27;
+   */
+  previousY: number;
+
+  /**
+   * The last teleport checkpoint. 0 is none.
+   *
+   * @generated from field: int32 tele_checkpoint = 28;
+   */
+  teleCheckpoint: number;
+
+  /**
+   * The last time penalty, in seconds.
+   *
+   * @generated from field: sint32 last_penalty = 29;
+   */
+  lastPenalty: number;
+
+  /**
+   * The position of the character's physics, in world units.
+   *
+   * @generated from field: sint32 core_x = 30;
+   */
+  coreX: number;
+
+  /**
+   * The position of the character's physics, in world units.
+   *
+   * @generated from field: sint32 core_y = 31;
+   */
+  coreY: number;
+
+  /**
+   * The velocity, in world units a tick.
+   *
+   * @generated from field: double velocity_x = 32;
+   */
+  velocityX: number;
+
+  /**
+   * The velocity, in world units a tick; down is positive.
+   *
+   * @generated from field: double velocity_y = 33;
+   */
+  velocityY: number;
+
+  /**
+   * The weapon in hand, from 0 as in weapons.
+   *
+   * @generated from field: sint32 active_weapon = 34;
+   */
+  activeWeapon: number;
+
+  /**
+   * Bits: 1 the jump key was used, 2 the jump in the air was used.
+   *
+   * @generated from field: int32 jumped = 35;
+   */
+  jumped: number;
+
+  /**
+   * How many jumps were used since the ground was left.
+   *
+   * @generated from field: int32 jumped_total = 36;
+   */
+  jumpedTotal: number;
+
+  /**
+   * How many jumps the character had. -1 is the ground's jump alone.
+   *
+   * @generated from field: sint32 jumps = 37;
+   */
+  jumps: number;
+
+  /**
+   * The position of the hook's end, in world units.
+   *
+   * @generated from field: sint32 hook_x = 38;
+   */
+  hookX: number;
+
+  /**
+   * The position of the hook's end, in world units.
+   *
+   * @generated from field: sint32 hook_y = 39;
+   */
+  hookY: number;
+
+  /**
+   * The hook's direction, of length 1.
+   *
+   * @generated from field: double hook_direction_x = 40;
+   */
+  hookDirectionX: number;
+
+  /**
+   * The hook's direction, of length 1.
+   *
+   * @generated from field: double hook_direction_y = 41;
+   */
+  hookDirectionY: number;
+
+  /**
+   * The place from which the hook continued behind a teleporter, in world units.
+   *
+   * @generated from field: sint32 hook_tele_x = 42;
+   */
+  hookTeleX: number;
+
+  /**
+   * The place from which the hook continued behind a teleporter, in world units.
+   *
+   * @generated from field: sint32 hook_tele_y = 43;
+   */
+  hookTeleY: number;
+
+  /**
+   * For how many ticks the hook held somebody.
+   *
+   * @generated from field: sint32 hook_tick = 44;
+   */
+  hookTick: number;
+
+  /**
+   * -1 retracted, 0 idle, 1 to 3 retracting, 4 flying, 5 holding.
+   *
+   * @generated from field: sint32 hook_state = 45;
+   */
+  hookState: number;
+
+  /**
+   * When the message about a time checkpoint ends.
+   *
+   * @generated from field: sint32 time_checkpoint_broadcast_end = 46;
+   */
+  timeCheckpointBroadcastEnd: number;
+
+  /**
+   * The last time checkpoint. -1 is none.
+   *
+   * @generated from field: sint32 last_time_checkpoint = 47;
+   */
+  lastTimeCheckpoint: number;
+
+  /**
+   * The last time checkpoint that was told. -1 is none.
+   *
+   * @generated from field: sint32 last_time_checkpoint_told = 48;
+   */
+  lastTimeCheckpointTold: number;
+
+  /**
+   * The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+   *
+   * @generated from field: repeated double time_checkpoints = 49;
+   */
+  timeCheckpoints: number[];
+
+  /**
+   * True when the player was caught with a bot's program, so that a finish does not count.
+   *
+   * @generated from field: bool not_eligible_for_finish = 50;
+   */
+  notEligibleForFinish: boolean;
+
+  /**
+   * True when the gun teleported.
+   *
+   * @generated from field: bool telegun_gun = 51;
+   */
+  telegunGun: boolean;
+
+  /**
+   * True when the laser teleported.
+   *
+   * @generated from field: bool telegun_laser = 52;
+   */
+  telegunLaser: boolean;
+
+  /**
+   * True when the grenade launcher teleported.
+   *
+   * @generated from field: bool telegun_grenade = 53;
+   */
+  telegunGrenade: boolean;
+
+  /**
+   * The UUID of the game in which the character was saved.
+   *
+   * @generated from field: string game_uuid = 54;
+   */
+  gameUuid: string;
+
+  /**
+   * The number in tees of the character that it held with its hook. -1 is none.
+   *
+   * @generated from field: sint32 hooked_tee = 55;
+   */
+  hookedTee: number;
+
+  /**
+   * True when the hook caught somebody in a way that weak hooks do not.
+   *
+   * @generated from field: bool new_hook = 56;
+   */
+  newHook: boolean;
+
+  /**
+   * The input's direction: -1 left, 0 none, 1 right.
+   *
+   * @generated from field: sint32 input_direction = 57;
+   */
+  inputDirection: number;
+
+  /**
+   * The input's jump.
+   *
+   * @generated from field: sint32 input_jump = 58;
+   */
+  inputJump: number;
+
+  /**
+   * The input's fire.
+   *
+   * @generated from field: sint32 input_fire = 59;
+   */
+  inputFire: number;
+
+  /**
+   * The input's hook.
+   *
+   * @generated from field: sint32 input_hook = 60;
+   */
+  inputHook: number;
+
+  /**
+   * For how many more ticks the weapon could not fire.
+   *
+   * @generated from field: sint32 reload_timer = 61;
+   */
+  reloadTimer: number;
+
+  /**
+   * True when the character had started.
+   *
+   * @generated from field: bool started = 62;
+   */
+  started: boolean;
+
+  /**
+   * True when it was frozen but could move.
+   *
+   * @generated from field: bool live_frozen = 63;
+   */
+  liveFrozen: boolean;
+
+  /**
+   * The direction in which the ninja's sword was used.
+   *
+   * @generated from field: double ninja_direction_x = 64;
+   */
+  ninjaDirectionX: number;
+
+  /**
+   * The direction in which the ninja's sword was used.
+   *
+   * @generated from field: double ninja_direction_y = 65;
+   */
+  ninjaDirectionY: number;
+
+  /**
+   * How many ticks ago the ninja's sword was taken. 0 without one.
+   *
+   * @generated from field: sint32 ninja_activation = 66;
+   */
+  ninjaActivation: number;
+
+  /**
+   * For how many more ticks the ninja's sword moved the character.
+   *
+   * @generated from field: sint32 ninja_move_time = 67;
+   */
+  ninjaMoveTime: number;
+
+  /**
+   * The speed before the ninja's sword was used, in world units a tick.
+   *
+   * @generated from field: sint32 ninja_old_speed = 68;
+   */
+  ninjaOldSpeed: number;
+
+  /**
+   * How many values the text has for this character.
+   *
+   * @generated from field: int32 value_count = 69;
+   */
+  valueCount: number;
+
+  /**
+   * The values that follow those that replayd knows. Newer servers may write them. At most 64, each cut at 128 bytes.
+   *
+   * @generated from field: repeated string unknown = 70;
+   */
+  unknown: string[];
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SavedTee.
+ * Use `create(SavedTeeSchema)` to create a new message.
+ */
+export declare const SavedTeeSchema: GenMessage<SavedTee>;
 
 /**
  * A team's game could not be saved.
@@ -1177,6 +1833,13 @@ export declare type LoadSuccess = Message$1<"replayd.teehistorian.v1.LoadSuccess
    * @generated from field: string save = 3;
    */
   save: string;
+
+  /**
+   * What the text says. Absent when it is empty.
+   *
+   * @generated from field: replayd.teehistorian.v1.SavedTeam contents = 4;
+   */
+  contents?: SavedTeam | undefined;
 };
 
 /**
