@@ -114,6 +114,14 @@ func TestIdentity(t *testing.T) {
 			w.message(2, func(w *writer) { w.int(22 << 1) })
 			w.drop(2, "Timeout Protection used")
 		}, `0 bob "clan" skin moderator 16050`},
+		{"a client that leaves at once", "", func(w *writer) {
+			w.enter(0, "bob")
+			w.command(0, 128, "timeout", "abc")
+			w.login(0, "moderator")
+			w.enter(2, "eve")
+			w.command(2, 128, "timeout", "abc")
+			w.drop(2, "")
+		}, `0 bob "clan" skin moderator 16050`},
 		{"another code", "", func(w *writer) {
 			w.enter(0, "bob")
 			w.command(0, 128, "timeout", "abc")

@@ -21,6 +21,7 @@ func savedTee(name string) []string {
 		at := []int{54, 55, 62, 63, 71, 95, 110, 111}[i]
 		values[at] = fmt.Sprintf("-%d.250000", i)
 	}
+	values[97], values[98], values[99] = "0", "1", "0" // only the laser teleports
 	values[0], values[100] = name, "01020304-0506-4708-890a-0b0c0d0e0f10"
 	return values
 }
@@ -65,11 +66,11 @@ func TestSavedTeam(t *testing.T) {
 	c := s.Tees[0]
 	got := fmt.Sprint(string(c.Name), c.Paused, c.Weapons[5].Ammo, c.LastWeapon, c.FreezeTime, c.RaceState, c.Time, c.X, c.Y, c.PreviousY,
 		c.LastPenalty, c.CoreX, c.VelocityX, c.VelocityY, c.ActiveWeapon, c.Jumps, c.HookX, c.HookDirectionY, c.HookTeleX, c.HookState,
-		c.LastTimeCheckpointTold, c.TimeCheckpoints[0], c.TimeCheckpoints[24], c.TelegunLaser, string(c.GameUuid), c.HookedTee,
+		c.LastTimeCheckpointTold, c.TimeCheckpoints[0], c.TimeCheckpoints[24], c.TelegunGun, c.TelegunLaser, c.TelegunGrenade, string(c.GameUuid), c.HookedTee,
 		c.InputFire, c.ReloadTimer, c.LiveFrozen, c.NinjaDirectionX, c.NinjaOldSpeed, c.ValueCount)
 	want := fmt.Sprint("alice", 3, 28, 31, 36, 40, 46, 47, 48, 50,
 		52, 53, -0.25, -1.25, 57, 60, 61, -3.25, 65, 68,
-		71, -4.25, -5.25, true, tee[100], 102,
+		71, -4.25, -5.25, false, true, false, tee[100], 102,
 		106, 108, true, -6.25, 115, 115)
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -249,7 +249,7 @@ func TestParticipantsOfEarlierGames(t *testing.T) {
 func TestManyParticipants(t *testing.T) {
 	records := []string{}
 	for range 6000 {
-		records = append(records, join("\x00"), drop("\x00", strings.Repeat("\xff", 1000)))
+		records = append(records, join("\x00"), drop("\x00", strings.Repeat("\xffx", 500)))
 	}
 	s := surveyed(t, game(records...), nil)
 	r := &replaydv1.Replay{}

@@ -205,3 +205,36 @@ func TestLargestEvent(t *testing.T) {
 		t.Errorf("%d bytes; there may be %d", n, limit)
 	}
 }
+
+// TestRevealByName: each kind of secret is revealed by its own name.
+func TestRevealByName(t *testing.T) {
+	command := func(id, flags int32, name, argument string) teehistorian.Event {
+		return teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: id, Flags: flags, Command: []byte(name), Arguments: [][]byte{[]byte(argument)},
+		}}
+	}
+	for name, ev := range map[string]teehistorian.Event{
+		"connection_id":  {Kind: teehistorian.KindDdnetver, Ddnetver: teehistorian.Ddnetver{ConnectionId: []byte("id")}},
+		"antibot":        {Kind: teehistorian.KindAntibot, Antibot: teehistorian.Antibot{Data: []byte("data")}},
+		"unreadable":     {Kind: teehistorian.KindUnknownEx, UnknownEx: teehistorian.UnknownEx{Data: []byte("data")}},
+		"rcon_arguments": command(0, 4, "ban", "127.0.0.1"),
+		"chat_arguments": command(0, 128, "timeout", "code"),
+		"passwords":      command(-3, 4, "sv_rcon_password", "word"),
+		"private_talk": {Kind: teehistorian.KindMessage, Message: teehistorian.Message{
+			ContentCase: teehistorian.MessageContentSay, Say: teehistorian.Say{Mode: teehistorian.SayModeWhisper, Text: []byte("psst")},
+		}},
+	} {
+		kind, err := decoders.ParseSecrets(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := AppendEvent(nil, &ev)
+		revealed, others := ev, ev
+		if teehistorian.Redact(&revealed, kind); !bytes.Equal(AppendEvent(nil, &revealed), before) {
+			t.Errorf("%s is not revealed", name)
+		}
+		if teehistorian.Redact(&others, decoders.AllSecrets&^kind); bytes.Equal(AppendEvent(nil, &others), before) {
+			t.Errorf("all but %s reveal it", name)
+		}
+	}
+}
