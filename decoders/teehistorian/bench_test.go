@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -102,6 +103,13 @@ func everything(w *writer) {
 	for _, name := range extensionNames {
 		w.ex(name, func(w *writer) { w.int(0, 1); w.uuid(someUUID); w.text("text") })
 		w.ex(name, func(*writer) {})
+	}
+	for _, name := range []string{"save", "load"} {
+		w.ex("teehistorian-"+name+"-success@ddnet.tw", func(w *writer) {
+			w.int(3)
+			w.uuid(someUUID)
+			w.text("2\t2\t1\t1\t1\n" + strings.Repeat(strings.Join(savedTee("alice"), "\t")+"\tlater\n", 2) + "1\t50\t7")
+		})
 	}
 	w.ex("teehistorian-mod@example.org", func(w *writer) { w.int(1) })
 	w.drop(0, "bye")

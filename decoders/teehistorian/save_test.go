@@ -108,6 +108,13 @@ func TestSavedTeamErrors(t *testing.T) {
 	tee := strings.Join(savedTee("alice"), "\t")
 	for text, want := range map[string]string{
 		"x":                                  "value 1 of the team is no number",
+		"\t":                                 "value 1 of the team is no number",
+		"-\t":                                "value 1 of the team is no number",
+		"2147483648\t":                       "value 1 of the team is no number",
+		"-2147483649\t":                      "value 1 of the team is no number",
+		"99999999999999999999\t":             "value 1 of the team is no number",
+		"-2147483648\t0\t0\t1":               "",
+		"2147483647\t0\t0\t1":                "",
 		"1\t1\t0":                            "the team has 3 values",
 		"1\t129\t0\t0":                       "it has 129 characters and 0 switches",
 		"1\t1\t256\t0":                       "it has 1 characters and 256 switches",
