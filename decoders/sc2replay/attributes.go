@@ -27,8 +27,8 @@ func (p *Replay) readAttributes() {
 		p.absent(memberAttributes)
 		return
 	}
-	if size == 0 {
-		p.status(memberAttributes, 0, 0, errors.Join(err, decoders.ErrTruncated))
+	if size == 0 { // so the game's API writes it
+		p.status(memberAttributes, 0, 0, err)
 		return
 	}
 	a := &p.Attributes
@@ -116,7 +116,7 @@ func (p *Replay) readMetadata() {
 			continue
 		}
 		read := len(data)
-		if err == nil {
+		if err == nil && read > 0 {
 			if err = p.parseMetadata(data); err != nil {
 				read = 0
 			}

@@ -67,8 +67,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestMissingParts omits one part at a time. Everything else must be delivered. If every replay has the part, an error
-// must follow.
+// TestMissingParts omits one part at a time, or empties it. Everything else must be delivered. Only without game events an
+// error must follow.
 func TestMissingParts(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -76,30 +76,46 @@ func TestMissingParts(t *testing.T) {
 		without func(*sc2test.Replay)
 		part    string // "" if it may be missing
 	}{
-		{"details", 80949, func(r *sc2test.Replay) { r.Details = nil }, "replay.details"},
-		{"lobby", 80949, func(r *sc2test.Replay) { r.InitData = nil }, "replay.initData"},
-		{"attributes", 80949, func(r *sc2test.Replay) { r.Attributes = nil }, "replay.attributes.events"},
-		{"attributes of 1.0", 15405, func(r *sc2test.Replay) { r.Attributes = nil }, "replay.attributes.events"},
+		{"details", 80949, func(r *sc2test.Replay) { r.Details = nil }, ""},
+		{"lobby", 80949, func(r *sc2test.Replay) { r.InitData = nil }, ""},
+		{"attributes", 80949, func(r *sc2test.Replay) { r.Attributes = nil }, ""},
+		{"attributes of 1.0", 15405, func(r *sc2test.Replay) { r.Attributes = nil }, ""},
 		{"game events", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.game.events"} }, "replay.game.events"},
 		{"messages", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.message.events"} }, ""},
 		{"tracker", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.tracker.events"} }, ""},
 		{"summary", 80949, func(r *sc2test.Replay) { r.Metadata = "" }, ""},
+		{"all but game events", 80949, func(r *sc2test.Replay) {
+			r.Details, r.InitData, r.Attributes, r.Metadata = nil, nil, nil, ""
+			r.Without = []string{"replay.message.events", "replay.tracker.events"}
+		}, ""},
+		{"contents of details", 80949, emptied("replay.details"), ""},
+		{"contents of the lobby", 80949, emptied("replay.initData"), ""},
+		{"contents of attributes", 80949, emptied("replay.attributes.events"), ""},
+		{"contents of the summary", 80949, emptied("replay.gamemetadata.json"), ""},
+		{"contents of messages", 80949, emptied("replay.message.events"), ""},
+		{"contents of the tracker", 80949, emptied("replay.tracker.events"), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := sc2test.Sample(tt.build)
 			tt.without(r)
 			text, err := ends(t, r.Bytes())
-			if tt.part == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			wantDamage(t, err, tt.part)
 			if !strings.HasSuffix(text, "end -") || strings.Count(text, "\n") < 12 {
 				t.Errorf("delivered only\n%s", text)
 			}
+			if tt.part != "" {
+				wantDamage(t, err, tt.part)
+			} else if err != nil {
+				t.Error(err)
+			}
 		})
+	}
+}
+
+// emptied replaces a member of a replay by an empty one.
+func emptied(name string) func(*sc2test.Replay) {
+	return func(r *sc2test.Replay) {
+		r.Without = []string{name}
+		r.More = append(r.More, sc2test.Member{Name: name, Data: []byte{}, Method: sc2test.Stored})
 	}
 }
 

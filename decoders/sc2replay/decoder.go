@@ -195,8 +195,8 @@ func (d *Decoder) prepare() error {
 	d.game.open(protocol.Game, memberGame, table, &d.source.game)
 	d.message.open(protocol.Message, memberMessage, table, &d.source.message)
 	d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker)
-	d.naming = naming{table: d.rep.namesOf(), beta: d.rep.Start.Version.BaseBuild < firstRelease}
-	d.units.names, d.units.untracked = d.naming.table, d.tracker.state == PartStateAbsent
+	d.naming = namingOf(d.rep)
+	d.units.naming, d.units.untracked = &d.naming, d.tracker.size() == 0
 	d.list()
 	return nil
 }

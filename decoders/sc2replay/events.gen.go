@@ -373,9 +373,11 @@ type Ability struct {
 	// HasCommandData reports whether CommandData is set.
 	HasCommandData bool
 	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-	// the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
-	// tables.
+	// the names. Empty when not known, as for abilities that a map defines itself.
 	Name []byte
+	// True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
+	// replay does not name.
+	NameGuessed bool
 }
 
 // Point: A place on the map.
@@ -414,6 +416,8 @@ type TargetUnit struct {
 	HasSnapshotPoint bool
 	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
 	SnapshotUnitName []byte
+	// True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
+	SnapshotUnitNameGuessed bool
 }
 
 // Unit: The known facts about a unit.
@@ -429,6 +433,9 @@ type Unit struct {
 	TypeName []byte
 	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
 	Class UnitClass
+	// True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
+	// is a guess. See Subgroup.unit_name_guessed.
+	TypeGuessed bool
 }
 
 // SelectionDelta: A change of a selection or control group. The list of its units stays sorted by tag. Units are removed first, then
@@ -478,6 +485,9 @@ type Subgroup struct {
 	Count uint32
 	// The name of unit_link, such as "Marine". Empty when not known.
 	UnitName []byte
+	// True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
+	// does not name, or it is the type that the tracker gave to a unit which was selected by this link.
+	UnitNameGuessed bool
 }
 
 // ControlGroupUpdate: A player used a control group.
@@ -801,10 +811,18 @@ type PartStatus struct {
 
 // NameTable: Names of the balance data's abilities and unit types.
 type NameTable struct {
-	// The first build of the game whose names these are. 0 when no names are known for this build.
+	// The first build of the game whose names these are. 0 when no names are known.
 	Build uint32
 	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
 	Source []byte
+	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
+	Expansion []byte
+	// True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
+	// expansion is then the one of the game's version. All names are guessed.
+	ExpansionGuessed bool
+	// True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All
+	// names are guessed.
+	BuildGuessed bool
 }
 
 // Details: The map, the players and the results of the game.
@@ -2015,6 +2033,8 @@ type AiCommunicate struct {
 	HasTargetPoint bool
 	// The name of target_unit_snapshot_unit_link. Empty when not known.
 	TargetUnitSnapshotUnitName []byte
+	// True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
+	TargetUnitSnapshotUnitNameGuessed bool
 }
 
 // TriggerReplySelected: A reply in a conversation was chosen.
@@ -2813,7 +2833,7 @@ type PartState int32
 const (
 	// Not known yet.
 	PartStateUnspecified PartState = 0
-	// The part was read to its end.
+	// The part was read to its end. With a size of 0 it is empty, as the attributes in replays of bots.
 	PartStateComplete PartState = 1
 	// The part was read as far as bytes_read. The rest could not be read.
 	PartStatePartial PartState = 2

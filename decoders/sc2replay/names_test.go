@@ -18,53 +18,109 @@ import (
 
 var sc2readerOrders = flag.String("sc2reader", "", "file with the names that sc2reader gives to orders, written by tools/sc2names/orders.py")
 
-// TestNames checks that orders and unit types are named by the expansion and build of the game, and stay unnamed if
-// those are unknown.
-func TestNames(t *testing.T) {
-	named := func(r *sc2test.Replay) string {
-		p := open(t, r.Bytes())
-		d := p.Events(sc2replay.Options{})
-		var ev sc2replay.Event
-		var got []string
-		for d.Next(&ev) == nil {
-			switch ev.Kind {
-			case sc2replay.KindCmd:
-				c := &ev.Cmd
-				got = append(got, string(c.Abil.Name), string(c.TargetUnit.SnapshotUnitName), string(c.OtherUnit.TypeName))
-			case sc2replay.KindSelectionDelta:
-				for _, g := range ev.SelectionDelta.AddSubgroups {
-					got = append(got, string(g.UnitName))
-				}
-				for _, u := range ev.SelectionDelta.AddUnitTags {
-					got = append(got, string(u.TypeName))
-				}
+// named decodes a replay and lists the names in its orders and selections, with "?" behind those that are guessed, and the
+// source of the names.
+func named(t *testing.T, r *sc2test.Replay) string {
+	t.Helper()
+	p := open(t, r.Bytes())
+	d := p.Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	var got []string
+	add := func(name []byte, guessed bool) {
+		text := string(name)
+		if guessed {
+			text += "?"
+		}
+		got = append(got, text)
+	}
+	for d.Next(&ev) == nil {
+		switch ev.Kind {
+		case sc2replay.KindCmd:
+			c := &ev.Cmd
+			add(c.Abil.Name, c.Abil.NameGuessed)
+			add(c.TargetUnit.SnapshotUnitName, c.TargetUnit.SnapshotUnitNameGuessed)
+			add(c.OtherUnit.TypeName, c.OtherUnit.TypeGuessed)
+		case sc2replay.KindSelectionDelta:
+			for _, g := range ev.SelectionDelta.AddSubgroups {
+				add(g.UnitName, g.UnitNameGuessed)
+			}
+			for _, u := range ev.SelectionDelta.AddUnitTags {
+				add(u.TypeName, u.TypeGuessed)
 			}
 		}
-		return fmt.Sprintf("%s: %d %s", strings.Join(got, ","), p.Start.DecodeInfo.Names.Build, p.Start.DecodeInfo.Names.Source)
 	}
+	n := p.Start.DecodeInfo.Names
+	return fmt.Sprintf("%s: %d %s %s guessed %v %v", strings.Join(got, ","), n.Build, n.Source, n.Expansion, n.ExpansionGuessed, n.BuildGuessed)
+}
+
+// TestNames checks that orders and unit types are named by the expansion and build of the game. Where one of the two is not
+// known, the names of the nearest build and of the newest expansion are marked as guesses.
+func TestNames(t *testing.T) {
 	for _, tt := range []struct {
 		table, build int
+		change       func(*sc2test.Replay)
 		want         string
 	}{
 		// The tracker names the types of units. In replays without a tracker, selections do.
-		{80949, 0, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 80949 sc2reader 1.9.0, LotV/80949"},
-		{80949, 97563, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 97364 sc2reader 1.9.0, LotV/97364"},
-		{80949, 97564, ",SCV,Barracks,,,,,,Barracks: 0 "},
-		{24764, 0, "SCV,SCV,SCV,Patrol,,,,Larva,SCV: 24764 sc2reader 1.9.0, HotS/24764"},
-		{16561, 0, "SCV,SCV,SCV,Patrol,,,,Larva,SCV: 16117 sc2reader 1.9.0, WoL/16117"},
-		{15405, 0, ",,,,,,,,: 0 "},
+		{80949, 0, nil, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 80949 sc2reader 1.9.0, LotV/80949 LotV guessed false false"},
+		{80949, 97563, nil, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 97364 sc2reader 1.9.0, LotV/97364 LotV guessed false false"},
+		{80949, 97564, nil, "SCV?,SCV,Barracks,Patrol?,,,,Larva?,Barracks: 97364 sc2reader 1.9.0, LotV/97364 LotV guessed false true"},
+		{24764, 0, nil, "SCV,SCV,SCV,Patrol,,,,Larva,SCV: 24764 sc2reader 1.9.0, HotS/24764 HotS guessed false false"},
+		{16561, 0, nil, "SCV,SCV,SCV,Patrol,,,,Larva,SCV: 16117 sc2reader 1.9.0, WoL/16117 WoL guessed false false"},
+		{15405, 0, nil, "CommandCenter?,CommandCenter?,CommandCenter?,Patrol?,,,,Reaper?,CommandCenter?: 16117 sc2reader 1.9.0, WoL/16117 WoL guessed false true"},
+		// A game that names no mod of Blizzard's is taken for one of the newest expansion.
+		{
+			80949, 0,
+			func(r *sc2test.Replay) {
+				r.Details["cacheHandles"] = []any{"s2ma\x00\x00EU" + strings.Repeat("x", 32)}
+			},
+			"SCV?,SCV,Barracks,Patrol?,,,,Larva?,Barracks: 80949 sc2reader 1.9.0, LotV/80949 LotV guessed true false",
+		},
+		// The link of SCVs is another unit's: the tracker's type of those selected by it decides, but only where the table
+		// is not certain.
+		{
+			80949, 99999, func(r *sc2test.Replay) { selectAlso(r, 4000) },
+			"SCV?,SCV,SCV?,SCV,Barracks,Patrol?,,,,Larva?,Barracks: 97364 sc2reader 1.9.0, LotV/97364 LotV guessed false true",
+		},
+		{
+			80949, 0, func(r *sc2test.Replay) { selectAlso(r, 4000) },
+			"SCV?,SCV,SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 80949 sc2reader 1.9.0, LotV/80949 LotV guessed false false",
+		},
 	} {
 		r := sc2test.Sample(tt.table)
 		r.Build = tt.build
-		if got := named(r); got != tt.want {
+		if tt.change != nil {
+			tt.change(r)
+		}
+		if got := named(t, r); got != tt.want {
 			t.Errorf("build %d of table %d: %s\nwant %s", tt.build, tt.table, got, tt.want)
 		}
 	}
-	// A game that depends on no mod of Blizzard's has its own links.
-	r := sc2test.Sample(80949)
-	r.Details["cacheHandles"] = []any{"s2ma\x00\x00EU" + strings.Repeat("x", 32)}
-	if got, want := named(r), ",SCV,Barracks,,,,,,Barracks: 0 "; got != want {
-		t.Errorf("without an expansion: %s\nwant %s", got, want)
+}
+
+// TestBots decodes a game of bots, whose replay leaves out what a client of Battle.net writes.
+func TestBots(t *testing.T) {
+	r := sc2test.Bots()
+	text, err := ends(t, r.Bytes())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"12 cmd first/1 ability ", "Patrol", "player_info second/2", "\n100000 end -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, " attributes ") {
+		t.Error("attributes of an empty member")
+	}
+	want := "SCV?,SCV,Barracks,Patrol?,,,,Larva?,Barracks: 70155 sc2reader 1.9.0, LotV/70154 and LotV/70154&LotV/76114 LotV guessed true false"
+	if got := named(t, r); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	info := open(t, r.Bytes()).Start.DecodeInfo
+	i := slices.IndexFunc(info.Parts, func(s sc2replay.PartStatus) bool { return string(s.Name) == "replay.attributes.events" })
+	if i < 0 || info.Parts[i].State != sc2replay.PartStateComplete || info.Parts[i].Size > 0 || len(info.Parts[i].Error) > 0 {
+		t.Errorf("parts %+v", info.Parts)
 	}
 }
 
@@ -246,4 +302,15 @@ func TestClasses(t *testing.T) {
 			t.Errorf("class %d is %d in the API", class, want)
 		}
 	}
+}
+
+// selectAlso selects the first unit once more, by another link.
+func selectAlso(r *sc2test.Replay, link int) {
+	i := slices.IndexFunc(r.Game, func(e sc2test.Event) bool { return e.Name == "SelectionDelta" })
+	again := r.Game[i]
+	again.Value = sc2test.S{"controlGroupId": 9, "delta": sc2test.S{
+		"removeMask":   sc2test.C{Name: "None"},
+		"addSubgroups": []any{sc2test.S{"unitLink": link, "count": 1}}, "addUnitTags": []any{sc2test.Tag(1)},
+	}}
+	r.Game = slices.Insert(r.Game, i, again)
 }

@@ -7,13 +7,44 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
 
-// namesOf returns the names of abilities and unit types for the replay, or nil if none are known.
-func (p *Replay) namesOf() *names.Table {
+// chooseNames chooses the names of abilities and unit types for the replay.
+func (p *Replay) chooseNames() {
+	v := &p.Start.Version
+	if v.BaseBuild < firstRelease {
+		p.nameTable = NameTable{Source: []byte(betaSource)}
+		return
+	}
 	handles := p.Details.CacheHandles
-	if !p.Has.Details {
+	if len(handles) == 0 {
 		handles = p.Lobby.GameDescription.CacheHandles
 	}
-	return names.Find(expansionOf(handles), int(p.Start.Version.Build))
+	expansion := expansionOf(handles)
+	guessed := expansion == ""
+	if guessed {
+		expansion = newestExpansion(v.Major)
+	}
+	build := v.Build
+	if build == 0 {
+		build = v.BaseBuild
+	}
+	table, own := names.Default().Find(expansion, int(build))
+	p.names = table
+	p.nameTable = NameTable{
+		Build: uint32(table.Build), Source: []byte(table.Source), Expansion: []byte(expansion),
+		ExpansionGuessed: guessed, BuildGuessed: !own,
+	}
+}
+
+// newestExpansion returns the newest expansion of a major version of the game. Games of bots and of the game's API are
+// played with it, and do not name it.
+func newestExpansion(major uint32) names.Expansion {
+	switch {
+	case major >= 3:
+		return names.Void
+	case major == 2:
+		return names.Swarm
+	}
+	return names.Liberty
 }
 
 // expansionOf returns the expansion that a game is played with. The newest of Blizzard's mods that the game depends on
@@ -46,22 +77,44 @@ var expansions = [...]struct {
 // betaSource is the source of the names of orders in betas of 2010.
 const betaSource = "community notes of 2010"
 
-// nameTable returns the source of the names.
-func (p *Replay) nameTable() NameTable {
-	if p.Start.Version.BaseBuild < firstRelease {
-		return NameTable{Source: []byte(betaSource)}
-	}
-	t := p.namesOf()
-	if t == nil {
-		return NameTable{}
-	}
-	return NameTable{Build: uint32(t.Build), Source: []byte(t.Source)}
-}
-
 // naming sets the names of abilities and unit types in game events.
 type naming struct {
-	table *names.Table
-	beta  bool
+	table   *names.Table
+	guessed bool // the table is of another build or perhaps of another expansion
+	beta    bool
+	learned map[uint32]vote // by link, the types of the units that were selected by it
+}
+
+// vote is the result of a majority vote: the most frequent type of all, if one of them has more than half of the votes.
+type vote struct {
+	typeName []byte
+	lead     int
+}
+
+// namingOf returns the naming of a replay.
+func namingOf(p *Replay) naming {
+	t := &p.nameTable
+	return naming{
+		table: p.names, guessed: t.ExpansionGuessed || t.BuildGuessed, beta: p.Start.Version.BaseBuild < firstRelease,
+		learned: map[uint32]vote{},
+	}
+}
+
+// learn notes that a unit was selected by a link while the tracker gave it a type.
+func (n *naming) learn(link uint32, typeName []byte) {
+	if _, sure := n.table.Unit(link); sure && !n.guessed {
+		return
+	}
+	v := n.learned[link]
+	switch {
+	case bytes.Equal(v.typeName, typeName):
+		v.lead++
+	case v.lead > 0:
+		v.lead--
+	default:
+		v = vote{typeName, 1}
+	}
+	n.learned[link] = v
 }
 
 // name sets the names for all links of an event.
@@ -80,7 +133,7 @@ func (n *naming) name(ev *Event) {
 	case KindSelectionDelta:
 		groups := ev.SelectionDelta.AddSubgroups
 		for i := range groups {
-			groups[i].UnitName = n.table.Unit(groups[i].UnitLink)
+			groups[i].UnitName, groups[i].UnitNameGuessed = n.unit(groups[i].UnitLink)
 		}
 	case KindTriggerCommandError:
 		if ev.TriggerCommandError.HasAbil {
@@ -88,12 +141,12 @@ func (n *naming) name(ev *Event) {
 		}
 	case KindTriggerTargetModeUpdate:
 		e := &ev.TriggerTargetModeUpdate
-		e.Name = n.table.Command(e.AbilLink, e.AbilCmdIndex)
+		e.Name, _ = n.table.Command(e.AbilLink, e.AbilCmdIndex)
 	case KindTriggerPing:
-		ev.TriggerPing.UnitName = n.unit(ev.TriggerPing.UnitLink)
+		ev.TriggerPing.UnitName, _ = n.unit(ev.TriggerPing.UnitLink)
 	case KindAiCommunicate:
 		e := &ev.AiCommunicate
-		e.TargetUnitSnapshotUnitName = n.unit(e.TargetUnitSnapshotUnitLink)
+		e.TargetUnitSnapshotUnitName, e.TargetUnitSnapshotUnitNameGuessed = n.unit(e.TargetUnitSnapshotUnitLink)
 	}
 }
 
@@ -102,15 +155,27 @@ func (n *naming) ability(a *Ability) {
 		a.Name = betaAbility(a.Link, a.CommandIndex)
 		return
 	}
-	a.Name = n.table.Command(a.Link, a.CommandIndex)
+	name, sure := n.table.Command(a.Link, a.CommandIndex)
+	a.Name, a.NameGuessed = name, name != nil && (n.guessed || !sure)
 }
 
-func (n *naming) target(t *TargetUnit) { t.SnapshotUnitName = n.unit(t.SnapshotUnitLink) }
+func (n *naming) target(t *TargetUnit) {
+	t.SnapshotUnitName, t.SnapshotUnitNameGuessed = n.unit(t.SnapshotUnitLink)
+}
 
-// unit returns the name of a unit type. A link of 0 means no unit type.
-func (n *naming) unit(link uint32) []byte {
+// unit returns the name of a unit type, and whether it is a guess. A link of 0 means no unit type. Where the table is not
+// sure, the types of units that were selected by the link decide, because new unit types move the links of others from build
+// to build.
+func (n *naming) unit(link uint32) (name []byte, guessed bool) {
 	if link == 0 {
-		return nil
+		return nil, false
 	}
-	return n.table.Unit(link)
+	name, sure := n.table.Unit(link)
+	if sure && !n.guessed {
+		return name, false
+	}
+	if v, ok := n.learned[link]; ok {
+		name = v.typeName
+	}
+	return name, name != nil
 }

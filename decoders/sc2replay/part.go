@@ -50,32 +50,19 @@ func (p *Replay) fault(name string, err error) {
 	}
 }
 
-// absent stores that a part is missing. If every replay of this build has it, that is an error.
+// absent stores that a part is missing. No part is needed for the others, and some programs leave parts out: clients of the
+// game's API, and publishers who remove what names people. An archive that lost a part by damage contradicts itself.
 func (p *Replay) absent(name string) {
-	s := PartStatus{Name: []byte(name), State: PartStateAbsent}
-	if err := p.missing(name); err != nil {
-		s.Error = []byte(err.Error())
-		p.fault(name, err)
-	}
-	p.Parts = append(p.Parts, s)
+	p.Parts = append(p.Parts, PartStatus{Name: []byte(name), State: PartStateAbsent})
 }
 
-// missing returns the error for a missing part, or nil for a part that may be missing. Tracker events and messages may
-// be missing, because some publishers of replays remove them. If there is no archive at all, Damage describes it.
-func (p *Replay) missing(name string) error {
-	switch name {
-	case memberGame, memberInitData, memberAttributes:
-	case memberDetails:
-		if p.Start.Version.BaseBuild < firstRelease {
-			return nil
-		}
-	default:
-		return nil
-	}
+// missingGame returns the error for missing game events, without which there is no replay, or nil. If there is no archive at
+// all, Damage describes it.
+func (p *Replay) missingGame() error {
 	if p.archive == nil {
 		return nil
 	}
-	return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, name, decoders.ErrCorrupt, "the archive does not have it")
+	return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, memberGame, decoders.ErrCorrupt, "the archive does not have it")
 }
 
 // checkArchive stores the archive's contradictions.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay/mpq"
+	"github.com/replayd/replayd/decoders/sc2replay/names"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
@@ -66,6 +67,9 @@ type Replay struct {
 	table    *protocol.Table
 	match    protocol.Match
 	roster   roster
+	// names are the names of abilities and unit types, or nil if there are none. nameTable describes them.
+	names     *names.Table
+	nameTable NameTable
 }
 
 // Open reads a replay's header and its small parts. It returns an error if it cannot read the header, or if r fails
@@ -108,6 +112,7 @@ func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Repla
 	p.readLobby()
 	p.readAttributes()
 	p.readMetadata()
+	p.chooseNames()
 	p.setClocks()
 	p.resolvePlayers()
 	p.Start.DecodeInfo = p.decodeInfo(p.Parts)
@@ -195,7 +200,7 @@ func (p *Replay) chooseTable() {
 func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
 	return DecodeInfo{
 		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
-		Names: p.nameTable(), HasNames: true,
+		Names: p.nameTable, HasNames: true,
 	}
 }
 
@@ -208,6 +213,10 @@ func (p *Replay) readDetails() {
 			continue
 		}
 		found = true
+		if len(data) == 0 {
+			p.status(name, 0, 0, err)
+			continue
+		}
 		d, used, detailsErr := p.detailsOf(name, data)
 		if err == nil {
 			err = detailsErr
@@ -259,6 +268,10 @@ func (p *Replay) readLobby() {
 			continue
 		}
 		found = true
+		if len(data) == 0 {
+			p.status(name, 0, 0, err)
+			continue
+		}
 		lobby, used, fits := lobbyOf(data, p.table)
 		if !fits && p.match == protocol.Nearest {
 			for _, build := range protocol.Default().Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {

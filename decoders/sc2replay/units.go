@@ -13,7 +13,7 @@ type units struct {
 	byTag     map[uint32]unit
 	latest    map[uint32]uint32 // the newest tag at an index
 	cells     int32             // size of the unit of the tracker's places, in cells
-	names     *names.Table      // names of the types in selections
+	naming    *naming           // names of the types in selections
 	untracked bool              // there is no tracker; types come from selections
 }
 
@@ -24,6 +24,7 @@ type unit struct {
 	begun    int32  // the tick of its unit_init plus one, or 0
 	owner    uint8  // player id; see ownerOf
 	class    names.Class
+	guessed  bool // the type's name is a guess
 }
 
 // A unit's tag consists of its index and a count of earlier uses of the index.
@@ -61,7 +62,7 @@ func (u *units) setTag(unit *Unit) {
 func (u *units) resolve(unit *Unit) {
 	unit.Index, unit.Recycle = unit.Tag>>recycleBits, unit.Tag&recycleMask
 	known := u.byTag[unit.Tag]
-	unit.TypeName, unit.Class = known.typeName, UnitClass(known.class)
+	unit.TypeName, unit.Class, unit.TypeGuessed = known.typeName, UnitClass(known.class), known.guessed
 }
 
 // selection completes the units that a selection adds. Subgroups give the types of units that the tracker has not named
@@ -75,14 +76,19 @@ func (u *units) selection(delta *SelectionDelta) {
 			n := &added[j]
 			n.Index, n.Recycle = n.Tag>>recycleBits, n.Tag&recycleMask
 			known, ok := u.byTag[n.Tag]
-			if !ok || u.untracked && known.link != group.UnitLink {
-				name := u.names.Unit(group.UnitLink)
-				known = unit{typeName: name, link: group.UnitLink, class: names.ClassOf(name)}
+			switch {
+			case ok && !u.untracked:
+				if len(known.typeName) > 0 {
+					u.naming.learn(group.UnitLink, known.typeName)
+				}
+			case !ok || known.link != group.UnitLink:
+				name, guessed := u.naming.unit(group.UnitLink)
+				known = unit{typeName: name, link: group.UnitLink, class: classOf(name), guessed: guessed}
 				if u.untracked {
 					u.byTag[n.Tag] = known
 				}
 			}
-			n.TypeName, n.Class = known.typeName, UnitClass(known.class)
+			n.TypeName, n.Class, n.TypeGuessed = known.typeName, UnitClass(known.class), known.guessed
 		}
 		added = added[n:]
 	}
@@ -134,7 +140,7 @@ func (u *units) track(ev *Event) uint32 {
 		if isCocoon(known.typeName) {
 			e.StartedTick, e.HasStartedTick = known.since, true
 		}
-		known.typeName, known.class, known.since = cutName(name), names.ClassOf(name), ev.AtTick
+		known.typeName, known.class, known.since = cutName(name), classOf(name), ev.AtTick
 		e.Unit.Class = UnitClass(known.class)
 		u.byTag[e.Unit.Tag] = known
 		return uint32(known.owner)
@@ -167,12 +173,15 @@ func (u *units) track(ev *Event) uint32 {
 // add adds a new unit.
 func (u *units) add(n *Unit, owner uint32, tick int32) unit {
 	u.setTag(n)
-	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: names.ClassOf(n.TypeName), since: tick}
+	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: classOf(n.TypeName), since: tick}
 	n.Class = UnitClass(known.class)
 	u.byTag[n.Tag] = known
 	u.latest[n.Index] = n.Tag
 	return known
 }
+
+// classOf returns the class of the unit type with a name.
+func classOf(name []byte) names.Class { return names.Default().ClassOf(name) }
 
 // ownerOf returns a player id as stored. All invalid ids become the same value.
 func ownerOf(player uint32) uint8 { return uint8(min(player, math.MaxUint8)) }

@@ -29,8 +29,8 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 	u.rep.Players = slices.Clone(p.Players)
 	unpack := func(into *contents, name string, limit int64) {
 		into.data, into.found, into.err = p.member(name, limit)
-		if !into.found {
-			into.err = p.missing(name)
+		if !into.found && name == memberGame {
+			into.err = p.missingGame()
 		}
 	}
 	if runtime.GOMAXPROCS(0) > 1 {

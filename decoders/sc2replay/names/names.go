@@ -28,22 +28,25 @@ type Table struct {
 	fill      sync.Once
 	commands  [][][]byte // by ability and index
 	units     [][]byte
+	sure      [kinds][]bool // by link
 }
 
-// Command returns the name of an ability's command, such as "TrainMarine", or nil. It must not be modified.
-func (t *Table) Command(link, index uint32) []byte {
+// Command returns the name of an ability's command, such as "TrainMarine", or nil. It must not be modified. sure reports
+// whether the builds of the table certainly have this name.
+func (t *Table) Command(link, index uint32) (name []byte, sure bool) {
 	if t == nil || link >= uint32(len(t.commands)) || index >= uint32(len(t.commands[link])) {
-		return nil
+		return nil, false
 	}
-	return t.commands[link][index]
+	return t.commands[link][index], t.sure[abilities][link]
 }
 
-// Unit returns the name of a unit type as in the tracker's events, such as "SCV", or nil. It must not be modified.
-func (t *Table) Unit(link uint32) []byte {
+// Unit returns the name of a unit type as in the tracker's events, such as "SCV", or nil. It must not be modified. sure
+// reports whether the builds of the table certainly have this name.
+func (t *Table) Unit(link uint32) (name []byte, sure bool) {
 	if t == nil || link >= uint32(len(t.units)) {
-		return nil
+		return nil, false
 	}
-	return t.units[link]
+	return t.units[link], t.sure[units][link]
 }
 
 // Class is the role of a unit type.
@@ -59,26 +62,54 @@ const (
 
 var classNames = map[string]Class{"worker": Worker, "army": Army, "structure": Structure}
 
-// ClassOf returns the class of the unit type with a name.
-func ClassOf(name []byte) Class { return known().classes[string(name)] }
+// Set is a collection of tables.
+type Set struct {
+	source   string
+	commands map[string][][]byte // by ability, without those whose only command has the ability's name
+	classes  map[string]Class
+	lists    [kinds]map[string]links // by the name of the source file
+	tables   []*Table
+}
 
-// Find returns the table for a build, which is the last part of the game's version, or nil.
-func Find(e Expansion, build int) *Table {
-	s := known()
-	for _, t := range s.tables {
-		if t.expansion == e && t.Build <= build && build < t.end {
-			t.fill.Do(func() { s.fill(t) })
-			return t
+// ClassOf returns the class of the unit type with a name.
+func (s *Set) ClassOf(name []byte) Class { return s.classes[string(name)] }
+
+// Find returns the table of an expansion for a build, which is the last part of the game's version. own reports whether the
+// table serves the build. Otherwise it is the table of the nearest older build that has one, or else of the oldest. It is nil
+// if there is none of the expansion.
+func (s *Set) Find(e Expansion, build int) (t *Table, own bool) {
+	for _, c := range s.tables { // a later table replaces an earlier one
+		if c.expansion != e {
+			continue
+		}
+		serves := c.Build <= build && build < c.end
+		if serves || !own && (t == nil || closer(build, c.Build, t.Build)) {
+			t, own = c, serves
 		}
 	}
-	return nil
+	if t != nil {
+		t.fill.Do(func() { s.fill(t) })
+	}
+	return t, own
+}
+
+// closer reports whether build a is nearer to a build than b is. Every older build is nearer than every newer one.
+func closer(build, a, b int) bool {
+	switch {
+	case a <= build && b <= build:
+		return a > b
+	case a > build && b > build:
+		return a < b
+	}
+	return a <= build
 }
 
 //go:embed names.txt
-var text string
+var embedded string
 
-var known = sync.OnceValue(func() *set {
-	s, err := parse(text)
+// Default returns the embedded names.
+var Default = sync.OnceValue(func() *Set {
+	s, err := Parse()
 	if err != nil {
 		panic(err) //nolint:forbidigo // as regexp.MustCompile: the text is embedded, and a test parses it
 	}

@@ -12,21 +12,28 @@ func TestFind(t *testing.T) {
 		link, index uint32
 		command     string
 		unit        string // name of the unit type with the same link
+		own         bool
 	}{
-		{Void, 97563, 46, 0, "Attack", "RefineryRich"},
-		{Void, 97563, 46, 99, "", "RefineryRich"},
-		{Void, 97564, 46, 0, "", ""}, // newer than all tables
-		{Void, 15405, 46, 0, "", ""},
-		{"", 97563, 46, 0, "", ""},
-		{Liberty, 18092, 38, 1, "Patrol", ""},
-		{Swarm, 24764, 38, 1, "Patrol", ""},
-		{Void, 97563, 1 << 30, 0, "", ""},
+		{Void, 97563, 46, 0, "Attack", "RefineryRich", true},
+		{Void, 97563, 46, 99, "", "RefineryRich", true},
+		{Void, 97564, 46, 0, "Attack", "RefineryRich", false}, // newer than all tables
+		{Void, 15405, 42, 1, "Patrol", "", false},             // older than the expansion
+		{"", 97563, 46, 0, "", "", false},
+		{Liberty, 18092, 38, 1, "Patrol", "", true},
+		{Liberty, 15405, 38, 1, "Patrol", "", false},
+		{Swarm, 24764, 38, 1, "Patrol", "", true},
+		{Void, 97563, 1 << 30, 0, "", "", true},
 	} {
-		table := Find(tt.e, tt.build)
-		if got := string(table.Command(tt.link, tt.index)); got != tt.command {
+		table, own := Default().Find(tt.e, tt.build)
+		if own != tt.own {
+			t.Errorf("%s %d: own is %v", tt.e, tt.build, own)
+		}
+		command, _ := table.Command(tt.link, tt.index)
+		if got := string(command); got != tt.command {
 			t.Errorf("%s %d: command %d.%d is %q, want %q", tt.e, tt.build, tt.link, tt.index, got, tt.command)
 		}
-		if got := string(table.Unit(tt.link)); tt.unit != "" && got != tt.unit {
+		unit, _ := table.Unit(tt.link)
+		if got := string(unit); tt.unit != "" && got != tt.unit {
 			t.Errorf("%s %d: unit %d is %q, want %q", tt.e, tt.build, tt.link, got, tt.unit)
 		}
 	}
@@ -37,7 +44,7 @@ func TestClassOf(t *testing.T) {
 		"SCV": Worker, "Drone": Worker, "Probe": Worker, "Marine": Army, "LurkerMPBurrowed": Army, "VikingFighter": Army,
 		"SupplyDepotLowered": Structure, "CommandCenterFlying": Structure, "Larva": NoClass, "MineralField": NoClass, "": NoClass,
 	} {
-		if got := ClassOf([]byte(name)); got != want {
+		if got := Default().ClassOf([]byte(name)); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}
@@ -45,8 +52,10 @@ func TestClassOf(t *testing.T) {
 
 // TestEveryTable fills every table. All its lists must exist, and none may be empty.
 func TestEveryTable(t *testing.T) {
-	for _, table := range known().tables {
-		if Find(table.expansion, table.Build) != table || Find(table.expansion, table.end-1) != table {
+	for _, table := range Default().tables {
+		first, _ := Default().Find(table.expansion, table.Build)
+		last, _ := Default().Find(table.expansion, table.end-1)
+		if first != table || last != table {
 			t.Errorf("%s %d: another table serves its builds, too", table.expansion, table.Build)
 		}
 		if len(table.commands) < 200 || len(table.units) < 40 {
@@ -56,7 +65,8 @@ func TestEveryTable(t *testing.T) {
 }
 
 func TestParseLists(t *testing.T) {
-	s, err := parse(`source test
+	r := newReader()
+	err := r.read(`source test
 commands
 Train 0 TrainA 2 TrainC
 abilities old
@@ -79,27 +89,36 @@ LotV 20 30 old old<2
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &r.Set
 	for _, table := range s.tables {
 		s.fill(table)
 	}
 	show := func(t *Table) string {
 		var out []string
+		add := func(name []byte, sure bool) {
+			if name == nil {
+				return
+			}
+			mark := ""
+			if !sure {
+				mark = "?"
+			}
+			out = append(out, string(name)+mark)
+		}
 		for link := range uint32(10) {
 			for index := range uint32(4) {
-				if c := t.Command(link, index); c != nil {
-					out = append(out, string(c))
-				}
+				c, sure := t.Command(link, index)
+				add(c, sure)
 			}
-			if u := t.Unit(link); u != nil {
-				out = append(out, string(u))
-			}
+			u, sure := t.Unit(link)
+			add(u, sure)
 		}
 		return strings.Join(out, " ") + " of " + t.Source
 	}
-	if got, want := show(s.tables[0]), "A Stop Walk TrainA TrainC of test, new and new&old"; got != want {
+	if got, want := show(s.tables[0]), "A B? B? Stop Walk TrainA TrainC of test, new and new&old"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := show(s.tables[1]), "A Stop TrainA TrainC Jump of test, old and old<2"; got != want {
+	if got, want := show(s.tables[1]), "A B? Stop TrainA TrainC Jump of test, old and old<2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, wrong := range []string{
@@ -107,7 +126,7 @@ LotV 20 30 old old<2
 		"commands\nA 3 X 1 Y", "commands\nA 999999999 X", "tables\nLotV 1 2 a a", "tables\nLotV 1", "what",
 		"abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a&b", "abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a<x",
 	} {
-		if _, err := parse(wrong); err == nil {
+		if err := newReader().read(wrong); err == nil {
 			t.Errorf("%q: no error", wrong)
 		}
 	}

@@ -16,28 +16,35 @@ const (
 // links maps links to names.
 type links map[uint32]string
 
-// set holds the contents of names.txt.
-type set struct {
-	source   string
-	commands map[string][][]byte // by ability, without those whose only command has the ability's name
-	classes  map[string]Class
-	lists    [kinds]map[string]links // by the name of the source file
-	tables   []*Table
-}
-
 // reader parses names.txt.
 type reader struct {
-	set
+	Set
 	section string
 	now     links // the current list
 	before  [kinds]links
 	kind    int
 }
 
-func parse(text string) (*set, error) {
-	r := &reader{set: set{
+// Parse returns the embedded names with those of further texts of the same format. Where two tables serve a build, the later
+// one is used.
+func Parse(more ...string) (*Set, error) {
+	r := newReader()
+	for _, text := range append([]string{embedded}, more...) {
+		if err := r.read(text); err != nil {
+			return nil, err
+		}
+	}
+	return &r.Set, nil
+}
+
+func newReader() *reader {
+	return &reader{Set: Set{
 		commands: map[string][][]byte{}, classes: map[string]Class{}, lists: [kinds]map[string]links{{}, {}},
 	}}
+}
+
+func (r *reader) read(text string) error {
+	r.section = ""
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -46,10 +53,10 @@ func parse(text string) (*set, error) {
 			continue
 		}
 		if err := r.line(fields); err != nil {
-			return nil, fmt.Errorf("names: line %d: %w", n, err)
+			return fmt.Errorf("names: line %d: %w", n, err)
 		}
 	}
-	return &r.set, nil
+	return nil
 }
 
 func (r *reader) line(fields []string) error {
@@ -184,7 +191,7 @@ func (r *reader) addTable(fields []string) error {
 
 // choose returns the list "A", or a part of it. "A&B" means the names in A that list B also has at the same link.
 // "A<100" means the names of links below 100.
-func (s *set) choose(kind int, spec string) (links, error) {
+func (s *Set) choose(kind int, spec string) (links, error) {
 	name, other, agreed := strings.Cut(spec, "&")
 	name, below, limited := strings.Cut(name, "<")
 	list, ok := s.lists[kind][name]
@@ -211,27 +218,36 @@ func (s *set) choose(kind int, spec string) (links, error) {
 	return chosen, nil
 }
 
-// fill sets a table's names.
-func (s *set) fill(t *Table) {
-	abilityLinks, _ := s.choose(abilities, t.specs[abilities]) // addTable has checked it
-	unitLinks, _ := s.choose(units, t.specs[units])
-	t.commands = make([][][]byte, highest(abilityLinks)+1)
-	t.units = make([][]byte, highest(unitLinks)+1)
-	for link, ability := range abilityLinks {
+// fill sets a table's names: those of the chosen parts of its lists, and behind them, as not sure, all others of the lists.
+func (s *Set) fill(t *Table) {
+	s.each(t, abilities, func(link uint32, ability string) {
 		commands, ok := s.commands[ability]
 		if !ok {
 			commands = [][]byte{[]byte(ability)}
 		}
-		t.commands[link] = commands
-	}
-	for link, name := range unitLinks {
-		t.units[link] = []byte(name)
+		set(&t.commands, link, commands)
+	})
+	s.each(t, units, func(link uint32, name string) { set(&t.units, link, []byte(name)) })
+}
+
+// each calls add for every name of one kind, and notes which of them are sure.
+func (s *Set) each(t *Table, kind int, add func(link uint32, name string)) {
+	chosen, _ := s.choose(kind, t.specs[kind]) // addTable has checked it
+	name, other, _ := strings.Cut(t.specs[kind], "&")
+	name, _, _ = strings.Cut(name, "<")
+	for _, list := range []links{s.lists[kind][other], s.lists[kind][name], chosen} { // the best one last
+		for link, name := range list {
+			add(link, name)
+			_, sure := chosen[link]
+			set(&t.sure[kind], link, sure)
+		}
 	}
 }
 
-func highest(l links) (most uint32) {
-	for link := range l {
-		most = max(most, link)
+// set sets an element of a slice, which grows as far as that needs.
+func set[T any](list *[]T, at uint32, v T) {
+	if missing := int(at) + 1 - len(*list); missing > 0 {
+		*list = append(*list, make([]T, missing)...)
 	}
-	return most
+	(*list)[at] = v
 }

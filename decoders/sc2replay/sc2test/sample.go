@@ -26,8 +26,11 @@ func Sample(build int) *Replay {
 	case build >= 24764:
 		expansion = names.Swarm
 	}
-	known := names.Find(expansion, build)
-	patrol := link(func(n uint32) []byte { return known.Command(n, 1) }, "Patrol", 38)
+	known, own := names.Default().Find(expansion, build)
+	if !own {
+		known = nil
+	}
+	patrol := link(func(n uint32) ([]byte, bool) { return known.Command(n, 1) }, "Patrol", 38)
 	scv := link(known.Unit, "SCV", 45)
 	larva := link(known.Unit, "Larva", 77)
 	has := func(s protocol.Stream, name string) bool {
@@ -112,9 +115,9 @@ func removed(table *protocol.Table) any {
 }
 
 // link returns the lowest link with a name, or otherwise if there is none.
-func link(name func(link uint32) []byte, want string, otherwise int) int {
+func link(name func(link uint32) (name []byte, sure bool), want string, otherwise int) int {
 	for n := range uint32(4096) {
-		if string(name(n)) == want {
+		if name, _ := name(n); string(name) == want {
 			return int(n)
 		}
 	}

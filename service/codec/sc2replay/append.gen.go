@@ -1078,6 +1078,10 @@ func appendAbility(b []byte, m *sc2replay.Ability) []byte {
 		b = append(b, 0x22)
 		b = protoappend.String(b, m.Name)
 	}
+	if m.NameGuessed {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.NameGuessed)
+	}
 	return b
 }
 
@@ -1138,6 +1142,10 @@ func appendTargetUnit(b []byte, m *sc2replay.TargetUnit) []byte {
 		b = append(b, 0x42)
 		b = protoappend.String(b, m.SnapshotUnitName)
 	}
+	if m.SnapshotUnitNameGuessed {
+		b = append(b, 0x48)
+		b = protoappend.Bool(b, m.SnapshotUnitNameGuessed)
+	}
 	return b
 }
 
@@ -1161,6 +1169,10 @@ func appendUnit(b []byte, m *sc2replay.Unit) []byte {
 	if m.Class != 0 {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.Class))
+	}
+	if m.TypeGuessed {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.TypeGuessed)
 	}
 	return b
 }
@@ -1260,6 +1272,10 @@ func appendSubgroup(b []byte, m *sc2replay.Subgroup) []byte {
 	if len(m.UnitName) > 0 {
 		b = append(b, 0x2a)
 		b = protoappend.String(b, m.UnitName)
+	}
+	if m.UnitNameGuessed {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.UnitNameGuessed)
 	}
 	return b
 }
@@ -1831,6 +1847,18 @@ func appendNameTable(b []byte, m *sc2replay.NameTable) []byte {
 	if len(m.Source) > 0 {
 		b = append(b, 0x12)
 		b = protoappend.String(b, m.Source)
+	}
+	if len(m.Expansion) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Expansion)
+	}
+	if m.ExpansionGuessed {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.ExpansionGuessed)
+	}
+	if m.BuildGuessed {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.BuildGuessed)
 	}
 	return b
 }
@@ -3830,6 +3858,10 @@ func appendAiCommunicate(b []byte, m *sc2replay.AiCommunicate) []byte {
 	if len(m.TargetUnitSnapshotUnitName) > 0 {
 		b = append(b, 0x5a)
 		b = protoappend.String(b, m.TargetUnitSnapshotUnitName)
+	}
+	if m.TargetUnitSnapshotUnitNameGuessed {
+		b = append(b, 0x60)
+		b = protoappend.Bool(b, m.TargetUnitSnapshotUnitNameGuessed)
 	}
 	return b
 }

@@ -511,6 +511,7 @@ var Tables = table.Format{
 			{Name: "target_unit_snapshot_upkeep_player_id", Nullable: true, Comment: "The player who paid for the unit. Since 1.4. -1 or absent when there is none.", Type: table.Int32},
 			{Name: "target_point", Nullable: true, Comment: "The place.", Type: table.Struct, Fields: columnsOfPoint},
 			{Name: "target_unit_snapshot_unit_name", Comment: "The name of target_unit_snapshot_unit_link. Empty when not known.", Type: table.Name},
+			{Name: "target_unit_snapshot_unit_name_guessed", Comment: "True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.", Type: table.Bool},
 		}},
 		{Name: "trigger_reply_selected", Comment: "A reply in a conversation was chosen.", Fields: []table.Field{
 			{Name: "conversation_id", Comment: "The conversation.", Type: table.Int32},
@@ -681,7 +682,8 @@ var columnsOfAbility = []table.Field{
 	{Name: "link", Comment: "Index into the abilities of the game's balance data.", Type: table.Uint32},
 	{Name: "command_index", Comment: "The command of the ability.", Type: table.Uint32},
 	{Name: "command_data", Nullable: true, Comment: "The command's data, as in the replay.", Type: table.Uint32},
-	{Name: "name", Comment: "The command's name, such as \"TrainMarine\", \"BuildBarracks\" or \"attack\". decode_info.names of start has the source of the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's tables.", Type: table.Name},
+	{Name: "name", Comment: "The command's name, such as \"TrainMarine\", \"BuildBarracks\" or \"attack\". decode_info.names of start has the source of the names. Empty when not known, as for abilities that a map defines itself.", Type: table.Name},
+	{Name: "name_guessed", Comment: "True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the replay does not name.", Type: table.Bool},
 }
 
 var columnsOfPoint = []table.Field{
@@ -699,6 +701,7 @@ var columnsOfTargetUnit = []table.Field{
 	{Name: "snapshot_upkeep_player_id", Nullable: true, Comment: "The player who paid for the unit, as the player saw it. Since 1.4.", Type: table.Uint32},
 	{Name: "snapshot_point", Nullable: true, Comment: "Where the unit was, as the player saw it.", Type: table.Struct, Fields: columnsOfPoint},
 	{Name: "snapshot_unit_name", Comment: "The name of snapshot_unit_link, such as \"Barracks\". Empty when not known.", Type: table.Name},
+	{Name: "snapshot_unit_name_guessed", Comment: "True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.", Type: table.Bool},
 }
 
 var columnsOfUnit = []table.Field{
@@ -707,6 +710,7 @@ var columnsOfUnit = []table.Field{
 	{Name: "recycle", Comment: "The number of times that the place was used before.", Type: table.Uint32},
 	{Name: "type_name", Comment: "The unit's type at this time, such as \"SCV\", as the tracker spells it. Without a type from the tracker, as always before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.", Type: table.Name},
 	{Name: "class", Comment: "The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.", Type: table.Name, Enum: namesOfUnitClass},
+	{Name: "type_guessed", Comment: "True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected is a guess. See Subgroup.unit_name_guessed.", Type: table.Bool},
 }
 
 var columnsOfBitMask = []table.Field{
@@ -724,6 +728,7 @@ var columnsOfSubgroup = []table.Field{
 	{Name: "intra_subgroup_priority", Comment: "The rank within the subgroup.", Type: table.Uint32},
 	{Name: "count", Comment: "The number of units.", Type: table.Uint32},
 	{Name: "unit_name", Comment: "The name of unit_link, such as \"Marine\". Empty when not known.", Type: table.Name},
+	{Name: "unit_name_guessed", Comment: "True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay does not name, or it is the type that the tracker gave to a unit which was selected by this link.", Type: table.Bool},
 }
 
 var columnsOfPlayerStats = []table.Field{
@@ -807,8 +812,11 @@ var columnsOfPartStatus = []table.Field{
 }
 
 var columnsOfNameTable = []table.Field{
-	{Name: "build", Comment: "The first build of the game whose names these are. 0 when no names are known for this build.", Type: table.Uint32},
+	{Name: "build", Comment: "The first build of the game whose names these are. 0 when no names are known.", Type: table.Uint32},
 	{Name: "source", Comment: "The source of the names, such as \"sc2reader 1.9.0, LotV/97364\". Empty when none are known.", Type: table.Text},
+	{Name: "expansion", Comment: "The expansion whose balance data has the names: \"WoL\", \"HotS\" or \"LotV\". Empty when none are known.", Type: table.Text},
+	{Name: "expansion_guessed", Comment: "True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The expansion is then the one of the game's version. All names are guessed.", Type: table.Bool},
+	{Name: "build_guessed", Comment: "True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All names are guessed.", Type: table.Bool},
 }
 
 var columnsOfDetailsPlayer = []table.Field{
@@ -1405,7 +1413,7 @@ func rowPoint2(c []table.Column, m *sc2replay.Point2) {
 }
 
 func rowCmd(c []table.Column, m *sc2replay.Cmd) {
-	_ = c[36]
+	_ = c[40]
 	c[0].Uint32(m.CmdFlags)
 	if !c[1].Off {
 		if m.HasAbil {
@@ -1416,53 +1424,53 @@ func rowCmd(c []table.Column, m *sc2replay.Cmd) {
 		}
 	}
 	if m.TargetCase != sc2replay.CmdTargetNone {
-		c[6].Enum(int32(m.TargetCase))
+		c[7].Enum(int32(m.TargetCase))
 	} else {
-		c[6].Null()
+		c[7].Null()
 	}
-	if !c[7].Off {
+	if !c[8].Off {
 		if m.TargetCase == sc2replay.CmdTargetTargetPoint {
-			table.Fields(c[7:])
-			rowPoint(c[8:], &m.TargetPoint)
+			table.Fields(c[8:])
+			rowPoint(c[9:], &m.TargetPoint)
 		} else {
-			c[7].Null()
+			c[8].Null()
 		}
 	}
-	if !c[11].Off {
+	if !c[12].Off {
 		if m.TargetCase == sc2replay.CmdTargetTargetUnit {
-			table.Fields(c[11:])
-			rowTargetUnit(c[12:], &m.TargetUnit)
+			table.Fields(c[12:])
+			rowTargetUnit(c[13:], &m.TargetUnit)
 		} else {
-			c[11].Null()
+			c[12].Null()
 		}
 	}
 	if m.TargetCase == sc2replay.CmdTargetData {
-		c[28].Uint32(m.Data)
+		c[31].Uint32(m.Data)
 	} else {
-		c[28].Null()
+		c[31].Null()
 	}
 	if m.HasSequence {
-		c[29].Uint32(m.Sequence)
+		c[32].Uint32(m.Sequence)
 	} else {
-		c[29].Null()
+		c[32].Null()
 	}
-	if !c[30].Off {
+	if !c[33].Off {
 		if m.HasOtherUnit {
-			table.Fields(c[30:])
-			rowUnit(c[31:], &m.OtherUnit)
+			table.Fields(c[33:])
+			rowUnit(c[34:], &m.OtherUnit)
 		} else {
-			c[30].Null()
+			c[33].Null()
 		}
 	}
 	if m.HasUnitGroup {
-		c[36].Uint32(m.UnitGroup)
+		c[40].Uint32(m.UnitGroup)
 	} else {
-		c[36].Null()
+		c[40].Null()
 	}
 }
 
 func rowAbility(c []table.Column, m *sc2replay.Ability) {
-	_ = c[3]
+	_ = c[4]
 	c[0].Uint32(m.Link)
 	c[1].Uint32(m.CommandIndex)
 	if m.HasCommandData {
@@ -1471,6 +1479,7 @@ func rowAbility(c []table.Column, m *sc2replay.Ability) {
 		c[2].Null()
 	}
 	c[3].Name(m.Name)
+	c[4].Bool(m.NameGuessed)
 }
 
 func rowPoint(c []table.Column, m *sc2replay.Point) {
@@ -1481,7 +1490,7 @@ func rowPoint(c []table.Column, m *sc2replay.Point) {
 }
 
 func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
-	_ = c[15]
+	_ = c[17]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -1490,41 +1499,43 @@ func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.TargetUnitFlags)
-	c[7].Uint32(m.Timer)
-	c[8].Uint32(m.SnapshotUnitLink)
+	c[7].Uint32(m.TargetUnitFlags)
+	c[8].Uint32(m.Timer)
+	c[9].Uint32(m.SnapshotUnitLink)
 	if m.HasSnapshotControlPlayerId {
-		c[9].Uint32(m.SnapshotControlPlayerId)
-	} else {
-		c[9].Null()
-	}
-	if m.HasSnapshotUpkeepPlayerId {
-		c[10].Uint32(m.SnapshotUpkeepPlayerId)
+		c[10].Uint32(m.SnapshotControlPlayerId)
 	} else {
 		c[10].Null()
 	}
-	if !c[11].Off {
+	if m.HasSnapshotUpkeepPlayerId {
+		c[11].Uint32(m.SnapshotUpkeepPlayerId)
+	} else {
+		c[11].Null()
+	}
+	if !c[12].Off {
 		if m.HasSnapshotPoint {
-			table.Fields(c[11:])
-			rowPoint(c[12:], &m.SnapshotPoint)
+			table.Fields(c[12:])
+			rowPoint(c[13:], &m.SnapshotPoint)
 		} else {
-			c[11].Null()
+			c[12].Null()
 		}
 	}
-	c[15].Name(m.SnapshotUnitName)
+	c[16].Name(m.SnapshotUnitName)
+	c[17].Bool(m.SnapshotUnitNameGuessed)
 }
 
 func rowUnit(c []table.Column, m *sc2replay.Unit) {
-	_ = c[4]
+	_ = c[5]
 	c[0].Uint32(m.Tag)
 	c[1].Uint32(m.Index)
 	c[2].Uint32(m.Recycle)
 	c[3].Name(m.TypeName)
 	c[4].Enum(int32(m.Class))
+	c[5].Bool(m.TypeGuessed)
 }
 
 func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
-	_ = c[25]
+	_ = c[27]
 	c[0].Uint32(m.ControlGroupId)
 	c[1].Uint32(m.SubgroupIndex)
 	if m.RemoveMaskCase != sc2replay.SelectionDeltaRemoveMaskNone {
@@ -1563,11 +1574,11 @@ func rowSelectionDelta(c []table.Column, m *sc2replay.SelectionDelta) {
 			rowSubgroup(c[14:], &m.AddSubgroups[i])
 		}
 	}
-	if !c[19].Off {
-		c[19].Items(len(m.AddUnitTags))
+	if !c[20].Off {
+		c[20].Items(len(m.AddUnitTags))
 		for i := range m.AddUnitTags {
-			table.Fields(c[20:])
-			rowUnit(c[21:], &m.AddUnitTags[i])
+			table.Fields(c[21:])
+			rowUnit(c[22:], &m.AddUnitTags[i])
 		}
 	}
 }
@@ -1589,12 +1600,13 @@ func rowIndices(c []table.Column, m *sc2replay.Indices) {
 }
 
 func rowSubgroup(c []table.Column, m *sc2replay.Subgroup) {
-	_ = c[4]
+	_ = c[5]
 	c[0].Uint32(m.UnitLink)
 	c[1].Uint32(m.SubgroupPriority)
 	c[2].Uint32(m.IntraSubgroupPriority)
 	c[3].Uint32(m.Count)
 	c[4].Name(m.UnitName)
+	c[5].Bool(m.UnitNameGuessed)
 }
 
 func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
@@ -1633,7 +1645,7 @@ func rowControlGroupUpdate(c []table.Column, m *sc2replay.ControlGroupUpdate) {
 }
 
 func rowUnitBorn(c []table.Column, m *sc2replay.UnitBorn) {
-	_ = c[17]
+	_ = c[19]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -1642,27 +1654,27 @@ func rowUnitBorn(c []table.Column, m *sc2replay.UnitBorn) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.ControlPlayerId)
-	c[7].Uint32(m.UpkeepPlayerId)
-	c[8].Uint32(m.X)
-	c[9].Uint32(m.Y)
-	if !c[10].Off {
+	c[7].Uint32(m.ControlPlayerId)
+	c[8].Uint32(m.UpkeepPlayerId)
+	c[9].Uint32(m.X)
+	c[10].Uint32(m.Y)
+	if !c[11].Off {
 		if m.HasCreator {
-			table.Fields(c[10:])
-			rowUnit(c[11:], &m.Creator)
+			table.Fields(c[11:])
+			rowUnit(c[12:], &m.Creator)
 		} else {
-			c[10].Null()
+			c[11].Null()
 		}
 	}
 	if m.HasCreatorAbilityName {
-		c[16].Name(m.CreatorAbilityName)
+		c[18].Name(m.CreatorAbilityName)
 	} else {
-		c[16].Null()
+		c[18].Null()
 	}
 	if m.HasStartedTick {
-		c[17].Int32(m.StartedTick)
+		c[19].Int32(m.StartedTick)
 	} else {
-		c[17].Null()
+		c[19].Null()
 	}
 }
 
@@ -1682,7 +1694,7 @@ func rowTriggerPortraitLoaded(c []table.Column, m *sc2replay.TriggerPortraitLoad
 }
 
 func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
-	_ = c[14]
+	_ = c[16]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -1692,18 +1704,18 @@ func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
 		}
 	}
 	if m.HasKillerPlayerId {
-		c[6].Uint32(m.KillerPlayerId)
+		c[7].Uint32(m.KillerPlayerId)
 	} else {
-		c[6].Null()
+		c[7].Null()
 	}
-	c[7].Uint32(m.X)
-	c[8].Uint32(m.Y)
-	if !c[9].Off {
+	c[8].Uint32(m.X)
+	c[9].Uint32(m.Y)
+	if !c[10].Off {
 		if m.HasKiller {
-			table.Fields(c[9:])
-			rowUnit(c[10:], &m.Killer)
+			table.Fields(c[10:])
+			rowUnit(c[11:], &m.Killer)
 		} else {
-			c[9].Null()
+			c[10].Null()
 		}
 	}
 }
@@ -1721,7 +1733,7 @@ func rowCmdUpdateTargetPoint(c []table.Column, m *sc2replay.CmdUpdateTargetPoint
 }
 
 func rowUnitTypeChange(c []table.Column, m *sc2replay.UnitTypeChange) {
-	_ = c[7]
+	_ = c[8]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -1730,11 +1742,11 @@ func rowUnitTypeChange(c []table.Column, m *sc2replay.UnitTypeChange) {
 			c[0].Null()
 		}
 	}
-	c[6].Name(m.PreviousTypeName)
+	c[7].Name(m.PreviousTypeName)
 	if m.HasStartedTick {
-		c[7].Int32(m.StartedTick)
+		c[8].Int32(m.StartedTick)
 	} else {
-		c[7].Null()
+		c[8].Null()
 	}
 }
 
@@ -1810,7 +1822,7 @@ func rowUiPoint(c []table.Column, m *sc2replay.UiPoint) {
 }
 
 func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) {
-	_ = c[16]
+	_ = c[18]
 	if !c[0].Off {
 		if m.HasTarget {
 			table.Fields(c[0:])
@@ -1822,7 +1834,7 @@ func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) 
 }
 
 func rowStart(c []table.Column, m *sc2replay.Start) {
-	_ = c[39]
+	_ = c[42]
 	c[0].Binary(m.Signature)
 	if !c[1].Off {
 		if m.HasVersion {
@@ -1865,7 +1877,7 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			c[23].Null()
 		}
 	}
-	c[39].Text(m.GameSpeed)
+	c[42].Text(m.GameSpeed)
 }
 
 func rowVersion(c []table.Column, m *sc2replay.Version) {
@@ -1885,7 +1897,7 @@ func rowRootKey(c []table.Column, m *sc2replay.RootKey) {
 }
 
 func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
-	_ = c[14]
+	_ = c[17]
 	c[0].Uint32(m.BaseBuild)
 	c[1].Uint32(m.TableBuild)
 	c[2].Enum(int32(m.Match))
@@ -1918,9 +1930,12 @@ func rowPartStatus(c []table.Column, m *sc2replay.PartStatus) {
 }
 
 func rowNameTable(c []table.Column, m *sc2replay.NameTable) {
-	_ = c[1]
+	_ = c[4]
 	c[0].Uint32(m.Build)
 	c[1].Text(m.Source)
+	c[2].Text(m.Expansion)
+	c[3].Bool(m.ExpansionGuessed)
+	c[4].Bool(m.BuildGuessed)
 }
 
 func rowDetails(c []table.Column, m *sc2replay.Details) {
@@ -2487,7 +2502,7 @@ func rowMember(c []table.Column, m *sc2replay.Member) {
 }
 
 func rowEnd(c []table.Column, m *sc2replay.End) {
-	_ = c[15]
+	_ = c[18]
 	if !c[0].Off {
 		if m.HasDecodeInfo {
 			table.Fields(c[0:])
@@ -2499,7 +2514,7 @@ func rowEnd(c []table.Column, m *sc2replay.End) {
 }
 
 func rowUnitInit(c []table.Column, m *sc2replay.UnitInit) {
-	_ = c[9]
+	_ = c[10]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -2508,30 +2523,13 @@ func rowUnitInit(c []table.Column, m *sc2replay.UnitInit) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.ControlPlayerId)
-	c[7].Uint32(m.UpkeepPlayerId)
-	c[8].Uint32(m.X)
-	c[9].Uint32(m.Y)
+	c[7].Uint32(m.ControlPlayerId)
+	c[8].Uint32(m.UpkeepPlayerId)
+	c[9].Uint32(m.X)
+	c[10].Uint32(m.Y)
 }
 
 func rowUnitDone(c []table.Column, m *sc2replay.UnitDone) {
-	_ = c[6]
-	if !c[0].Off {
-		if m.HasUnit {
-			table.Fields(c[0:])
-			rowUnit(c[1:], &m.Unit)
-		} else {
-			c[0].Null()
-		}
-	}
-	if m.HasStartedTick {
-		c[6].Int32(m.StartedTick)
-	} else {
-		c[6].Null()
-	}
-}
-
-func rowUnitOwnerChange(c []table.Column, m *sc2replay.UnitOwnerChange) {
 	_ = c[7]
 	if !c[0].Off {
 		if m.HasUnit {
@@ -2541,8 +2539,25 @@ func rowUnitOwnerChange(c []table.Column, m *sc2replay.UnitOwnerChange) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.ControlPlayerId)
-	c[7].Uint32(m.UpkeepPlayerId)
+	if m.HasStartedTick {
+		c[7].Int32(m.StartedTick)
+	} else {
+		c[7].Null()
+	}
+}
+
+func rowUnitOwnerChange(c []table.Column, m *sc2replay.UnitOwnerChange) {
+	_ = c[8]
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[7].Uint32(m.ControlPlayerId)
+	c[8].Uint32(m.UpkeepPlayerId)
 }
 
 func rowUpgrade(c []table.Column, m *sc2replay.Upgrade) {
@@ -2553,7 +2568,7 @@ func rowUpgrade(c []table.Column, m *sc2replay.Upgrade) {
 }
 
 func rowUnitPositions(c []table.Column, m *sc2replay.UnitPositions) {
-	_ = c[12]
+	_ = c[13]
 	c[0].Uint32(m.FirstUnitIndex)
 	if !c[1].Off {
 		c[1].Items(len(m.Positions))
@@ -2562,16 +2577,16 @@ func rowUnitPositions(c []table.Column, m *sc2replay.UnitPositions) {
 			rowUnitPosition(c[3:], &m.Positions[i])
 		}
 	}
-	if !c[11].Off {
-		c[11].Items(len(m.Items))
+	if !c[12].Off {
+		c[12].Items(len(m.Items))
 		for i := range m.Items {
-			c[12].Int32(m.Items[i])
+			c[13].Int32(m.Items[i])
 		}
 	}
 }
 
 func rowUnitPosition(c []table.Column, m *sc2replay.UnitPosition) {
-	_ = c[7]
+	_ = c[8]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -2580,8 +2595,8 @@ func rowUnitPosition(c []table.Column, m *sc2replay.UnitPosition) {
 			c[0].Null()
 		}
 	}
-	c[6].Int32(m.X)
-	c[7].Int32(m.Y)
+	c[7].Int32(m.X)
+	c[8].Int32(m.Y)
 }
 
 func rowPlayerSetup(c []table.Column, m *sc2replay.PlayerSetup) {
@@ -2809,7 +2824,7 @@ func rowTriggerChatMessage(c []table.Column, m *sc2replay.TriggerChatMessage) {
 }
 
 func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
-	_ = c[19]
+	_ = c[20]
 	if !c[0].Off {
 		if m.HasPoint {
 			table.Fields(c[0:])
@@ -2826,29 +2841,29 @@ func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
 			c[3].Null()
 		}
 	}
-	c[9].Uint32(m.UnitLink)
+	c[10].Uint32(m.UnitLink)
 	if m.HasUnitControlPlayerId {
-		c[10].Uint32(m.UnitControlPlayerId)
-	} else {
-		c[10].Null()
-	}
-	if m.HasUnitUpkeepPlayerId {
-		c[11].Uint32(m.UnitUpkeepPlayerId)
+		c[11].Uint32(m.UnitControlPlayerId)
 	} else {
 		c[11].Null()
 	}
-	if !c[12].Off {
+	if m.HasUnitUpkeepPlayerId {
+		c[12].Uint32(m.UnitUpkeepPlayerId)
+	} else {
+		c[12].Null()
+	}
+	if !c[13].Off {
 		if m.HasUnitPosition {
-			table.Fields(c[12:])
-			rowPoint(c[13:], &m.UnitPosition)
+			table.Fields(c[13:])
+			rowPoint(c[14:], &m.UnitPosition)
 		} else {
-			c[12].Null()
+			c[13].Null()
 		}
 	}
-	c[16].Bool(m.UnitIsUnderConstruction)
-	c[17].Bool(m.PingedMinimap)
-	c[18].Int32(m.Option)
-	c[19].Name(m.UnitName)
+	c[17].Bool(m.UnitIsUnderConstruction)
+	c[18].Bool(m.PingedMinimap)
+	c[19].Int32(m.Option)
+	c[20].Name(m.UnitName)
 }
 
 func rowTriggerHotkeyPressed(c []table.Column, m *sc2replay.TriggerHotkeyPressed) {
@@ -2866,7 +2881,7 @@ func rowTriggerTargetModeUpdate(c []table.Column, m *sc2replay.TriggerTargetMode
 }
 
 func rowTriggerCommandError(c []table.Column, m *sc2replay.TriggerCommandError) {
-	_ = c[5]
+	_ = c[6]
 	c[0].Int32(m.Error)
 	if !c[1].Off {
 		if m.HasAbil {
@@ -2966,7 +2981,7 @@ func rowHijackUser(c []table.Column, m *sc2replay.HijackUser) {
 }
 
 func rowUnitClick(c []table.Column, m *sc2replay.UnitClick) {
-	_ = c[5]
+	_ = c[6]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -2978,7 +2993,7 @@ func rowUnitClick(c []table.Column, m *sc2replay.UnitClick) {
 }
 
 func rowUnitHighlight(c []table.Column, m *sc2replay.UnitHighlight) {
-	_ = c[6]
+	_ = c[7]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -2987,7 +3002,7 @@ func rowUnitHighlight(c []table.Column, m *sc2replay.UnitHighlight) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.Flags)
+	c[7].Uint32(m.Flags)
 }
 
 func rowSelectionSyncCheck(c []table.Column, m *sc2replay.SelectionSyncCheck) {
@@ -3087,7 +3102,7 @@ func rowBroadcastCheat(c []table.Column, m *sc2replay.BroadcastCheat) {
 }
 
 func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
-	_ = c[18]
+	_ = c[20]
 	c[0].Int32(m.Beacon)
 	c[1].Int32(m.Ally)
 	c[2].Int32(m.Autocast)
@@ -3101,26 +3116,27 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 			c[5].Null()
 		}
 	}
-	c[11].Uint32(m.TargetUnitSnapshotUnitLink)
+	c[12].Uint32(m.TargetUnitSnapshotUnitLink)
 	if m.HasTargetUnitSnapshotControlPlayerId {
-		c[12].Int32(m.TargetUnitSnapshotControlPlayerId)
-	} else {
-		c[12].Null()
-	}
-	if m.HasTargetUnitSnapshotUpkeepPlayerId {
-		c[13].Int32(m.TargetUnitSnapshotUpkeepPlayerId)
+		c[13].Int32(m.TargetUnitSnapshotControlPlayerId)
 	} else {
 		c[13].Null()
 	}
-	if !c[14].Off {
+	if m.HasTargetUnitSnapshotUpkeepPlayerId {
+		c[14].Int32(m.TargetUnitSnapshotUpkeepPlayerId)
+	} else {
+		c[14].Null()
+	}
+	if !c[15].Off {
 		if m.HasTargetPoint {
-			table.Fields(c[14:])
-			rowPoint(c[15:], &m.TargetPoint)
+			table.Fields(c[15:])
+			rowPoint(c[16:], &m.TargetPoint)
 		} else {
-			c[14].Null()
+			c[15].Null()
 		}
 	}
-	c[18].Name(m.TargetUnitSnapshotUnitName)
+	c[19].Name(m.TargetUnitSnapshotUnitName)
+	c[20].Bool(m.TargetUnitSnapshotUnitNameGuessed)
 }
 
 func rowTriggerReplySelected(c []table.Column, m *sc2replay.TriggerReplySelected) {
@@ -3326,7 +3342,7 @@ func rowPlayerState(c []table.Column, m *sc2replay.PlayerState) {
 }
 
 func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
-	_ = c[20]
+	_ = c[22]
 	if !c[0].Off {
 		if m.HasUnit {
 			table.Fields(c[0:])
@@ -3335,26 +3351,26 @@ func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 			c[0].Null()
 		}
 	}
-	c[6].Uint32(m.ControlPlayerId)
-	c[7].Uint32(m.UpkeepPlayerId)
-	c[8].Int32(m.X)
-	c[9].Int32(m.Y)
-	c[10].Int32(m.PlaceTick)
-	c[11].Int32(m.AppearedTick)
-	c[12].Int32(m.TypeTick)
-	c[13].Bool(m.UnderConstruction)
-	if !c[14].Off {
+	c[7].Uint32(m.ControlPlayerId)
+	c[8].Uint32(m.UpkeepPlayerId)
+	c[9].Int32(m.X)
+	c[10].Int32(m.Y)
+	c[11].Int32(m.PlaceTick)
+	c[12].Int32(m.AppearedTick)
+	c[13].Int32(m.TypeTick)
+	c[14].Bool(m.UnderConstruction)
+	if !c[15].Off {
 		if m.HasCreator {
-			table.Fields(c[14:])
-			rowUnit(c[15:], &m.Creator)
+			table.Fields(c[15:])
+			rowUnit(c[16:], &m.Creator)
 		} else {
-			c[14].Null()
+			c[15].Null()
 		}
 	}
 	if m.HasCreatorAbilityName {
-		c[20].Name(m.CreatorAbilityName)
+		c[22].Name(m.CreatorAbilityName)
 	} else {
-		c[20].Null()
+		c[22].Null()
 	}
 }
 

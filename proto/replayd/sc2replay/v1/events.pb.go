@@ -410,7 +410,7 @@ type PartState int32
 const (
 	// Not known yet.
 	PartState_PART_STATE_UNSPECIFIED PartState = 0
-	// The part was read to its end.
+	// The part was read to its end. With a size of 0 it is empty, as the attributes in replays of bots.
 	PartState_PART_STATE_COMPLETE PartState = 1
 	// The part was read as far as bytes_read. The rest could not be read.
 	PartState_PART_STATE_PARTIAL PartState = 2
@@ -2963,7 +2963,10 @@ type Unit struct {
 	// before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
-	Class         UnitClass `protobuf:"varint,5,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
+	Class UnitClass `protobuf:"varint,5,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
+	// True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
+	// is a guess. See Subgroup.unit_name_guessed.
+	TypeGuessed   bool `protobuf:"varint,6,opt,name=type_guessed,json=typeGuessed,proto3" json:"type_guessed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3031,6 +3034,13 @@ func (x *Unit) GetClass() UnitClass {
 		return x.Class
 	}
 	return UnitClass_UNIT_CLASS_UNSPECIFIED
+}
+
+func (x *Unit) GetTypeGuessed() bool {
+	if x != nil {
+		return x.TypeGuessed
+	}
+	return false
 }
 
 // A place on the map.
@@ -3363,9 +3373,11 @@ type Ability struct {
 	// The command's data, as in the replay.
 	CommandData *uint32 `protobuf:"varint,3,opt,name=command_data,json=commandData,proto3,oneof" json:"command_data,omitempty"`
 	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-	// the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
-	// tables.
-	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// the names. Empty when not known, as for abilities that a map defines itself.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
+	// replay does not name.
+	NameGuessed   bool `protobuf:"varint,5,opt,name=name_guessed,json=nameGuessed,proto3" json:"name_guessed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3428,6 +3440,13 @@ func (x *Ability) GetName() string {
 	return ""
 }
 
+func (x *Ability) GetNameGuessed() bool {
+	if x != nil {
+		return x.NameGuessed
+	}
+	return false
+}
+
 // A unit that an order is aimed at.
 type TargetUnit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3447,8 +3466,10 @@ type TargetUnit struct {
 	SnapshotPoint *Point `protobuf:"bytes,7,opt,name=snapshot_point,json=snapshotPoint,proto3" json:"snapshot_point,omitempty"`
 	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
 	SnapshotUnitName string `protobuf:"bytes,8,opt,name=snapshot_unit_name,json=snapshotUnitName,proto3" json:"snapshot_unit_name,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
+	SnapshotUnitNameGuessed bool `protobuf:"varint,9,opt,name=snapshot_unit_name_guessed,json=snapshotUnitNameGuessed,proto3" json:"snapshot_unit_name_guessed,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *TargetUnit) Reset() {
@@ -3535,6 +3556,13 @@ func (x *TargetUnit) GetSnapshotUnitName() string {
 		return x.SnapshotUnitName
 	}
 	return ""
+}
+
+func (x *TargetUnit) GetSnapshotUnitNameGuessed() bool {
+	if x != nil {
+		return x.SnapshotUnitNameGuessed
+	}
+	return false
 }
 
 // An order to the units that the player has selected.
@@ -3891,9 +3919,12 @@ type Subgroup struct {
 	// The number of units.
 	Count uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	// The name of unit_link, such as "Marine". Empty when not known.
-	UnitName      string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	UnitName string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
+	// True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
+	// does not name, or it is the type that the tracker gave to a unit which was selected by this link.
+	UnitNameGuessed bool `protobuf:"varint,6,opt,name=unit_name_guessed,json=unitNameGuessed,proto3" json:"unit_name_guessed,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Subgroup) Reset() {
@@ -3959,6 +3990,13 @@ func (x *Subgroup) GetUnitName() string {
 		return x.UnitName
 	}
 	return ""
+}
+
+func (x *Subgroup) GetUnitNameGuessed() bool {
+	if x != nil {
+		return x.UnitNameGuessed
+	}
+	return false
 }
 
 // Indices into a list of units.
@@ -8904,8 +8942,10 @@ type AiCommunicate struct {
 	TargetPoint *Point `protobuf:"bytes,10,opt,name=target_point,json=targetPoint,proto3" json:"target_point,omitempty"`
 	// The name of target_unit_snapshot_unit_link. Empty when not known.
 	TargetUnitSnapshotUnitName string `protobuf:"bytes,11,opt,name=target_unit_snapshot_unit_name,json=targetUnitSnapshotUnitName,proto3" json:"target_unit_snapshot_unit_name,omitempty"`
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
+	TargetUnitSnapshotUnitNameGuessed bool `protobuf:"varint,12,opt,name=target_unit_snapshot_unit_name_guessed,json=targetUnitSnapshotUnitNameGuessed,proto3" json:"target_unit_snapshot_unit_name_guessed,omitempty"`
+	unknownFields                     protoimpl.UnknownFields
+	sizeCache                         protoimpl.SizeCache
 }
 
 func (x *AiCommunicate) Reset() {
@@ -9013,6 +9053,13 @@ func (x *AiCommunicate) GetTargetUnitSnapshotUnitName() string {
 		return x.TargetUnitSnapshotUnitName
 	}
 	return ""
+}
+
+func (x *AiCommunicate) GetTargetUnitSnapshotUnitNameGuessed() bool {
+	if x != nil {
+		return x.TargetUnitSnapshotUnitNameGuessed
+	}
+	return false
 }
 
 // A reply in a conversation was chosen.
@@ -11603,10 +11650,18 @@ func (x *DecodeInfo) GetNames() *NameTable {
 // Names of the balance data's abilities and unit types.
 type NameTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first build of the game whose names these are. 0 when no names are known for this build.
+	// The first build of the game whose names these are. 0 when no names are known.
 	Build uint32 `protobuf:"varint,1,opt,name=build,proto3" json:"build,omitempty"`
 	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
-	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
+	Expansion string `protobuf:"bytes,3,opt,name=expansion,proto3" json:"expansion,omitempty"`
+	// True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
+	// expansion is then the one of the game's version. All names are guessed.
+	ExpansionGuessed bool `protobuf:"varint,4,opt,name=expansion_guessed,json=expansionGuessed,proto3" json:"expansion_guessed,omitempty"`
+	// True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All
+	// names are guessed.
+	BuildGuessed  bool `protobuf:"varint,5,opt,name=build_guessed,json=buildGuessed,proto3" json:"build_guessed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11653,6 +11708,27 @@ func (x *NameTable) GetSource() string {
 		return x.Source
 	}
 	return ""
+}
+
+func (x *NameTable) GetExpansion() string {
+	if x != nil {
+		return x.Expansion
+	}
+	return ""
+}
+
+func (x *NameTable) GetExpansionGuessed() bool {
+	if x != nil {
+		return x.ExpansionGuessed
+	}
+	return false
+}
+
+func (x *NameTable) GetBuildGuessed() bool {
+	if x != nil {
+		return x.BuildGuessed
+	}
+	return false
 }
 
 // A version of the game.
@@ -14738,13 +14814,14 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\b_user_idB\f\n" +
 	"\n" +
 	"_player_idB\a\n" +
-	"\x05_slot\"\x9c\x01\n" +
+	"\x05_slot\"\xbf\x01\n" +
 	"\x04Unit\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\rR\x03tag\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
 	"\arecycle\x18\x03 \x01(\rR\arecycle\x12\x1b\n" +
 	"\ttype_name\x18\x04 \x01(\tR\btypeName\x125\n" +
-	"\x05class\x18\x05 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\"1\n" +
+	"\x05class\x18\x05 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\x12!\n" +
+	"\ftype_guessed\x18\x06 \x01(\bR\vtypeGuessed\"1\n" +
 	"\x05Point\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x02R\x01y\x12\f\n" +
@@ -14768,13 +14845,14 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\t_distanceB\b\n" +
 	"\x06_pitchB\x06\n" +
 	"\x04_yawB\t\n" +
-	"\a_reason\"\x8f\x01\n" +
+	"\a_reason\"\xb2\x01\n" +
 	"\aAbility\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\rR\x04link\x12#\n" +
 	"\rcommand_index\x18\x02 \x01(\rR\fcommandIndex\x12&\n" +
 	"\fcommand_data\x18\x03 \x01(\rH\x00R\vcommandData\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04nameB\x0f\n" +
-	"\r_command_data\"\xdd\x03\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12!\n" +
+	"\fname_guessed\x18\x05 \x01(\bR\vnameGuessedB\x0f\n" +
+	"\r_command_data\"\x9a\x04\n" +
 	"\n" +
 	"TargetUnit\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
@@ -14784,7 +14862,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x1asnapshot_control_player_id\x18\x05 \x01(\rH\x00R\x17snapshotControlPlayerId\x88\x01\x01\x12>\n" +
 	"\x19snapshot_upkeep_player_id\x18\x06 \x01(\rH\x01R\x16snapshotUpkeepPlayerId\x88\x01\x01\x12B\n" +
 	"\x0esnapshot_point\x18\a \x01(\v2\x1b.replayd.sc2replay.v1.PointR\rsnapshotPoint\x12,\n" +
-	"\x12snapshot_unit_name\x18\b \x01(\tR\x10snapshotUnitNameB\x1d\n" +
+	"\x12snapshot_unit_name\x18\b \x01(\tR\x10snapshotUnitName\x12;\n" +
+	"\x1asnapshot_unit_name_guessed\x18\t \x01(\bR\x17snapshotUnitNameGuessedB\x1d\n" +
 	"\x1b_snapshot_control_player_idB\x1c\n" +
 	"\x1a_snapshot_upkeep_player_id\"\x98\x03\n" +
 	"\x03Cmd\x12\x1b\n" +
@@ -14811,13 +14890,14 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\rH\x00R\bsequence\x88\x01\x01B\v\n" +
 	"\t_sequence\"1\n" +
 	"\x13CommandManagerReset\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\rR\bsequence\"\xbf\x01\n" +
+	"\bsequence\x18\x01 \x01(\rR\bsequence\"\xeb\x01\n" +
 	"\bSubgroup\x12\x1b\n" +
 	"\tunit_link\x18\x01 \x01(\rR\bunitLink\x12+\n" +
 	"\x11subgroup_priority\x18\x02 \x01(\rR\x10subgroupPriority\x126\n" +
 	"\x17intra_subgroup_priority\x18\x03 \x01(\rR\x15intraSubgroupPriority\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\x12\x1b\n" +
-	"\tunit_name\x18\x05 \x01(\tR\bunitName\"\x1f\n" +
+	"\tunit_name\x18\x05 \x01(\tR\bunitName\x12*\n" +
+	"\x11unit_name_guessed\x18\x06 \x01(\bR\x0funitNameGuessed\"\x1f\n" +
 	"\aIndices\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\"\xb0\x03\n" +
 	"\x0eSelectionDelta\x12(\n" +
@@ -15179,7 +15259,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\targuments\x18\x04 \x01(\tR\targuments\"B\n" +
 	"\x0eBroadcastCheat\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x1c\n" +
-	"\targuments\x18\x02 \x01(\tR\targuments\"\x8b\x05\n" +
+	"\targuments\x18\x02 \x01(\tR\targuments\"\xde\x05\n" +
 	"\rAiCommunicate\x12\x16\n" +
 	"\x06beacon\x18\x01 \x01(\x11R\x06beacon\x12\x12\n" +
 	"\x04ally\x18\x02 \x01(\x11R\x04ally\x12\x1a\n" +
@@ -15193,7 +15273,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"%target_unit_snapshot_upkeep_player_id\x18\t \x01(\x11H\x01R targetUnitSnapshotUpkeepPlayerId\x88\x01\x01\x12>\n" +
 	"\ftarget_point\x18\n" +
 	" \x01(\v2\x1b.replayd.sc2replay.v1.PointR\vtargetPoint\x12B\n" +
-	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tR\x1atargetUnitSnapshotUnitNameB)\n" +
+	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tR\x1atargetUnitSnapshotUnitName\x12Q\n" +
+	"&target_unit_snapshot_unit_name_guessed\x18\f \x01(\bR!targetUnitSnapshotUnitNameGuessedB)\n" +
 	"'_target_unit_snapshot_control_player_idB(\n" +
 	"&_target_unit_snapshot_upkeep_player_id\"Z\n" +
 	"\x14TriggerReplySelected\x12'\n" +
@@ -15329,10 +15410,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"tableBuild\x126\n" +
 	"\x05match\x18\x03 \x01(\x0e2 .replayd.sc2replay.v1.TableMatchR\x05match\x126\n" +
 	"\x05parts\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PartStatusR\x05parts\x125\n" +
-	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\"9\n" +
+	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\"\xa9\x01\n" +
 	"\tNameTable\x12\x14\n" +
 	"\x05build\x18\x01 \x01(\rR\x05build\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\tR\x06source\"\x9c\x01\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1c\n" +
+	"\texpansion\x18\x03 \x01(\tR\texpansion\x12+\n" +
+	"\x11expansion_guessed\x18\x04 \x01(\bR\x10expansionGuessed\x12#\n" +
+	"\rbuild_guessed\x18\x05 \x01(\bR\fbuildGuessed\"\x9c\x01\n" +
 	"\aVersion\x12\x14\n" +
 	"\x05flags\x18\x01 \x01(\rR\x05flags\x12\x14\n" +
 	"\x05major\x18\x02 \x01(\rR\x05major\x12\x14\n" +

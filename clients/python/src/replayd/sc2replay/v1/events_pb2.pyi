@@ -236,7 +236,7 @@ class _PartStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     PART_STATE_UNSPECIFIED: _PartState.ValueType  # 0
     """Not known yet."""
     PART_STATE_COMPLETE: _PartState.ValueType  # 1
-    """The part was read to its end."""
+    """The part was read to its end. With a size of 0 it is empty, as the attributes in replays of bots."""
     PART_STATE_PARTIAL: _PartState.ValueType  # 2
     """The part was read as far as bytes_read. The rest could not be read."""
     PART_STATE_ABSENT: _PartState.ValueType  # 3
@@ -252,7 +252,7 @@ class PartState(_PartState, metaclass=_PartStateEnumTypeWrapper):
 PART_STATE_UNSPECIFIED: PartState.ValueType  # 0
 """Not known yet."""
 PART_STATE_COMPLETE: PartState.ValueType  # 1
-"""The part was read to its end."""
+"""The part was read to its end. With a size of 0 it is empty, as the attributes in replays of bots."""
 PART_STATE_PARTIAL: PartState.ValueType  # 2
 """The part was read as far as bytes_read. The rest could not be read."""
 PART_STATE_ABSENT: PartState.ValueType  # 3
@@ -1194,6 +1194,7 @@ class Unit(google.protobuf.message.Message):
     RECYCLE_FIELD_NUMBER: builtins.int
     TYPE_NAME_FIELD_NUMBER: builtins.int
     CLASS_FIELD_NUMBER: builtins.int
+    TYPE_GUESSED_FIELD_NUMBER: builtins.int
     tag: builtins.int
     """The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives."""
     index: builtins.int
@@ -1204,6 +1205,10 @@ class Unit(google.protobuf.message.Message):
     """The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
     before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
     """
+    type_guessed: builtins.bool
+    """True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
+    is a guess. See Subgroup.unit_name_guessed.
+    """
     def __init__(
         self,
         *,
@@ -1211,8 +1216,9 @@ class Unit(google.protobuf.message.Message):
         index: builtins.int = ...,
         recycle: builtins.int = ...,
         type_name: builtins.str = ...,
+        type_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "index", b"index", "recycle", b"recycle", "tag", b"tag", "type_name", b"type_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "index", b"index", "recycle", b"recycle", "tag", b"tag", "type_guessed", b"type_guessed", "type_name", b"type_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Unit: typing_extensions.TypeAlias = Unit
@@ -1382,6 +1388,7 @@ class Ability(google.protobuf.message.Message):
     COMMAND_INDEX_FIELD_NUMBER: builtins.int
     COMMAND_DATA_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
+    NAME_GUESSED_FIELD_NUMBER: builtins.int
     link: builtins.int
     """Index into the abilities of the game's balance data."""
     command_index: builtins.int
@@ -1390,8 +1397,11 @@ class Ability(google.protobuf.message.Message):
     """The command's data, as in the replay."""
     name: builtins.str
     """The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-    the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
-    tables.
+    the names. Empty when not known, as for abilities that a map defines itself.
+    """
+    name_guessed: builtins.bool
+    """True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
+    replay does not name.
     """
     def __init__(
         self,
@@ -1400,10 +1410,11 @@ class Ability(google.protobuf.message.Message):
         command_index: builtins.int = ...,
         command_data: builtins.int | None = ...,
         name: builtins.str = ...,
+        name_guessed: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "command_data", b"command_data"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "command_data", b"command_data", "command_index", b"command_index", "link", b"link", "name", b"name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "command_data", b"command_data", "command_index", b"command_index", "link", b"link", "name", b"name", "name_guessed", b"name_guessed"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__command_data: typing_extensions.TypeAlias = typing.Literal["command_data"]
     _WhichOneofArgType__command_data: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data"]
@@ -1425,6 +1436,7 @@ class TargetUnit(google.protobuf.message.Message):
     SNAPSHOT_UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     SNAPSHOT_POINT_FIELD_NUMBER: builtins.int
     SNAPSHOT_UNIT_NAME_FIELD_NUMBER: builtins.int
+    SNAPSHOT_UNIT_NAME_GUESSED_FIELD_NUMBER: builtins.int
     target_unit_flags: builtins.int
     """Flags, as in the replay."""
     timer: builtins.int
@@ -1437,6 +1449,8 @@ class TargetUnit(google.protobuf.message.Message):
     """The player who paid for the unit, as the player saw it. Since 1.4."""
     snapshot_unit_name: builtins.str
     """The name of snapshot_unit_link, such as "Barracks". Empty when not known."""
+    snapshot_unit_name_guessed: builtins.bool
+    """True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1456,10 +1470,11 @@ class TargetUnit(google.protobuf.message.Message):
         snapshot_upkeep_player_id: builtins.int | None = ...,
         snapshot_point: Global___Point | None = ...,
         snapshot_unit_name: builtins.str = ...,
+        snapshot_unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_unit_name_guessed", b"snapshot_unit_name_guessed", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["snapshot_control_player_id"]
     _WhichOneofArgType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id"]
@@ -1645,6 +1660,7 @@ class Subgroup(google.protobuf.message.Message):
     INTRA_SUBGROUP_PRIORITY_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
     UNIT_NAME_FIELD_NUMBER: builtins.int
+    UNIT_NAME_GUESSED_FIELD_NUMBER: builtins.int
     unit_link: builtins.int
     """The units' type, as an index into the balance data."""
     subgroup_priority: builtins.int
@@ -1655,6 +1671,10 @@ class Subgroup(google.protobuf.message.Message):
     """The number of units."""
     unit_name: builtins.str
     """The name of unit_link, such as "Marine". Empty when not known."""
+    unit_name_guessed: builtins.bool
+    """True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
+    does not name, or it is the type that the tracker gave to a unit which was selected by this link.
+    """
     def __init__(
         self,
         *,
@@ -1663,8 +1683,9 @@ class Subgroup(google.protobuf.message.Message):
         intra_subgroup_priority: builtins.int = ...,
         count: builtins.int = ...,
         unit_name: builtins.str = ...,
+        unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link", "unit_name", b"unit_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link", "unit_name", b"unit_name", "unit_name_guessed", b"unit_name_guessed"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Subgroup: typing_extensions.TypeAlias = Subgroup
@@ -3922,6 +3943,7 @@ class AiCommunicate(google.protobuf.message.Message):
     TARGET_UNIT_SNAPSHOT_UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     TARGET_POINT_FIELD_NUMBER: builtins.int
     TARGET_UNIT_SNAPSHOT_UNIT_NAME_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_SNAPSHOT_UNIT_NAME_GUESSED_FIELD_NUMBER: builtins.int
     beacon: builtins.int
     """The beacon that was set, as in the replay."""
     ally: builtins.int
@@ -3940,6 +3962,8 @@ class AiCommunicate(google.protobuf.message.Message):
     """The player who paid for the unit. Since 1.4. -1 or absent when there is none."""
     target_unit_snapshot_unit_name: builtins.str
     """The name of target_unit_snapshot_unit_link. Empty when not known."""
+    target_unit_snapshot_unit_name_guessed: builtins.bool
+    """True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed."""
     @property
     def target_unit(self) -> Global___Unit:
         """The unit on which the beacon was set. The tag is 0 when there is none."""
@@ -3962,10 +3986,11 @@ class AiCommunicate(google.protobuf.message.Message):
         target_unit_snapshot_upkeep_player_id: builtins.int | None = ...,
         target_point: Global___Point | None = ...,
         target_unit_snapshot_unit_name: builtins.str = ...,
+        target_unit_snapshot_unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "ally", b"ally", "autocast", b"autocast", "beacon", b"beacon", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_link", b"target_unit_snapshot_unit_link", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "ally", b"ally", "autocast", b"autocast", "beacon", b"beacon", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_link", b"target_unit_snapshot_unit_link", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_unit_name_guessed", b"target_unit_snapshot_unit_name_guessed", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_control_player_id"]
     _WhichOneofArgType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id"]
@@ -5002,17 +5027,33 @@ class NameTable(google.protobuf.message.Message):
 
     BUILD_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
+    EXPANSION_FIELD_NUMBER: builtins.int
+    EXPANSION_GUESSED_FIELD_NUMBER: builtins.int
+    BUILD_GUESSED_FIELD_NUMBER: builtins.int
     build: builtins.int
-    """The first build of the game whose names these are. 0 when no names are known for this build."""
+    """The first build of the game whose names these are. 0 when no names are known."""
     source: builtins.str
     """The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known."""
+    expansion: builtins.str
+    """The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known."""
+    expansion_guessed: builtins.bool
+    """True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
+    expansion is then the one of the game's version. All names are guessed.
+    """
+    build_guessed: builtins.bool
+    """True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All
+    names are guessed.
+    """
     def __init__(
         self,
         *,
         build: builtins.int = ...,
         source: builtins.str = ...,
+        expansion: builtins.str = ...,
+        expansion_guessed: builtins.bool = ...,
+        build_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["build", b"build", "source", b"source"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["build", b"build", "build_guessed", b"build_guessed", "expansion", b"expansion", "expansion_guessed", b"expansion_guessed", "source", b"source"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___NameTable: typing_extensions.TypeAlias = NameTable

@@ -1210,6 +1210,14 @@ export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
    * @generated from field: replayd.sc2replay.v1.UnitClass class = 5;
    */
   class: UnitClass;
+
+  /**
+   * True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
+   * is a guess. See Subgroup.unit_name_guessed.
+   *
+   * @generated from field: bool type_guessed = 6;
+   */
+  typeGuessed: boolean;
 };
 
 /**
@@ -1417,12 +1425,19 @@ export declare type Ability = Message<"replayd.sc2replay.v1.Ability"> & {
 
   /**
    * The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-   * the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
-   * tables.
+   * the names. Empty when not known, as for abilities that a map defines itself.
    *
    * @generated from field: string name = 4;
    */
   name: string;
+
+  /**
+   * True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
+   * replay does not name.
+   *
+   * @generated from field: bool name_guessed = 5;
+   */
+  nameGuessed: boolean;
 };
 
 /**
@@ -1492,6 +1507,13 @@ export declare type TargetUnit = Message<"replayd.sc2replay.v1.TargetUnit"> & {
    * @generated from field: string snapshot_unit_name = 8;
    */
   snapshotUnitName: string;
+
+  /**
+   * True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
+   *
+   * @generated from field: bool snapshot_unit_name_guessed = 9;
+   */
+  snapshotUnitNameGuessed: boolean;
 };
 
 /**
@@ -1706,6 +1728,14 @@ export declare type Subgroup = Message<"replayd.sc2replay.v1.Subgroup"> & {
    * @generated from field: string unit_name = 5;
    */
   unitName: string;
+
+  /**
+   * True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
+   * does not name, or it is the type that the tracker gave to a unit which was selected by this link.
+   *
+   * @generated from field: bool unit_name_guessed = 6;
+   */
+  unitNameGuessed: boolean;
 };
 
 /**
@@ -4451,6 +4481,13 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
    * @generated from field: string target_unit_snapshot_unit_name = 11;
    */
   targetUnitSnapshotUnitName: string;
+
+  /**
+   * True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
+   *
+   * @generated from field: bool target_unit_snapshot_unit_name_guessed = 12;
+   */
+  targetUnitSnapshotUnitNameGuessed: boolean;
 };
 
 /**
@@ -5642,7 +5679,7 @@ export declare const DecodeInfoSchema: GenMessage<DecodeInfo>;
  */
 export declare type NameTable = Message<"replayd.sc2replay.v1.NameTable"> & {
   /**
-   * The first build of the game whose names these are. 0 when no names are known for this build.
+   * The first build of the game whose names these are. 0 when no names are known.
    *
    * @generated from field: uint32 build = 1;
    */
@@ -5654,6 +5691,29 @@ export declare type NameTable = Message<"replayd.sc2replay.v1.NameTable"> & {
    * @generated from field: string source = 2;
    */
   source: string;
+
+  /**
+   * The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
+   *
+   * @generated from field: string expansion = 3;
+   */
+  expansion: string;
+
+  /**
+   * True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
+   * expansion is then the one of the game's version. All names are guessed.
+   *
+   * @generated from field: bool expansion_guessed = 4;
+   */
+  expansionGuessed: boolean;
+
+  /**
+   * True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All
+   * names are guessed.
+   *
+   * @generated from field: bool build_guessed = 5;
+   */
+  buildGuessed: boolean;
 };
 
 /**
@@ -7874,7 +7934,7 @@ export enum PartState {
   UNSPECIFIED = 0,
 
   /**
-   * The part was read to its end.
+   * The part was read to its end. With a size of 0 it is empty, as the attributes in replays of bots.
    *
    * @generated from enum value: PART_STATE_COMPLETE = 1;
    */
