@@ -17,7 +17,7 @@ func TestFind(t *testing.T) {
 		{Void, 97563, 46, 0, "Attack", "RefineryRich", true},
 		{Void, 97563, 46, 99, "", "RefineryRich", true},
 		{Void, 97564, 46, 0, "Attack", "RefineryRich", false}, // newer than all tables
-		{Void, 15405, 42, 1, "Patrol", "", false},             // older than the expansion
+		{Void, 15405, 23, 1, "Patrol", "", false},             // older than the expansion
 		{"", 97563, 46, 0, "", "", false},
 		{Liberty, 18092, 38, 1, "Patrol", "", true},
 		{Liberty, 15405, 38, 1, "Patrol", "", false},
