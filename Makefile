@@ -19,10 +19,10 @@ BENCH     ?= .
 
 # Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
 # the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
-# less with it, or are skipped. So ALONE and, below service, the packages with such tests are tested without it.
-ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(codec|cursor|filter|source))(/|$$)
-SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./service/source
-LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' service))))
+# less with it, or are skipped. So ALONE and, of the three layers, the packages with such tests are tested without it.
+ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|replay/(codec|cursor|filter|source))(/|$$)
+SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
+LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' replay service fleet))))
 
 # Packages are tested in this order, two at a time: those that take longest come first.
 FIRST   := ./cmd/replayd ./service ./decoders/dem
@@ -57,9 +57,9 @@ build: ## Build bin/replayd
 pgo: ## Write cmd/replayd/default.pgo again
 	mkdir -p .cache/pgo
 	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpu 1 -o .cache/pgo/test -cpuprofile .cache/pgo/$$1.pprof ./$$1; }; \
-	mkdir -p .cache/pgo/service/codec; \
-	profile service/codec/dem Fill/all 6x; \
-	profile service/codec/sc2replay Fill 3x; \
+	mkdir -p .cache/pgo/replay/codec; \
+	profile replay/codec/dem Fill/all 6x; \
+	profile replay/codec/sc2replay Fill 3x; \
 	profile service/stream 'Stream/all|Tables/(six|all)Narrow' 6x
 	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
 

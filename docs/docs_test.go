@@ -47,7 +47,7 @@ var (
 	code   = regexp.MustCompile("`([^`\n]+)`")
 	fenced = regexp.MustCompile("(?s)```.*?\n```")
 	// Directories of the root, by which a path is recognised in running text; it ends where something else begins.
-	inRoot   = regexp.MustCompile(`^(?:\./)?((?:\.ci|\.github|bench|clients|cmd|decoders|docs|e2e|examples|internal|packaging|page|proto|service|testdata|tools)/[\w./*-]*)$`)
+	inRoot   = regexp.MustCompile(`^(?:\./)?((?:\.ci|\.github|bench|clients|cmd|decoders|docs|e2e|examples|fleet|internal|packaging|page|proto|replay|service|testdata|tools)/[\w./*-]*)$`)
 	testName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+\b`)
 	target   = regexp.MustCompile("`(?:[A-Z]+=\\S+ )*make ([a-z][a-z0-9-]*)")
 )

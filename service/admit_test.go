@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/source"
 )
 
 // TestStalledUpload: an upload that stops sending, at its beginning or in the middle, ends and gives back its resources. An

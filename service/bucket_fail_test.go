@@ -13,11 +13,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/bucket/buckettest"
 	"github.com/replayd/replayd/service/streamtest"
 )
 

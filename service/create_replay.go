@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/temporary"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	plainhttp "github.com/replayd/replayd/service/plain"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
 

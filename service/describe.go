@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 )
 
 // describeInfo returns the description of a replay from its file's attributes alone.

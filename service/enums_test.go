@@ -15,8 +15,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/succession"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/cursor"
 )
 
 // failure holds the machine-readable parts of a status.

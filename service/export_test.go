@@ -3,7 +3,7 @@ package service
 import (
 	"google.golang.org/grpc"
 
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // SetCodecs puts other codecs in place of the daemon's, until restore is called.

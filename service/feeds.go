@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/feed"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
 

@@ -15,13 +15,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/service/access"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
-	"github.com/replayd/replayd/service/table"
-	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // flights serves tables by Arrow Flight. A ticket is a StreamEventsRequest as JSON that selects events of one kind. All else is as

@@ -20,10 +20,10 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
 )

@@ -2,8 +2,8 @@ package service
 
 import (
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/registry"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/registry"
 )
 
 // codecs holds the codecs of all formats. Only tests replace it.

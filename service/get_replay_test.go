@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec/sc2replay"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec/sc2replay"
 )
 
 // xzipped compresses data to .xz.

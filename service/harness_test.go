@@ -22,12 +22,12 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/codectest"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
 )

@@ -3,8 +3,8 @@ package service
 import (
 	"testing"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 )
 
 // TestIsShown: only what the first list has, at this size or a larger one, is not sent again as added.

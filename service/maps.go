@@ -14,10 +14,10 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 )
 
 const (

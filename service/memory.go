@@ -6,9 +6,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
 )
 
 // reservation is the memory that a call's ticket has taken for a replay's decoder. It is used by one goroutine at a time.

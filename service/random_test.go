@@ -26,8 +26,8 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	codecdem "github.com/replayd/replayd/service/codec/dem"
-	"github.com/replayd/replayd/service/cursor"
+	codecdem "github.com/replayd/replayd/replay/codec/dem"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/streamtest"
 )
 

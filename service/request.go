@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/stream"
 )
 

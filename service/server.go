@@ -14,11 +14,11 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/checkpoint"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/checkpoint"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/temporary"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 // silent is a store that does not answer some calls until it is released, like a bucket behind a network that loses everything. It

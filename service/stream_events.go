@@ -10,11 +10,11 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/temporary"
 )

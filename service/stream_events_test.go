@@ -15,8 +15,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/checkpoint"
-	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/replay/checkpoint"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/streamtest"
 )
 

@@ -8,15 +8,15 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
-	"github.com/replayd/replayd/service/table"
-	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // Subscribe returns the subscription for a request for the events of an opened replay, as it is now, without a Server. It takes

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/bucket/buckettest"
 )
 
 // TestThrottled measures how much longer all events of a demo, compressed by bzip2, take than its download, from stores of the speeds that

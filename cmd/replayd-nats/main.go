@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/replayd/replayd/service/queue/natsserver"
+	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
 func main() {

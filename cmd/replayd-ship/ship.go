@@ -15,10 +15,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/shipment"
+	"github.com/replayd/replayd/fleet/shipment/ship"
 	"github.com/replayd/replayd/internal/natsconn"
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/shipment"
-	"github.com/replayd/replayd/service/shipment/ship"
 	"github.com/replayd/replayd/service/watch"
 )
 

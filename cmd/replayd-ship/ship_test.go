@@ -16,8 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/replayd/replayd/service/shipment"
-	"github.com/replayd/replayd/service/shipment/shipmenttest"
+	"github.com/replayd/replayd/fleet/shipment"
+	"github.com/replayd/replayd/fleet/shipment/shipmenttest"
 )
 
 // start starts the program.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/service/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
 )
 
 // output is what a command writes, for several goroutines.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/service/access"
-	"github.com/replayd/replayd/service/bucket"
 )
 
 // configFile is the path of a file of flags. Each line is "name = value", with the name as on the command line without the

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/fleet/bucket"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/watch"
 )

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/fleet/publish"
+	"github.com/replayd/replayd/fleet/queue"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/filter"
-	"github.com/replayd/replayd/service/publish"
-	"github.com/replayd/replayd/service/queue"
-	"github.com/replayd/replayd/service/source"
 )
 
 // Exit codes, for scripts.

@@ -12,11 +12,11 @@ import (
 	"runtime/debug"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/export"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/export"
-	"github.com/replayd/replayd/service/table/tablefile"
 )
 
 type exportCmd struct {

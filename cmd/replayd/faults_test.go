@@ -26,8 +26,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/codec"
 )
 
 type infoCmd struct {

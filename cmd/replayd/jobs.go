@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/replayd/replayd/service/queue"
+	"github.com/replayd/replayd/fleet/queue"
 )
 
 type jobsCmd struct {

@@ -18,10 +18,10 @@ import (
 
 	natsd "github.com/nats-io/nats-server/v2/server"
 
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/bucket/buckettest"
-	"github.com/replayd/replayd/service/queue"
-	"github.com/replayd/replayd/service/queue/natsserver"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/queue"
+	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
 // hub starts a server of the queue in this process, and returns its URL.

@@ -13,9 +13,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/queue"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/queue"
 )
 
 type jobsAddCmd struct {

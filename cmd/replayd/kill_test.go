@@ -19,8 +19,8 @@ import (
 
 	"github.com/replayd/replayd/internal/freeport"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/shipment"
+	"github.com/replayd/replayd/fleet/shipment/mirror"
 	"github.com/replayd/replayd/internal/natsconn"
-	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/shipment"
-	"github.com/replayd/replayd/service/shipment/mirror"
 )
 
 // livePlace is a root that is a stream of NATS.

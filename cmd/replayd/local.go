@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/replayd/replayd/fleet/bucket"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 // openLocal opens the file at path, or in as the standard input if path is "-", or the object of an s3:// URL.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/replayd/replayd/service/queue/natsserver"
+	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
 // TestMain makes the test binary act as the program when it is called by the program's name.

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/fleet/publish"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/publish"
 )
 
 type publishCmd struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/internal/natsconn"
-	"github.com/replayd/replayd/service/queue"
 )
 
 // queueFlags say where the queue is. User and password are taken from the environment variables of the nats command, and from nowhere

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/service/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
 )
 
 // costVariable is the environment variable that makes TestWorkCost run, with how often each of its programs does all replays: 3 or more.

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/bucket/buckettest"
-	"github.com/replayd/replayd/service/queue"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/queue"
 )
 
 // replaysVariable is the environment variable that sets how many replays TestQueue makes, such as 10000 for a long run. They are then all

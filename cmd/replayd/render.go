@@ -21,7 +21,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/datafile/render"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 type renderCmd struct {

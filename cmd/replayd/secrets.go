@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // secrets is a flag of kinds of secrets. Without a value, it is all of them.

@@ -20,15 +20,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/internal/natsconn"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
-	"github.com/replayd/replayd/service/bucket"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 	"github.com/replayd/replayd/testdata"
 )

@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 // openBucket opens the bucket of a URL. It sends no request.

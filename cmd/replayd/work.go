@@ -20,10 +20,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/replayd/replayd/service/bucket"
-	"github.com/replayd/replayd/service/export"
-	"github.com/replayd/replayd/service/queue"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/fleet/queue"
+	"github.com/replayd/replayd/replay/source"
 )
 
 type workCmd struct {

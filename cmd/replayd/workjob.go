@@ -21,15 +21,15 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/fleet/queue"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/bucket"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/export"
-	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/queue"
-	"github.com/replayd/replayd/service/source"
-	"github.com/replayd/replayd/service/table/tablefile"
 )
 
 // origin is where jobs may read.

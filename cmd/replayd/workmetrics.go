@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/replayd/replayd/service/queue"
+	"github.com/replayd/replayd/fleet/queue"
 )
 
 // workMetrics are those of a worker, and of the queue as it sees it when it is asked.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // Root is a directory, or another Store, whose replays are served.

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 const (

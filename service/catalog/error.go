@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // Each error that this package returns wraps one of these errors, or ErrDirectory, ErrIrregular or ErrIO of package source, or

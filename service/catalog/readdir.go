@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // File is an entry of a directory. The file was not opened.

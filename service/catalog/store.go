@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // Store holds the files of a root: a directory of the file system, or for example a part of a bucket of objects. Package bucket

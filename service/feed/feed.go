@@ -12,8 +12,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // keepBytes is the number of bytes of a live replay kept in memory, marks included. For a full server that is about 15 s.

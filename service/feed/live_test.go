@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/feed"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
 )

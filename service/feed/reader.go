@@ -9,8 +9,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
 )
 
 // Reader reads a live replay for one subscriber, from the feed where possible and from the file otherwise. It implements

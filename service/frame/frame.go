@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	"github.com/replayd/replayd/proto/rawcodec"
-	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
 // Frame is one response, marshalled. Its owner must either send it once or Free it.

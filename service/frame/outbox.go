@@ -8,7 +8,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
 // Outbox makes the frames of one stream and counts those not written yet. The sender frees a frame's bytes when they are

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
 )
 
 // Entry describes a file of the index. It must not be modified.

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 )
 

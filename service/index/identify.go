@@ -8,7 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // maxUnpacked is the largest size on disk, in bytes, of a compressed file that is unpacked to read its header when the format

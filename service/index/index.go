@@ -13,9 +13,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // FuzzParse parses arbitrary stored bytes. An entry that is accepted must be encoded to the same entry again.

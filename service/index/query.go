@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/source"
 )
 
 // Query describes the replays to find.

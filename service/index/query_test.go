@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/index"
 )
 

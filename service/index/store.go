@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // storeEvery is how often new entries are stored.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
-	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // BenchmarkStream decodes, encodes and frames a recording; nothing is sent.

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/table"
 )
 
 // Defaults and bounds of what a request may ask for.

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // counting limits how many streams look for their last events at once: each may take 16 MiB for a million positions.

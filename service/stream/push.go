@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // idle waits for more of the file while the batch is empty. Meanwhile a reader that is a Pusher sends new events from its own

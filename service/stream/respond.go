@@ -10,9 +10,9 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/source"
-	"github.com/replayd/replayd/service/table"
 )
 
 // batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.

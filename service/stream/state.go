@@ -3,7 +3,7 @@ package stream
 import (
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // sendWholeState sends the state at the stream's position. Until all of it was sent, cursors resume with the whole state again.

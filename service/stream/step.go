@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // advance calls f until it succeeds or the replay ends. It waits for a file that may grow.

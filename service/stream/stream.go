@@ -12,11 +12,11 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/table"
 )
 
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send

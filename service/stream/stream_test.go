@@ -13,16 +13,16 @@ import (
 	"time"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/codectest"
-	"github.com/replayd/replayd/service/codec/registry"
-	"github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	"github.com/replayd/replayd/replay/codec/registry"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
-	"github.com/replayd/replayd/service/table"
-	"github.com/replayd/replayd/service/table/arrowipc"
 )
 
 // recording repeats the records of a sample to a recording of about that many bytes.

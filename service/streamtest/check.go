@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // maxResponse is the largest size of a response in bytes, so that clients with default limits can read it.

@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // Judge returns an error if a session is not the right answer to a request. The replay must be complete.

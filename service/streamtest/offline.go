@@ -10,9 +10,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/filter"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // Offline decodes a whole replay at once, only with the format's codec, and returns the events that a stream must deliver.

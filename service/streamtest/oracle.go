@@ -14,7 +14,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // Oracle has all events of a replay and decides which of them a request must receive. It follows only the documentation of

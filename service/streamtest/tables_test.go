@@ -23,13 +23,13 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec/codectest"
-	datafilecodec "github.com/replayd/replayd/service/codec/datafile"
-	demcodec "github.com/replayd/replayd/service/codec/dem"
-	sc2codec "github.com/replayd/replayd/service/codec/sc2replay"
-	teecodec "github.com/replayd/replayd/service/codec/teehistorian"
-	"github.com/replayd/replayd/service/table"
-	"github.com/replayd/replayd/service/table/arrowipc"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	datafilecodec "github.com/replayd/replayd/replay/codec/datafile"
+	demcodec "github.com/replayd/replayd/replay/codec/dem"
+	sc2codec "github.com/replayd/replayd/replay/codec/sc2replay"
+	teecodec "github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 )
 
 // TestTables fills events of all kinds of all formats with arbitrary values, appends them to tables, some of them only to take them

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec/registry"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/succession"
 )

@@ -8,8 +8,8 @@ package succession
 import (
 	"errors"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 )
 
 // Rule is the rule by which a replay counts as the successor. The API's SuccessorRule has the same names.

@@ -3,8 +3,8 @@ package succession_test
 import (
 	"testing"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/succession"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 // Prefix begins the name of every temporary replay. The alias of a root cannot begin with its first character.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/temporary"
 )
 

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 const (

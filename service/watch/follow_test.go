@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/watch"
 )
 

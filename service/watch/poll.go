@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // The polling goroutine visits the targets and the directories that the notifier watches, each at its own interval. It sleeps

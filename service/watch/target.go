@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/replay/source"
 )
 
 // target is a path that is subscribed to.

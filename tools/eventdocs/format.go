@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/table"
 )
 
 // format is the description of a format's events in the .proto files.

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-const appendPath = protogen.GoImportPath(module + "/service/codec/protoappend")
+const appendPath = protogen.GoImportPath(module + "/replay/codec/protoappend")
 
-// writeAppenders writes service/codec/<format>/append.gen.go.
+// writeAppenders writes replay/codec/<format>/append.gen.go.
 func (f *format) writeAppenders() {
-	path := protogen.GoImportPath(module + "/service/codec/" + f.name)
-	g := f.plugin.NewGeneratedFile("service/codec/"+f.name+"/append.gen.go", path)
+	path := protogen.GoImportPath(module + "/replay/codec/" + f.name)
+	g := f.plugin.NewGeneratedFile("replay/codec/"+f.name+"/append.gen.go", path)
 	g.P(header)
 	g.P("// source: ", f.file.Desc.Path())
 	g.P()

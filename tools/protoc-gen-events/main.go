@@ -1,8 +1,8 @@
 // Command protoc-gen-events is a protobuf plugin of this project. From the .proto file of a format's events it writes
 //
 //   - decoders/<format>/events.gen.go: plain Go structs that the format's decoder fills, without protobuf;
-//   - service/codec/<format>/append.gen.go: functions that append such a struct as protobuf wire bytes;
-//   - service/codec/<format>/tables.gen.go: what tables of events look like, and functions that append such a struct to one.
+//   - replay/codec/<format>/append.gen.go: functions that append such a struct as protobuf wire bytes;
+//   - replay/codec/<format>/tables.gen.go: what tables of events look like, and functions that append such a struct to one.
 //
 // So the .proto file is the only definition of the events, decoders do not depend on protobuf, and the hot path neither
 // allocates nor uses reflection. The plugin handles every file whose package is replayd.<format>.v1 and that has a

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	tablePath    = protogen.GoImportPath(module + "/service/table")
+	tablePath    = protogen.GoImportPath(module + "/replay/table")
 	decodersPath = protogen.GoImportPath(module + "/decoders")
 )
 
@@ -23,7 +23,7 @@ var positionColumns = []string{"offset", "index", "at_tick", "time"}
 // caseSuffix is what the name of the column that says which member of a oneof is set has after that of the oneof.
 const caseSuffix = "_case"
 
-// writeTables writes service/codec/<format>/tables.gen.go.
+// writeTables writes replay/codec/<format>/tables.gen.go.
 func (f *format) writeTables() error {
 	for _, m := range f.messages {
 		if f.cyclic[m.Desc.FullName()] || containsItself(m, m, map[*protogen.Message]bool{}) {
@@ -33,8 +33,8 @@ func (f *format) writeTables() error {
 			return err
 		}
 	}
-	path := protogen.GoImportPath(module + "/service/codec/" + f.name)
-	g := f.plugin.NewGeneratedFile("service/codec/"+f.name+"/tables.gen.go", path)
+	path := protogen.GoImportPath(module + "/replay/codec/" + f.name)
+	g := f.plugin.NewGeneratedFile("replay/codec/"+f.name+"/tables.gen.go", path)
 	g.P(header)
 	g.P("// source: ", f.file.Desc.Path())
 	g.P()

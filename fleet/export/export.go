@@ -1,0 +1,524 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/table/tablefile"
+)
+
+// exportBudget is how many bytes of values all tables of an export hold before the largest of them is written.
+const exportBudget = 4 << 20
+
+// Memory is the default of Options.Memory.
+const Memory = 4 << 20
+
+// Options are what an export needs.
+type Options struct {
+	// Name is that of the replay, as the user gave it.
+	Name   string
+	Place  Place
+	Format tablefile.Format
+	// Selection describes what of the replay is exported: see Selection.
+	Selection string
+	// Memory is how many bytes of memory the compressed rows of all tables take at most until they are row groups. What is more waits in
+	// files in the directories of drafts. Default [Memory].
+	Memory int
+	// Again also exports what is there already.
+	Again bool
+	// Sum is the SHA-256 of the file in hexadecimal, and Size its length in bytes. Without a sum an export is never there already.
+	Sum  string
+	Size int64
+	// Tables returns a short text that changes when the tables of a format do.
+	Tables func(format string) string
+	// Progress is called with the bytes of each response, and how many bytes of the file were read, of how many; these are 0 if they are
+	// not known. It may be nil.
+	Progress func(bytes int, read, total int64)
+	// Note is called with what a user should know. It may be nil.
+	Note func(string)
+	// Claim is called once the manifest's name is known, unless the export is there already. It may be nil.
+	Claim func(ctx context.Context, manifest string) error
+	// Intend is called with all names of files that may be there from then on, before the first of them is put, and again before the
+	// manifest. It may be nil.
+	Intend func(ctx context.Context, names []string) error
+}
+
+// ErrThere means that a replay was exported before.
+var ErrThere = errors.New("the replay is there already")
+
+// Export is the export of one replay. It belongs to one goroutine. The caller closes it.
+type Export struct {
+	o Options
+
+	start          *replaydv1.Replay
+	server         string // version
+	reason, detail string
+	summary        string           // of the end, as JSON; empty if the format has none
+	warnings       map[string]int64 // the numbers of the events' warnings
+	tables         map[string]*exportTable
+	held           int
+	budget         *tablefile.Budget
+	events         uint64
+	old            *manifest // of the last export; nil if there is none
+	names          []string
+	damage         *Damage
+}
+
+// New returns an Export.
+func New(o Options) *Export {
+	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
+	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), e.waiting)
+	return e
+}
+
+// Selection identifies what of a replay is exported, so that an export of something else is not taken for the same. All of the request
+// but the replay's name decides.
+func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (string, error) {
+	req = proto.CloneOf(req)
+	req.Replay = ""
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	sum := sha256.Sum256(append(b, reveal.String()...))
+	return hex.EncodeToString(sum[:8]), err
+}
+
+// Committed reports whether a place has the manifest of a finished export.
+func Committed(ctx context.Context, place Place, manifest string) (bool, error) {
+	_, err := place.Size(ctx, manifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// manifest describes a finished export of a replay. It is written last.
+type manifest struct {
+	Name      string           `json:"name"`
+	Identity  string           `json:"identity"`
+	SizeBytes int64            `json:"size_bytes"`
+	SHA256    string           `json:"sha256"`
+	Schema    string           `json:"schema_version"`
+	Selection string           `json:"selection"`
+	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
+	Damage    *Damage          `json:"damage,omitempty"`
+}
+
+// base returns the name of the replay's files, without a suffix.
+func (e *Export) base() string {
+	_, name, _ := strings.Cut(e.start.GetIdentity(), ":")
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// formatName returns the replay's format, such as "dem".
+func (e *Export) formatName() string {
+	return strings.ToLower(strings.TrimPrefix(e.start.GetFormat().String(), "FORMAT_"))
+}
+
+// row returns the name of the file with the row of the replay.
+func (e *Export) row() string {
+	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format))
+}
+
+// manifest returns the name of the manifest.
+func (e *Export) manifest() string { return e.row() + ".json" }
+
+// schemaVersion identifies the tables of this version of the program.
+func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
+
+// Add adds a response of the stream, in ENCODING_ARROW. It returns ErrThere at the start if nothing has changed since the last export.
+func (e *Export) Add(ctx context.Context, r client.Response) error {
+	if start := r.Message.GetStart(); start != nil {
+		e.start, e.server = start.GetReplay(), start.GetServerVersion()
+		return e.begin(ctx)
+	}
+	if end := r.Message.GetEnd(); end != nil {
+		e.reason, e.detail = strings.TrimPrefix(end.GetReason().String(), "END_REASON_"), end.GetDetail()
+		e.summary = summaryOf(end)
+	}
+	if r.Batch == nil || r.Batch.State {
+		return nil
+	}
+	if e.o.Progress != nil {
+		read, total := int64(0), int64(0)
+		if at, err := cursor.Parse(r.Cursor); err == nil && e.start.GetCompression() <= replaydv1.Compression_COMPRESSION_NONE {
+			read, total = at.Position.Offset, e.start.GetSizeBytes()
+		}
+		e.o.Progress(len(r.Wire), read, total)
+	}
+	e.events += uint64(r.Batch.Len())
+	for _, t := range r.Batch.Tables() {
+		if err := e.add(t); err != nil {
+			return err
+		}
+	}
+	for e.held > exportBudget {
+		if err := e.largest().flush(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Detail returns the detail of the end. It may be empty.
+func (e *Export) Detail() string { return e.detail }
+
+// Events returns how many events there were.
+func (e *Export) Events() uint64 { return e.events }
+
+// maxManifest is how long a manifest is at most, in bytes.
+const maxManifest = 1 << 20
+
+// begin reads what the last export of the replay left. It returns ErrThere if nothing has changed since.
+func (e *Export) begin(ctx context.Context) error {
+	there, err := e.there(ctx)
+	if err != nil {
+		return err
+	}
+	if there {
+		return ErrThere
+	}
+	if e.o.Claim != nil {
+		if err := e.o.Claim(ctx, e.manifest()); err != nil {
+			return err
+		}
+		if there, err = e.there(ctx); there { // since the last look
+			return ErrThere
+		}
+	}
+	if err == nil {
+		e.replaces()
+	}
+	return err
+}
+
+// replaces tells the user when the files of another replay are about to be replaced: identities come from the first bytes of a
+// replay, so two recordings that differ later may have one.
+func (e *Export) replaces() {
+	if o := e.old; o != nil && e.o.Note != nil && o.Name != e.o.Name && (e.o.Sum == "" || o.SHA256 != e.o.Sum) {
+		e.o.Note(fmt.Sprintf("%s: it has the identity of %s, whose files it replaces", e.o.Name, o.Name))
+	}
+}
+
+// there reports whether the last export is of the same.
+func (e *Export) there(ctx context.Context) (bool, error) {
+	b, err := e.o.Place.Read(ctx, e.manifest(), maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	m := new(manifest)
+	if json.Unmarshal(b, m) != nil {
+		return false, nil //nolint:nilerr // as if there were none
+	}
+	e.old = m
+	if e.o.Again || e.o.Sum == "" || m.SHA256 != e.o.Sum || m.SizeBytes != e.o.Size || m.Identity != e.start.GetIdentity() ||
+		m.Schema != e.schemaVersion() || m.Selection != e.o.Selection {
+		return false, nil
+	}
+	for name, size := range m.Files {
+		if !fs.ValidPath(name) {
+			return false, nil
+		}
+		n, err := e.o.Place.Size(ctx, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if err != nil || n != size {
+			return false, nil //nolint:nilerr // it is exported again
+		}
+	}
+	e.names, e.damage = append(slices.Collect(maps.Keys(m.Files)), e.row()), m.Damage
+	return true, nil
+}
+
+// add adds the rows of a table.
+func (e *Export) add(t *replaydv1.Table) error {
+	if t.GetRows() == 0 { // it has only columns
+		return nil
+	}
+	to := e.tables[t.GetKind()]
+	if to == nil {
+		to = &exportTable{}
+		e.tables[t.GetKind()] = to
+		to.name = path.Join("format="+e.formatName(), "kind="+t.GetKind(), e.base()+"."+string(e.o.Format))
+		to.messages.rest = append(to.messages.rest, t.GetSchema())
+		var err error
+		if to.reader, err = ipc.NewReader(&to.messages, ipc.WithDelayReadSchema(true)); err != nil {
+			return err
+		}
+	}
+	to.messages.rest = append(to.messages.rest, t.GetData())
+	for len(to.messages.rest) > 0 && to.reader.Next() {
+		record := to.reader.RecordBatch()
+		if to.out == nil {
+			if err := to.create(e, record.Schema()); err != nil {
+				return err
+			}
+		}
+		record.Retain()
+		n := sizeOf(record)
+		to.pending = append(to.pending, record)
+		to.rows += int(record.NumRows())
+		to.held += n
+		e.held += n
+		e.countWarnings(record)
+	}
+	if err := to.reader.Err(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// warningsColumn is the column of formats whose events have warnings.
+const warningsColumn = "warnings"
+
+// countWarnings counts the warnings of the events of a record batch.
+func (e *Export) countWarnings(r arrow.RecordBatch) {
+	for _, i := range r.Schema().FieldIndices(warningsColumn) {
+		list, ok := r.Column(i).(*array.List)
+		if !ok {
+			continue
+		}
+		texts, ok := list.ListValues().(*array.Dictionary)
+		if !ok {
+			continue
+		}
+		for j := range texts.Len() {
+			e.warnings[texts.Dictionary().ValueStr(texts.GetValueIndex(j))]++
+		}
+	}
+}
+
+// summaryOf returns the summary of the end of a stream as JSON: how well the replay was decoded. It is empty if the format has none.
+func summaryOf(end *replaydv1.StreamEnd) string {
+	var m proto.Message
+	switch s := end.GetSummary().(type) {
+	case *replaydv1.StreamEnd_Dem:
+		m = s.Dem
+	case *replaydv1.StreamEnd_Sc2Replay:
+		m = s.Sc2Replay
+	default:
+		return ""
+	}
+	return jsonOf(m)
+}
+
+// jsonOf returns a message as JSON, always the same.
+func jsonOf(m proto.Message) string {
+	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, loose) != nil { // protojson puts in spaces at random
+		return ""
+	}
+	return b.String()
+}
+
+// sizeOf returns the size of the buffers of a record batch.
+func sizeOf(r arrow.RecordBatch) int {
+	n := 0
+	for _, c := range r.Columns() {
+		n += dataSize(c.Data())
+	}
+	return n
+}
+
+func dataSize(d arrow.ArrayData) int {
+	n := 512 // what describes the data
+	for _, b := range d.Buffers() {
+		if b != nil {
+			n += b.Len()
+		}
+	}
+	for _, c := range d.Children() {
+		n += dataSize(c)
+	}
+	if dictionary := d.Dictionary(); d.DataType().ID() == arrow.DICTIONARY && dictionary != nil {
+		n += dataSize(dictionary)
+	}
+	return n
+}
+
+// about returns the metadata of all files of the replay that is known from its start.
+func (e *Export) about() map[string]string {
+	return map[string]string{
+		"replayd.identity": e.start.GetIdentity(), "replayd.name": e.start.GetName(), "replayd.header": jsonOf(e.start),
+		"replayd.version": e.server, "replayd.schema_version": e.schemaVersion(), "replayd.sha256": e.o.Sum,
+	}
+}
+
+// Finish writes the ends of all files, puts them in their place, and then the row of the replay and the manifest.
+func (e *Export) Finish(ctx context.Context) error {
+	m := &manifest{
+		Name: e.o.Name, Identity: e.start.GetIdentity(), SizeBytes: e.o.Size, SHA256: e.o.Sum, Schema: e.schemaVersion(), Selection: e.o.Selection,
+		Files: map[string]int64{}, Damage: e.damage,
+	}
+	kinds := slices.Sorted(maps.Keys(e.tables))
+	names := []string{e.row()}
+	for _, kind := range kinds {
+		t := e.tables[kind]
+		names = append(names, t.name)
+		if len(t.pending) > 0 {
+			if err := t.flush(e); err != nil {
+				return err
+			}
+		}
+		if err := t.close(map[string]string{
+			"replayd.end_reason": e.reason, "replayd.end_detail": e.detail, "replayd.rows": strconv.Itoa(t.rows),
+			"replayd.summary": e.summary, "replayd.warnings": e.warningsJSON(),
+		}); err != nil {
+			return err
+		}
+	}
+	stale := e.stale(names)
+	intend := func() error {
+		if e.o.Intend == nil {
+			return nil
+		}
+		return e.o.Intend(ctx, slices.Concat(stale, names))
+	}
+	if err := intend(); err != nil {
+		return err
+	}
+	if e.old != nil { // until all is there again
+		if err := e.o.Place.Remove(ctx, e.manifest()); err != nil {
+			return err
+		}
+	}
+	for _, kind := range kinds {
+		if err := e.put(ctx, m, e.tables[kind]); err != nil {
+			return err
+		}
+	}
+	if err := e.writeReplay(ctx, m, kinds); err != nil {
+		return err
+	}
+	for _, name := range stale {
+		if err := e.o.Place.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := e.o.Place.Sync(names); err != nil {
+		return err
+	}
+	if err := intend(); err != nil {
+		return err
+	}
+	if err := e.writeManifest(ctx, m); err != nil {
+		return err
+	}
+	e.names = names
+	return nil
+}
+
+// Names returns the names of the files that are there, after Finish or ErrThere, besides the manifest.
+func (e *Export) Names() []string { return e.names }
+
+// stale returns the files of the last export that this one does not have.
+func (e *Export) stale(names []string) (stale []string) {
+	if e.old == nil {
+		return nil
+	}
+	for name := range e.old.Files {
+		if fs.ValidPath(name) && !slices.Contains(names, name) {
+			stale = append(stale, name)
+		}
+	}
+	slices.Sort(stale)
+	return stale
+}
+
+func (e *Export) writeManifest(ctx context.Context, m *manifest) error {
+	b, err := json.MarshalIndent(m, "", "\t")
+	if err != nil {
+		return err
+	}
+	dir, err := e.o.Place.Drafts(e.manifest())
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+path.Base(e.manifest())+".*.part")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	if err := e.o.Place.Put(ctx, e.manifest(), f.Name()); err != nil {
+		return err
+	}
+	return e.o.Place.Sync([]string{e.manifest()})
+}
+
+// warningsJSON returns the numbers of warnings as a JSON object.
+func (e *Export) warningsJSON() string {
+	b, err := json.Marshal(e.warnings)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// put puts a finished file in its place.
+func (e *Export) put(ctx context.Context, m *manifest, t *exportTable) error {
+	stat, err := os.Stat(t.temporary)
+	if err != nil {
+		return err
+	}
+	if err := e.o.Place.Put(ctx, t.name, t.temporary); err != nil {
+		return err
+	}
+	_ = os.Remove(t.temporary) // a Place may have copied it
+	t.temporary = ""
+	m.Files[t.name] = stat.Size()
+	return nil
+}
+
+// Close removes the drafts that are left.
+func (e *Export) Close() {
+	_ = e.budget.Close()
+	for _, t := range e.tables {
+		if t.reader != nil {
+			t.reader.Release()
+		}
+		if t.file != nil {
+			_ = t.file.Close()
+		}
+		if t.temporary != "" {
+			_ = os.Remove(t.temporary)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package export_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/internal/daemontest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/table/tablefile"
+)
+
+// TestMemory: with next to no memory, all rows wait in files or are row groups at once, and the tables have the same rows. No such file has
+// a name, also if the export is given up.
+func TestMemory(t *testing.T) {
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	for _, name := range []string{
+		"r/dem/dota.dem", "r/sc2replay/5.0.SC2Replay", "r/datafile/sample.map",
+		"r/teehistorian/finished/" + game,
+	} {
+		want := tables(t, write(t, c, name, 0))
+		if len(want) < 5 {
+			t.Errorf("%s has %d tables", name, len(want))
+		}
+		for _, most := range []int{1, 16 << 10} {
+			if most > 1 && testing.Short() {
+				continue
+			}
+			got := tables(t, write(t, c, name, most))
+			if len(got) != len(want) {
+				t.Errorf("%s with %d bytes: %d tables, want %d", name, most, len(got), len(want))
+			}
+			for file, rows := range want {
+				if got[file] == nil || !array.TableEqual(got[file], rows) {
+					t.Errorf("%s with %d bytes: %s has other rows", name, most, file)
+				}
+			}
+		}
+	}
+}
+
+// TestThere: an export of the same contents and selection is there already, and so is one that another worker has finished between the
+// first look and the claim. Anything else that was selected, or other contents, are exported.
+func TestThere(t *testing.T) {
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	dir := t.TempDir()
+	run := func(o export.Options) error {
+		o.Name, o.Place, o.Format, o.Size = "r/teehistorian/finished/"+game, export.Dir{Path: dir}, tablefile.Parquet, 12392
+		o.Tables = func(string) string { return "" }
+		e := export.New(o)
+		defer e.Close()
+		req := &replaydv1.StreamEventsRequest{Replay: o.Name, Encoding: replaydv1.Encoding_ENCODING_ARROW, Include: client.Kinds("join")}
+		for r, err := range c.Stream(t.Context(), req).Responses() {
+			if err == nil {
+				err = e.Add(t.Context(), r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return e.Finish(t.Context())
+	}
+	another := func(context.Context, string) error { return run(export.Options{Sum: "b", Selection: "joins"}) }
+	for i, test := range []struct {
+		o     export.Options
+		there bool
+	}{
+		{export.Options{Sum: "a", Selection: "joins"}, false},
+		{export.Options{Sum: "a", Selection: "joins"}, true},
+		{export.Options{Sum: "a", Selection: "moves"}, false},
+		{export.Options{Sum: "a", Selection: "joins", Again: true}, false},
+		{export.Options{Selection: "joins"}, false},
+		{export.Options{Sum: "b", Selection: "joins", Claim: another}, true},
+	} {
+		if err := run(test.o); errors.Is(err, export.ErrThere) != test.there || err != nil && !test.there {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// game is the name of a sample.
+const game = "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"
+
+// write exports a replay to a directory, after an export of it that was given up. Neither may leave drafts.
+func write(t *testing.T, c *client.Client, name string, most int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, room := range []bool{false, true} {
+		place := &place{Dir: export.Dir{Path: dir}, room: room}
+		e := export.New(export.Options{
+			Name: name, Place: place, Format: tablefile.Parquet, Memory: most, Tables: func(string) string { return "" },
+		})
+		req := &replaydv1.StreamEventsRequest{Replay: name, Encoding: replaydv1.Encoding_ENCODING_ARROW, MaxBatchEvents: 50}
+		for r, err := range c.Stream(t.Context(), req).Responses() {
+			if err == nil {
+				err = e.Add(t.Context(), r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := e.Finish(t.Context())
+		e.Close()
+		if room != (err == nil) {
+			t.Fatal(err)
+		}
+		for _, left := range find(t, dir, "*/*/.*") {
+			t.Errorf("%s: %s is left behind", name, left)
+		}
+		if most == 1 && !place.waiting || most == 0 && place.waiting {
+			t.Errorf("%s with %d bytes: rows wait in files: %v", name, most, place.waiting)
+		}
+	}
+	return dir
+}
+
+// place is a directory that may have no room.
+type place struct {
+	export.Dir
+
+	room    bool
+	put     bool
+	waiting bool // drafts beside the row of the replay were made before anything was put: rows wait in them
+}
+
+func (p *place) Drafts(name string) (string, error) {
+	p.waiting = p.waiting || !p.put && strings.HasPrefix(name, "replays/")
+	return p.Dir.Drafts(name)
+}
+
+func (p *place) Put(ctx context.Context, name, draft string) error {
+	if p.put = true; !p.room {
+		return errors.New("no room")
+	}
+	return p.Dir.Put(ctx, name, draft)
+}
+
+// find returns the files below a directory whose names match a pattern.
+func find(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	names, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// tables reads the tables of a directory.
+func tables(t *testing.T, dir string) map[string]arrow.Table {
+	t.Helper()
+	all := map[string]arrow.Table{}
+	for _, name := range find(t, dir, "*/*/*.parquet") {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := file.NewParquetReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[name], err = columns.ReadTable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}

@@ -1,0 +1,100 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/replayd/replayd/replay/table/tablefile"
+)
+
+// exportTable is one file being written.
+type exportTable struct {
+	name, temporary string
+	file            *os.File
+	buffer          *bufio.Writer
+	out             tablefile.Writer
+	messages        messages    // what the reader reads
+	reader          *ipc.Reader // of all record batches, after the schema
+	pending         []arrow.RecordBatch
+	held, rows      int
+}
+
+// messages is an io.Reader of messages, which are not copied together.
+type messages struct{ rest [][]byte }
+
+// Read implements io.Reader.
+func (m *messages) Read(p []byte) (int, error) {
+	if len(m.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, m.rest[0])
+	if m.rest[0] = m.rest[0][n:]; len(m.rest[0]) == 0 {
+		m.rest = m.rest[1:]
+	}
+	return n, nil
+}
+
+// create opens the draft of the file.
+func (t *exportTable) create(e *Export, schema *arrow.Schema) error {
+	dir, err := e.o.Place.Drafts(t.name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+path.Base(t.name)+".*.part")
+	if err != nil {
+		return err
+	}
+	t.file, t.temporary, t.buffer = f, f.Name(), bufio.NewWriterSize(f, 64<<10)
+	t.out, err = tablefile.New(e.o.Format, t.buffer, schema, e.about(), e.budget)
+	return err
+}
+
+// flush writes the rows that wait.
+func (t *exportTable) flush(e *Export) error {
+	err := t.out.Write(t.pending)
+	for _, r := range t.pending {
+		r.Release()
+	}
+	e.held -= t.held
+	t.pending, t.held = nil, 0
+	return err
+}
+
+func (e *Export) largest() *exportTable {
+	var most *exportTable
+	for _, t := range e.tables {
+		if most == nil || t.held > most.held {
+			most = t
+		}
+	}
+	return most
+}
+
+// close writes the end of the file.
+func (t *exportTable) close(about map[string]string) error {
+	err := errors.Join(t.out.Close(about), t.buffer.Flush(), t.file.Chmod(0o644), t.file.Close())
+	t.file = nil
+	return err
+}
+
+// waiting makes a file without a name for rows that wait. It disappears with the process, however that ends.
+func (e *Export) waiting() (*os.File, error) {
+	dir, err := e.o.Place.Drafts(e.row())
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".waiting.*.part")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

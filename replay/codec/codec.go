@@ -1,0 +1,327 @@
+package codec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
+)
+
+// Codec is the implementation of a format for the daemon.
+type Codec struct {
+	Format decoders.Format
+	// Filters lists the format's kinds of events and the conditions that apply to each.
+	Filters filter.Format
+	// Lacks reports whether, judging by its header, replay r cannot have events of a kind of the format. Nil if every replay
+	// may have events of all kinds.
+	Lacks func(r *replaydv1.Replay, kind uint8) bool
+	// NewEventList returns an empty message of the format's EventList type. It has `repeated Event events = 1` and the values
+	// that the events refer to. Readers of streams use it; writers use Batch.
+	NewEventList func() proto.Message
+	// Tables describes the tables of the format's kinds.
+	Tables *table.Format
+	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
+	RandomAccess bool
+	// Shared is true if one decoder serves all followers of a live replay. Batches then have no Tail, and readers fill Marks.
+	Shared bool
+	// ResolvesPlayers is true if readers support Options.ResolvePlayers.
+	ResolvesPlayers bool
+	// Cost returns an upper bound, in bytes, of the memory that a Reader needs for a replay of size bytes as games write them.
+	// It is charged before the replay is opened. size is -1 if it is not known yet. A Reader that may need more is a Holder.
+	Cost func(size int64) int64
+	// DescribeCost is Cost for Describe. Nil if both are equal.
+	DescribeCost func(size int64) int64
+	// Spacing is the least distance between two checkpoints, in bytes of the replay. 0 stands for checkpoint.Spacing.
+	Spacing int64
+	// Lineage returns the replay's place among those of its game server, from the header of r. Nil if headers do not have it.
+	Lineage func(r *replaydv1.Replay) Lineage
+	// Open returns a Reader of the replay. Open itself reads nothing.
+	Open func(in source.Input, o Options) (Reader, error)
+	// Survey decodes a replay up to its present end and returns what it found. It starts where the survey from ended, or at
+	// the beginning if from is nil. roster is as in Options. Survey calls pause after each bounded amount of work; an error
+	// of pause ends the survey, and is returned with the survey so far. Nil if Describe already returns all of a survey's facts.
+	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
+	// CarryRoster completes a Survey's Roster from that of the previous replay, which may be nil. complete reports whether
+	// even earlier rosters could add nothing. Nil if the format has no rosters.
+	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
+	// Players returns the players in a roster. It is nil if Describe returns the players.
+	Players func(roster []byte) []*replaydv1.Player
+	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
+	// may be nil. Nil if the format has none.
+	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
+	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
+	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
+	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
+}
+
+// Lineage is a replay's place among those of its game server.
+type Lineage struct {
+	// Previous is the identity of the replay that the same server process wrote before this one. It is empty for the first
+	// one, and if the server is too old to write it.
+	Previous string
+	// Server is the server's name and address, which usually stay the same when the server restarts. They are no proof: two
+	// servers may share them.
+	Server string
+}
+
+// Survey holds the facts of a replay that only decoding finds. It is immutable.
+type Survey struct {
+	// Offset is how far the replay was decoded, in bytes of the replay.
+	Offset int64
+	// LastTick is the replay's clock at Offset.
+	LastTick int32
+	// Ended is true if the replay's own end was read.
+	Ended bool
+	// Broken is true if the bytes after Offset cannot be decoded.
+	Broken bool
+	// Names are the players' names, each once; at most MaxNames.
+	Names []string
+	// Roster holds the players at Offset, in the format's own encoding: see Options.Roster.
+	Roster []byte
+	// Participants holds everybody who took part up to Offset, in the format's own encoding. It has secrets.
+	Participants []byte
+	// State is the decoder's state at Offset, in the format's own encoding. Nil if nothing can follow.
+	State []byte
+}
+
+// MaxNames limits the players' names in a survey.
+const MaxNames = 1024
+
+// Options configure what a Reader delivers.
+type Options struct {
+	// Filter decides which events are delivered; nil delivers all.
+	Filter *filter.Filter
+	// Start is where delivery starts. The zero value is the beginning.
+	Start Start
+	// State announces that Present will be called for the state at Start. StateFilter selects what it delivers; nil delivers
+	// everything.
+	State       bool
+	StateFilter *filter.Filter
+	// StateAgain announces that Present may be called again later; see feed.Reader.
+	StateAgain bool
+	// Tables, if it is not nil, is an empty set of the format's tables. The reader appends events to it instead of to
+	// Batch.Events, and sets its Refs and TicksPerSecond before it does. It excludes Batch.KeepMarks.
+	Tables *table.Set
+	// Secrets says what is delivered of timeout codes, remote-console arguments and the like.
+	Secrets Secrets
+	// ResolvePlayers adds the players' names and the like to events that have only their numbers. Only for formats whose
+	// Codec.ResolvesPlayers is true.
+	ResolvePlayers bool
+	// Roster returns the Survey.Roster of the replay that the same server process wrote before r, nil if it is not known. r
+	// has its header. Roster may be nil.
+	Roster func(r *replaydv1.Replay) []byte
+	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
+	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
+	Checkpoints func(identity string) Checkpoints
+	// Ahead runs step, which takes some milliseconds, again and again in a goroutine of the caller's, and done behind the last
+	// time. It goes on while step returns true, there is a processor that nobody else needs, and the caller still uses the Reader.
+	// A nil Ahead means that nothing is read ahead.
+	Ahead func(step func() (more bool), done func())
+}
+
+// Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is
+// immutable.
+type Checkpoint struct {
+	Position decoders.Position
+	Tick     int32
+	State    []byte
+	// Shared is the state, instead of State, in formats whose states have memory in common.
+	Shared Shared
+	// Sum is the sum of the bytes before the position's offset, from which the state was made.
+	Sum decoders.Sum
+}
+
+// Shared is a state that has memory in common with others. It is immutable and safe for concurrent use.
+type Shared interface {
+	// Hold counts a holder of the state. It returns how many bytes the state takes that no other held one takes.
+	Hold() int
+	// Release undoes Hold. It returns how many bytes no held state takes any more.
+	Release() int
+}
+
+// Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
+type Checkpoints interface {
+	// Last returns the last checkpoint for which before is true. before must be true up to some position in the replay and
+	// false after it.
+	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
+	// After returns the first checkpoint whose offset is larger than the given one.
+	After(offset int64) (Checkpoint, bool)
+	// Wanted reports whether a checkpoint at that offset would be kept. That is so if there is none near it.
+	Wanted(offset int64) bool
+	// Add keeps a checkpoint and takes ownership of it.
+	Add(c Checkpoint)
+	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. If not, a Reader must
+	// compare them before it uses the checkpoint, and then call Prove or Drop.
+	Proven(c *Checkpoint) bool
+	// Prove records that the bytes before a checkpoint are those that it was made from.
+	Prove(c *Checkpoint)
+	// Drop removes all checkpoints: the replay has changed since they were made.
+	Drop()
+}
+
+// Start is where delivery starts: at Position; or, if Tick is not nil, at the first event whose tick is at least *Tick; or,
+// if Now is true, at the present end of the replay. It does not depend on the filter.
+type Start struct {
+	Position decoders.Position
+	Tick     *int32
+	Now      bool
+}
+
+// ErrDone means that no later event of the replay can match the filter.
+var ErrDone = errors.New("no later event can match the filter")
+
+// ErrYield means that a Reader has done a bounded amount of work and must be called again. In between the caller can send a
+// heartbeat, or check whether the call was cancelled.
+var ErrYield = errors.New("work is bounded; call again")
+
+// Reader reads one replay: Header until it succeeds, then Seek until it succeeds, then Fill until it fails.
+//
+// All three return
+//   - ErrYield after a bounded amount of work;
+//   - decoders.ErrMore when the bytes present hold no further whole record: call again when there are more;
+//   - io.EOF when the replay's own end was read;
+//   - ErrDone, only from Fill, when no later event can match the filter;
+//   - a *decoders.Error, final, when the rest of the replay cannot be read;
+//   - any other error of the Input, unchanged.
+type Reader interface {
+	// Header reads the replay's header and stores it in r, with the replay's identity.
+	Header(r *replaydv1.Replay) error
+	// Seek moves to where delivery starts. If the replay ends before that, Seek returns io.EOF. Position is then
+	// Start.Position, if that was given and an event of the replay can start there.
+	Seek() error
+	// Fill decodes and appends to b until b is full; then it returns nil. Events decoded before an error are in b.
+	Fill(b *Batch) error
+	// Close is called when Fill returned ErrMore and no more bytes will be written. It returns nil if the format has no end
+	// of its own and no record is torn. Otherwise it returns a *decoders.Error that wraps decoders.ErrTruncated.
+	Close() error
+	// Position returns the position of the next event, delivered or not, or one before it with no event in between.
+	Position() decoders.Position
+	// Sum returns the sum of the bytes before Position's Offset. It is 0 if the format's identity covers the whole replay.
+	Sum() decoders.Sum
+	// Tick returns the replay's clock at Position.
+	Tick() int32
+	// Filtered returns how many events were decoded and filtered out since delivery started.
+	Filtered() uint64
+	// Summarize adds the format's own summary to the end of a stream.
+	Summarize(end *replaydv1.StreamEnd)
+}
+
+// Presenter is a Reader of a format that has a state.
+type Presenter interface {
+	// Present appends events to b that describe the state at Position. It returns nil when b is full, and io.EOF after the
+	// last event of the state. These events are not part of the replay: the position does not move. Present is called
+	// between Seek and Fill, on a reader that was opened with Options.State.
+	Present(b *Batch) error
+}
+
+// Holder is a Reader whose memory depends on the contents of the replay, so that a hostile file can make it large.
+type Holder interface {
+	// Held returns how much memory the Reader holds now, in bytes. It is cheap, and is called between the other methods.
+	Held() int64
+}
+
+// Pusher is a Reader of a live replay that calls a function when there are new events, in a goroutine of its own. The caller
+// then need not wait and be woken.
+type Pusher interface {
+	// Push makes the reader call f whenever Fill would find new events, until f returns false or Recall is called. With a delay
+	// it calls f at most once in that time on average, and leaves no event waiting for longer. Calls of f never overlap, and f
+	// must not block. From Push to Recall only f may use the reader. It reports whether the reader can push now; otherwise it
+	// never calls f.
+	Push(delay time.Duration, f func() (more bool)) bool
+	// Recall ends Push, and waits for a running call of f. It may be called without Push.
+	Recall()
+}
+
+// Mark holds the values of one event of a batch that filters and cursors need, so that it need not be decoded again.
+type Mark struct {
+	filter.Event
+	// End is where the event ends in Batch.Events; it begins where the previous one ends.
+	End int
+	// Next is the reader's Position after the event, and Sum is its sum there.
+	Next decoders.Position
+	Sum  decoders.Sum
+}
+
+// Batch collects the events of one response.
+type Batch struct {
+	// Events holds the events' wire bytes as entries of the field `repeated Event events = 1`.
+	Events []byte
+	// Tail holds wire bytes of further fields of the event list, such as the strings that the events refer to. Formats
+	// that need it write it again for every batch.
+	Tail []byte
+	// Tables is the reader's Options.Tables. It holds the events instead of Events and Tail.
+	Tables *table.Set
+	// Count is how many events there are.
+	Count int
+	// Marks holds a mark for each event when KeepMarks is set.
+	Marks     []Mark
+	KeepMarks bool
+	// Positions holds the position of each event when KeepPositions is set.
+	Positions     []decoders.Position
+	KeepPositions bool
+
+	// The batch is full when it has MaxEvents events or MaxBytes bytes.
+	MaxEvents int
+	MaxBytes  int
+
+	shared bool
+	own    []byte // with shared, the memory that Events had before
+}
+
+// MaxEventBytes limits the size of one event on the wire; formats cut larger payloads into chunks. Together with a batch's
+// other bytes it stays below the 1 MiB that a response may have.
+const MaxEventBytes = 768 << 10
+
+// Full reports whether the batch is full: no further event should be added.
+func (b *Batch) Full() bool {
+	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
+}
+
+// Share makes events the contents of an empty batch, without a copy. events must not be modified from then on. Appending to
+// the batch copies them.
+func (b *Batch) Share(events []byte, count int) {
+	b.shared, b.own = true, b.Events
+	b.Events, b.Count = slices.Clip(events), count
+}
+
+// Shared reports whether Events is shared. If so, it must not be written to, and its memory must not be reused.
+func (b *Batch) Shared() bool { return b.shared }
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	if b.shared {
+		b.Events, b.own, b.shared = b.own, nil, false
+	}
+	b.Events, b.Tail, b.Marks, b.Positions, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], b.Positions[:0], 0
+	if b.Tables != nil {
+		b.Tables.Reset()
+	}
+}
+
+// Placed is what Added needs of a Reader.
+type Placed interface {
+	Position() decoders.Position
+	Sum() decoders.Sum
+}
+
+// Added records an event that was appended. With KeepPositions it keeps the event's position. With KeepMarks it keeps the
+// event's properties and the reader's position after the event.
+func (b *Batch) Added(at decoders.Position, e *filter.Event, r Placed) {
+	if b.KeepPositions {
+		b.Positions = append(b.Positions, at)
+	}
+	if b.KeepMarks {
+		b.Marks = append(b.Marks, Mark{Event: *e, End: len(b.Events), Next: r.Position(), Sum: r.Sum()})
+	}
+}
+
+// EventListField is the tag of `repeated Event events = 1`.
+const EventListField = 0x0a

@@ -1,0 +1,76 @@
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// Input returns a replay's bytes as the input of a codec.
+func Input(data []byte) source.Input {
+	return source.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+}
+
+// Open returns a reader of a replay's bytes that has read the header.
+func Open(tb testing.TB, c codec.Codec, data []byte, o codec.Options) codec.Reader {
+	tb.Helper()
+	r, err := c.Open(Input(data), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := r.Header(new(replaydv1.Replay)); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// Seek seeks to the start of delivery, with as many calls as necessary.
+func Seek(r codec.Reader) error {
+	for {
+		if err := r.Seek(); !errors.Is(err, codec.ErrYield) {
+			return err
+		}
+	}
+}
+
+// Read seeks, and reads all events in batches of limited size. It returns the events' wire bytes, and their marks, whose End
+// counts in those bytes. The error is the one that ended reading. It is io.EOF also when no later event can match the filter.
+func Read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark, err error) {
+	tb.Helper()
+	if err := Seek(r); err != nil {
+		return nil, nil, err
+	}
+	b := codec.Batch{MaxEvents: batch, MaxBytes: 256 << 10, KeepMarks: true}
+	for {
+		err := r.Fill(&b)
+		if b.Count != len(b.Marks) || b.Count > batch {
+			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
+		}
+		for _, m := range b.Marks {
+			m.End += len(events)
+			marks = append(marks, m)
+		}
+		events = append(events, b.Events...)
+		b.Reset()
+		if errors.Is(err, codec.ErrDone) {
+			err = io.EOF
+		}
+		if err != nil && !errors.Is(err, codec.ErrYield) {
+			return events, marks, err
+		}
+	}
+}
+
+// Secrets returns the secrets of a reader that reveals everything, or nothing.
+func Secrets(reveal bool) codec.Secrets {
+	if reveal {
+		return codec.Secrets{Reveal: decoders.AllSecrets}
+	}
+	return codec.Secrets{}
+}

@@ -1,0 +1,45 @@
+package dem
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// Codec is the format's codec. It is not Shared, because batches contain the names that their events refer to, so that the
+// batches of one stream do not serve another.
+var Codec = codec.Codec{
+	Format:       decoders.Dem,
+	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
+	Lacks:        lacks,
+	NewEventList: func() proto.Message { return new(demv1.EventList) },
+	Tables:       &Tables,
+	Cost:         cost,
+	Spacing:      spacing,
+	Open:         newOpener(),
+	Describe:     describe,
+}
+
+// cost returns the memory that a reader needs for schema, tables and entities, which grow with the length of a game.
+func cost(size int64) int64 { return 8<<20 + min(max(size, 0)/2, 24<<20) }
+
+// newOpener returns a function that opens readers. The readers share compiled schemas, because files of one build of a game
+// have the same schema.
+func newOpener() func(source.Input, codec.Options) (codec.Reader, error) {
+	schemas := new(dem.Schemas)
+	types := &firstTypes{schemas: schemas}
+	return func(in source.Input, o codec.Options) (codec.Reader, error) { return open(in, o, schemas, types) }
+}
+
+// lacks reports whether demos of the replay's game have no events of a kind.
+func lacks(r *replaydv1.Replay, kind uint8) bool {
+	told := r.GetDem().GetFileHeader()
+	h := dem.FileHeader{Game: []byte(told.GetGame()), GameDirectory: []byte(told.GetGameDirectory())}
+	return !h.Has(dem.Kind(kind))
+}

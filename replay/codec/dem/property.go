@@ -1,0 +1,118 @@
+package dem
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/replayd/replayd/decoders/dem"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	"github.com/replayd/replayd/replay/filter"
+)
+
+type event = dem.Event
+
+// properties holds the properties of each kind of event that filters match: the player if the event has a player's number, the
+// teams of the combat log, the type of events of kinds that have types, and the class and fields of an entity.
+var properties = filter.Table[event]{
+	dem.KindEntityUpdated: {Classes: true, Fields: true},
+	dem.KindEntityCreated: {Classes: true, Fields: true},
+	dem.KindEntityEntered: {Classes: true, Fields: true},
+	dem.KindEntityLeft:    {Classes: true},
+	dem.KindEntityDeleted: {Classes: true},
+	dem.KindCombatLog: {
+		Team:      func(e *event) int32 { return team(e.CombatLog.AttackerTeam) },
+		OtherTeam: func(e *event) int32 { return team(e.CombatLog.TargetTeam) },
+		Type:      func(e *event) []byte { return typeName(dem.KindCombatLog, int32(e.CombatLog.Type), nil) },
+		Types:     enumNames(demv1.CombatLogType_name),
+	},
+	dem.KindGameEvent: {Type: func(e *event) []byte { return typeName(dem.KindGameEvent, e.GameEvent.Id, e.GameEvent.Name) }},
+	dem.KindOrder: {
+		Type:  func(e *event) []byte { return typeName(dem.KindOrder, e.Order.Type, e.Order.TypeName) },
+		Types: dem.OrderTypes(),
+	},
+	dem.KindModifier:         {Type: func(e *event) []byte { return e.Modifier.Name }},
+	dem.KindStringTableEntry: {Type: func(e *event) []byte { return e.StringTableEntry.Table }},
+	dem.KindMessage:          {Type: func(e *event) []byte { return typeName(dem.KindMessage, int32(e.Message.Id), e.Message.Name) }},
+	dem.KindCommand:          {Type: func(e *event) []byte { return typeName(dem.KindCommand, int32(e.Command.Id), e.Command.Name) }},
+	dem.KindFault: {
+		Type:  func(e *event) []byte { return typeName(dem.KindFault, int32(e.Fault.Kind), nil) },
+		Types: enumNames(demv1.FaultKind_name),
+	},
+	dem.KindUserCmd: {Player: func(e *event) int32 { return player(e.UserCmd.PlayerSlot) }},
+	dem.KindChatEvent: {
+		Player:      func(e *event) int32 { return nth(e.ChatEvent.Players, 0) },
+		OtherPlayer: func(e *event) int32 { return nth(e.ChatEvent.Players, 1) },
+		Type:        func(e *event) []byte { return typeName(dem.KindChatEvent, e.ChatEvent.Type, e.ChatEvent.TypeName) },
+		Types:       dem.ChatEventTypes(),
+	},
+	dem.KindPlayerInfo: {Player: func(e *event) int32 { return player(e.PlayerInfo.Slot) }},
+	dem.KindChat:       {Player: func(e *event) int32 { return player(e.Chat.PlayerId) }},
+	dem.KindPing:       {Player: func(e *event) int32 { return player(e.Ping.PlayerId) }},
+	dem.KindMapLine:    {Player: func(e *event) int32 { return player(e.MapLine.PlayerId) }},
+	dem.KindChatWheel:  {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
+}
+
+// enums holds the names of the types of kinds whose type is an enum of the API.
+var enums = map[dem.Kind]map[int32][]byte{
+	dem.KindCombatLog: bytesOf(demv1.CombatLogType_name), dem.KindFault: bytesOf(demv1.FaultKind_name),
+}
+
+// typeName returns the name by which filters select a type of events: its name, or its number in decimal if it has none. name is
+// not used for types that are enums of the API.
+func typeName(kind dem.Kind, number int32, name []byte) []byte {
+	if names, ok := enums[kind]; ok {
+		name = names[number]
+	}
+	if len(name) == 0 {
+		return strconv.AppendInt(nil, int64(number), 10)
+	}
+	return name
+}
+
+func bytesOf(names map[int32]string) map[int32][]byte {
+	out := make(map[int32][]byte, len(names))
+	for n, name := range names {
+		out[n] = []byte(name)
+	}
+	return out
+}
+
+// enumNames returns the names of an enum, by their numbers.
+func enumNames(names map[int32]string) (out []string) {
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, names[n])
+	}
+	return out
+}
+
+// entityKinds are the kinds of events about an entity.
+var entityKinds = func() (kinds []uint8) {
+	for k := range properties {
+		if properties[k].Classes {
+			kinds = append(kinds, uint8(k))
+		}
+	}
+	return kinds
+}()
+
+func nth(players []int32, i int) int32 {
+	if i >= len(players) {
+		return filter.None
+	}
+	return player(players[i])
+}
+
+func player(id int32) int32 {
+	if id < 0 {
+		return filter.None
+	}
+	return id
+}
+
+func team(n uint32) int32 {
+	if n == 0 {
+		return filter.None
+	}
+	return int32(n)
+}

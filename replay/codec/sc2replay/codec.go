@@ -1,0 +1,50 @@
+package sc2replay
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// Codec is the format's codec.
+var Codec = codec.Codec{
+	Format:       decoders.SC2Replay,
+	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
+	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
+	Tables:       &Tables,
+	RandomAccess: true,
+	Cost:         cost,
+	DescribeCost: describeCost,
+	Open:         open,
+	Describe:     describe,
+}
+
+// cost returns the memory that a reader needs for all events, unpacked. They are compressed to a tenth of their size at most.
+func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
+
+// describeCost returns the memory that describe needs for the header and the small members. The memory for searching a damaged
+// archive is requested only when it is needed.
+func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
+
+// describe reads the header and the small members, and unpacks no event stream.
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p, err := sc2replay.OpenWithin(in.At, in.Size, in.Memory)
+	if err != nil {
+		return err
+	}
+	if err := addHeader(r, p, in); err != nil {
+		return err
+	}
+	return p.Damage
+}

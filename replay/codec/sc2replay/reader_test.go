@@ -1,0 +1,342 @@
+package sc2replay_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	encoder "github.com/replayd/replayd/replay/codec/sc2replay"
+	"github.com/replayd/replayd/replay/filter"
+)
+
+func sample(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "sc2replay", name+".SC2Replay"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// replays returns the replays for the tests: our own, and some of the corpus if it is present.
+func replays(t *testing.T, f func(t *testing.T, data []byte)) {
+	t.Helper()
+	for _, name := range []string{"1.0", "2.0", "5.0", "beta", "future"} {
+		t.Run(name, func(t *testing.T) { f(t, sample(t, name)) })
+	}
+	for _, name := range []string{
+		"1.1.0.16561/1v1_Lost Temple_1893.SC2Replay", "4.0.0.59587/1.SC2Replay", "5.0.16.97563/spawningtool__patch_5_0_16b.SC2Replay",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(decodertest.Shared(t, "corpus", "sc2replay", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, data)
+		})
+	}
+}
+
+// open returns a reader of data that has read the header.
+func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
+	tb.Helper()
+	return codectest.Open(tb, encoder.Codec, data, o)
+}
+
+// readAll reads all events; see codectest.Read.
+func readAll(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
+	tb.Helper()
+	events, marks, err := codectest.Read(tb, r, batch)
+	if !errors.Is(err, io.EOF) {
+		tb.Fatal(err)
+	}
+	return events, marks
+}
+
+// TestSameAsProtobuf also decodes a replay without the reader, and expects for every event the bytes that protobuf writes.
+func TestSameAsProtobuf(t *testing.T) {
+	replays(t, func(t *testing.T, data []byte) {
+		all, marks := readAll(t, open(t, data, codec.Options{}), 512)
+		p, err := sc2replay.Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := p.Events(sc2replay.Options{})
+		var ev sc2replay.Event
+		from := 0
+		for i, m := range marks {
+			if err := d.Next(&ev); err != nil {
+				t.Fatal(err)
+			}
+			if i < 50 || i%97 == 0 {
+				events.Check(t, &ev)
+			}
+			var list sc2replayv1.EventList
+			if err := proto.Unmarshal(all[from:m.End], &list); err != nil || len(list.GetEvents()) != 1 {
+				t.Fatalf("event %d: %v", i, err)
+			}
+			if got := list.GetEvents()[0]; got.GetAtTick() != ev.AtTick || m.Tick != ev.AtTick || m.Kind != uint8(ev.Kind) || m.Next != d.Position() {
+				t.Fatalf("event %d is %v, mark %+v, want %v at %d", i, got, m, ev.Kind, ev.AtTick)
+			}
+			if n := m.End - from; n > codec.MaxEventBytes {
+				t.Errorf("event %d has %d bytes", i, n)
+			}
+			from = m.End
+		}
+		if err := d.Next(&ev); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestResume starts after events all over a replay, and expects exactly the rest.
+func TestResume(t *testing.T) {
+	replays(t, func(t *testing.T, data []byte) {
+		events, marks := readAll(t, open(t, data, codec.Options{}), 512)
+		for i := 0; i < len(marks); i += 1 + len(marks)/8 {
+			m := marks[i]
+			r := open(t, data, codec.Options{Start: codec.Start{Position: m.Next}})
+			if rest, _ := readAll(t, r, 100+i%7); !bytes.Equal(rest, events[m.End:]) {
+				t.Fatalf("resumed after event %d at %+v: not the rest", i, m.Next)
+			}
+		}
+	})
+}
+
+func TestStart(t *testing.T) {
+	data := sample(t, "5.0")
+	all, marks := readAll(t, open(t, data, codec.Options{}), 512)
+	tick := func(v int32) *int32 { return &v }
+	for name, tt := range map[string]struct {
+		start codec.Start
+		from  int32 // the first tick that is delivered
+	}{
+		"tick -1": {codec.Start{Tick: tick(-1)}, 0}, "tick 0": {codec.Start{Tick: tick(0)}, 0},
+		"tick 12": {codec.Start{Tick: tick(12)}, 12}, "tick 13": {codec.Start{Tick: tick(13)}, 20},
+		"past the end": {codec.Start{Tick: tick(100_001)}, 1 << 30}, "now": {codec.Start{Now: true}, 1 << 30},
+	} {
+		from := 0
+		for i, m := range marks {
+			if m.Tick < tt.from {
+				from = marks[i].End
+			}
+		}
+		if got, _, err := codectest.Read(t, open(t, data, codec.Options{Start: tt.start}), 512); !bytes.Equal(got, all[from:]) || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), len(all)-from, err)
+		}
+	}
+	r := open(t, data, codec.Options{Start: codec.Start{Position: decoders.Position{Offset: 1 << 40}}})
+	if err := codectest.Seek(r); !errors.Is(err, io.EOF) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
+// TestFilter expects the events that match a filter.
+func TestFilter(t *testing.T) {
+	filters := map[string][2][]*replaydv1.EventFilter{
+		"kinds":       {{{Kinds: []string{"cmd", "unit_born", "chat"}}}},
+		"head only":   {{{Kinds: []string{"player_info", "details"}}}},
+		"a player":    {{{Players: []int32{2}}}},
+		"a team":      {{{Teams: []int32{0}}}},
+		"ticks":       {{{Ticks: &replaydv1.TickRange{Min: proto.Int32(10), Max: proto.Int32(310)}}}},
+		"no cameras":  {nil, {{Kinds: []string{"camera_update"}}}},
+		"nothing":     {nil, {{}}},
+		"player ping": {{{Players: []int32{2}, Kinds: []string{"ping", "unit_died"}}}},
+	}
+	replays(t, func(t *testing.T, data []byte) {
+		events, marks := readAll(t, open(t, data, codec.Options{}), 512)
+		for name, lists := range filters {
+			f, err := filter.Compile(&encoder.Codec.Filters, lists[0], lists[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []byte
+			from := 0
+			for _, m := range marks {
+				if f.Match(&m.Event) {
+					want = append(want, events[from:m.End]...)
+				}
+				from = m.End
+			}
+			r := open(t, data, codec.Options{Filter: f})
+			if got, _ := readAll(t, r, 512); !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes, want %d", name, len(got), len(want))
+			}
+		}
+	})
+}
+
+func TestDescribe(t *testing.T) {
+	data := sample(t, "5.0")
+	var r, header replaydv1.Replay
+	if err := encoder.Codec.Describe(context.Background(), codectest.Input(data), &r); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := encoder.Codec.Open(codectest.Input(data), codec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Header(&header); err != nil || !proto.Equal(&r, &header) {
+		t.Errorf("Describe has %v, Header %v: %v", &r, &header, err)
+	}
+	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetDuration().AsDuration() != 6250*time.Second || r.GetIdentity() == "" {
+		t.Errorf("got %v", &r)
+	}
+	if n := len(r.GetPlayers()); n != 2 {
+		t.Fatalf("%d players", n)
+	}
+	alice := r.GetPlayers()[0]
+	if alice.GetId() != 1 || alice.GetName() != "Alice" || alice.GetCharacter() != "Terran" || alice.GetResult() != replaydv1.PlayerResult_PLAYER_RESULT_WIN {
+		t.Errorf("got %v", alice)
+	}
+	if got := r.GetStartTime().AsTime().UTC().Format(time.DateTime); got != "2010-07-19 06:45:35" {
+		t.Errorf("started %s", got)
+	}
+	if h := r.GetSc2Replay(); h.GetStart().GetVersion().GetBaseBuild() != 80949 || len(h.GetPlayers()) != 3 || h.GetGameMetadata().GetTitle() != "Testbed" {
+		t.Errorf("header %v", h)
+	}
+	other := new(replaydv1.Replay)
+	if err := encoder.Codec.Describe(context.Background(), codectest.Input(sample(t, "3.0")), other); err != nil || other.GetIdentity() == r.GetIdentity() {
+		t.Errorf("identity %s twice: %v", other.GetIdentity(), err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := encoder.Codec.Describe(ctx, codectest.Input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestDamage checks that a truncated replay yields its header before the error. A damaged one yields everything that can be
+// read, and its end lists the missing parts.
+func TestDamage(t *testing.T) {
+	r := new(replaydv1.Replay)
+	err := encoder.Codec.Describe(context.Background(), codectest.Input(sample(t, "cut")), r)
+	if !errors.Is(err, decoders.ErrTruncated) || r.GetLastTick() != 100_000 {
+		t.Errorf("cut: %v: %v", r, err)
+	}
+	reader := open(t, sample(t, "damaged"), codec.Options{})
+	_, marks, err := codectest.Read(t, reader, 512)
+	var e *decoders.Error
+	if !errors.As(err, &e) || len(marks) < 30 {
+		t.Errorf("damaged: %d events, %v", len(marks), err)
+	}
+	end := new(replaydv1.StreamEnd)
+	reader.Summarize(end)
+	partial := slices.ContainsFunc(end.GetSc2Replay().GetParts(), func(p *sc2replayv1.PartStatus) bool {
+		return p.GetName() == "replay.game.events" && p.GetState() == sc2replayv1.PartState_PART_STATE_PARTIAL
+	})
+	if !partial {
+		t.Errorf("end %v", end)
+	}
+	if err := reader.Close(); !errors.As(err, &e) {
+		t.Errorf("closed with %v", err)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	s := sc2test.Sample(80949)
+	s.More = append(s.More, sc2test.Member{Name: "replay.server.battlelobby", Data: []byte("Name#1234")})
+	for _, reveal := range []bool{false, true} {
+		events, _ := readAll(t, open(t, s.Bytes(), codec.Options{Secrets: codectest.Secrets(reveal)}), 512)
+		if got := bytes.Contains(events, []byte("Name#1234")); got != reveal {
+			t.Errorf("reveal %v: %v", reveal, got)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	if len(encoder.Codec.Filters.Kinds) != sc2replay.KindCount {
+		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), sc2replay.KindCount)
+	}
+	for k := sc2replay.KindNone + 1; k < sc2replay.KindCount; k++ {
+		if encoder.Codec.Filters.Kinds[k].Name != k.String() {
+			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Filters.Kinds[k].Name, k.String())
+		}
+	}
+}
+
+// TestNoAllocations checks that the events of streams need no allocations.
+func TestNoAllocations(t *testing.T) {
+	s := sc2test.Sample(80949)
+	var game []sc2test.Event
+	for i := range 5000 {
+		e := s.Game[2+i%4]
+		e.Loop = i
+		game = append(game, e)
+	}
+	s.Game = game
+	data := s.Bytes()
+	b := codec.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
+	n := testing.AllocsPerRun(3, func() {
+		r := open(t, data, codec.Options{})
+		if err := codectest.Seek(r); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			err := r.Fill(&b)
+			b.Reset()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+		}
+	})
+	if n > 600 { // all of them for opening
+		t.Errorf("%v allocations for %d events", n, len(game))
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	var files [][]byte
+	size := int64(0)
+	root := decodertest.Shared(b, "corpus", "sc2replay")
+	for _, dir := range []string{"1.4.0.19679", "2.0.8.25604", "4.0.0.59587", "5.0.12.91115"} {
+		names, _ := filepath.Glob(filepath.Join(root, dir, "*"))
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			files, size = append(files, data), size+int64(len(data))
+		}
+	}
+	batch := codec.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
+	b.SetBytes(size)
+	b.ReportAllocs()
+	events := 0
+	for b.Loop() {
+		for _, data := range files {
+			r := open(b, data, codec.Options{})
+			if err := codectest.Seek(r); err != nil {
+				b.Fatal(err)
+			}
+			for {
+				err := r.Fill(&batch)
+				events += batch.Count
+				batch.Reset()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil && !errors.Is(err, codec.ErrYield) {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}

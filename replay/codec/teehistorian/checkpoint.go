@@ -1,0 +1,67 @@
+package teehistorian
+
+import (
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/replay/codec"
+)
+
+// checkEvery is the distance, in bytes of the replay, between two checks for whether a checkpoint is wanted.
+const checkEvery = 128 << 10
+
+// checkpoint adds a checkpoint for other readers if one is wanted here.
+func (r *reader) checkpoint() {
+	at := r.d.Position()
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
+		return
+	}
+	r.nextCheck = at.Offset + checkEvery
+	if r.checkpoints.Wanted(at.Offset) {
+		r.checkpoints.Add(codec.Checkpoint{Position: at, Tick: r.d.Tick(), State: r.d.Snapshot(nil), Sum: r.d.Sum()})
+	}
+}
+
+// restore moves to the last checkpoint before the start of delivery. Without one, or if the input cannot be read from there,
+// it stays at the beginning. It returns codec.ErrYield while it checks that the file is still the one that the checkpoint was
+// made from.
+func (r *reader) restore() error {
+	if r.checkpoints == nil || r.in.At == nil {
+		return nil
+	}
+	if r.proof == nil {
+		c, ok := r.checkpoints.Last(r.before)
+		if !ok {
+			return nil
+		}
+		r.proof = codec.NewProof(c)
+	}
+	c := &r.proof.Checkpoint
+	if proven, err := r.proof.Look(r.in, r.checkpoints); !proven || err != nil {
+		return err
+	}
+	src, err := r.in.From(c.Position.Offset)
+	if err != nil {
+		return nil //nolint:nilerr // the beginning will do
+	}
+	w := decoders.NewWindow(src, c.Position.Offset, teehistorian.MaxWindow)
+	w.Resume(c.Sum)
+	d, err := teehistorian.Restore(w, r.header, c.State)
+	if err != nil {
+		return nil //nolint:nilerr // the beginning will do
+	}
+	r.d, r.nextCheck = d, c.Position.Offset+checkEvery
+	r.carry() // the reader that added the checkpoint may not have had the roster
+	return nil
+}
+
+// before reports whether delivery starts at or after a checkpoint.
+func (r *reader) before(c *codec.Checkpoint) bool {
+	switch to := r.Start.Position; {
+	case r.Start.Now:
+		return true
+	case r.Start.Tick != nil:
+		return c.Tick < *r.Start.Tick
+	default:
+		return !to.Before(c.Position)
+	}
+}

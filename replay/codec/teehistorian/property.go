@@ -1,0 +1,51 @@
+package teehistorian
+
+import (
+	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/replay/filter"
+)
+
+type event = teehistorian.Event
+
+// properties holds the properties of each kind of event that filters match: the client, the other client of a swap, and the
+// team.
+var properties = filter.Table[event]{
+	teehistorian.KindPlayerDiff:     {Player: func(e *event) int32 { return e.PlayerDiff.ClientId }},
+	teehistorian.KindInputDiff:      {Player: func(e *event) int32 { return e.InputDiff.ClientId }},
+	teehistorian.KindInputNew:       {Player: func(e *event) int32 { return e.InputNew.ClientId }},
+	teehistorian.KindMessage:        {Player: func(e *event) int32 { return e.Message.ClientId }},
+	teehistorian.KindPlayerNew:      {Player: func(e *event) int32 { return e.PlayerNew.ClientId }},
+	teehistorian.KindPlayerOld:      {Player: func(e *event) int32 { return e.PlayerOld.ClientId }},
+	teehistorian.KindJoin:           {Player: func(e *event) int32 { return e.Join.ClientId }},
+	teehistorian.KindDrop:           {Player: func(e *event) int32 { return e.Drop.ClientId }},
+	teehistorian.KindConsoleCommand: {Player: func(e *event) int32 { return e.ConsoleCommand.ClientId }},
+	teehistorian.KindAuthInit:       {Player: func(e *event) int32 { return e.AuthInit.ClientId }},
+	teehistorian.KindAuthLogin:      {Player: func(e *event) int32 { return e.AuthLogin.ClientId }},
+	teehistorian.KindAuthLogout:     {Player: func(e *event) int32 { return e.AuthLogout.ClientId }},
+	teehistorian.KindDdnetverOld:    {Player: func(e *event) int32 { return e.DdnetverOld.ClientId }},
+	teehistorian.KindDdnetver:       {Player: func(e *event) int32 { return e.Ddnetver.ClientId }},
+	teehistorian.KindJoinver6:       {Player: func(e *event) int32 { return e.Joinver6.ClientId }},
+	teehistorian.KindJoinver7:       {Player: func(e *event) int32 { return e.Joinver7.ClientId }},
+	teehistorian.KindRejoinver6:     {Player: func(e *event) int32 { return e.Rejoinver6.ClientId }},
+	teehistorian.KindPlayerReady:    {Player: func(e *event) int32 { return e.PlayerReady.ClientId }},
+	teehistorian.KindPlayerName:     {Player: func(e *event) int32 { return e.PlayerName.ClientId }},
+	teehistorian.KindPlayerFinish:   {Player: func(e *event) int32 { return e.PlayerFinish.ClientId }},
+	teehistorian.KindPlayerSwap: {
+		Player:      func(e *event) int32 { return e.PlayerSwap.ClientId },
+		OtherPlayer: func(e *event) int32 { return e.PlayerSwap.OtherClientId },
+	},
+	teehistorian.KindPlayerTeam: {
+		Player: func(e *event) int32 { return e.PlayerTeam.ClientId },
+		Team:   func(e *event) int32 { return e.PlayerTeam.Team },
+	},
+	teehistorian.KindPlayerState: {
+		Player: func(e *event) int32 { return e.PlayerState.ClientId },
+		Team:   func(e *event) int32 { return e.PlayerState.Team },
+	},
+	teehistorian.KindSaveSuccess:  {Team: func(e *event) int32 { return e.SaveSuccess.Team }},
+	teehistorian.KindSaveFailure:  {Team: func(e *event) int32 { return e.SaveFailure.Team }},
+	teehistorian.KindLoadSuccess:  {Team: func(e *event) int32 { return e.LoadSuccess.Team }},
+	teehistorian.KindLoadFailure:  {Team: func(e *event) int32 { return e.LoadFailure.Team }},
+	teehistorian.KindTeamPractice: {Team: func(e *event) int32 { return e.TeamPractice.Team }},
+	teehistorian.KindTeamFinish:   {Team: func(e *event) int32 { return e.TeamFinish.Team }},
+}

@@ -1,0 +1,228 @@
+package teehistorian
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/protoappend"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// work is the largest number of events that one call decodes. That takes some milliseconds.
+const work = 64 << 10
+
+// reader reads one replay. See codec.Reader.
+type reader struct {
+	codec.Options
+
+	in      source.Input
+	header  *teehistorian.Header
+	d       *teehistorian.Decoder
+	ev      teehistorian.Event
+	roster  []byte                               // the roster of the game before; nil when it is not known or not needed
+	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
+	maxTick int32
+	skipped uint64 // events that the filter did not match
+
+	checkpoints codec.Checkpoints // nil keeps none
+	restored    bool              // the search for a checkpoint is done
+	proof       *codec.Proof      // the check of the checkpoint that was found
+	nextCheck   int64             // the offset from which on a checkpoint may be wanted
+
+	present int32 // the client at which Present continues
+
+	// held reports whether ev is decoded but not delivered yet. It starts at heldAt, where the clock is heldTick.
+	held     bool
+	heldAt   decoders.Position
+	heldSum  decoders.Sum
+	heldTick int32
+}
+
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
+	src, err := in.From(0)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{
+		Options: o,
+		in:      in,
+		d:       teehistorian.New(src, teehistorian.Options{}),
+		maxTick: o.Filter.MaxTick(),
+	}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	h, err := r.d.Header()
+	if err != nil {
+		return err
+	}
+	r.header = h
+	if r.Tables != nil {
+		r.Tables.TicksPerSecond = ticksPerSecond
+	}
+	addHeader(replay, h, r.Secrets.Reveal.Has(decoders.SecretPasswords))
+	if r.Roster != nil && (r.ResolvePlayers || r.State) {
+		r.roster = r.Roster(replay)
+		r.carry()
+	}
+	if r.Checkpoints != nil {
+		r.checkpoints = r.Checkpoints(replay.GetIdentity())
+	}
+	return nil
+}
+
+// Seek decodes up to the start of delivery, from the last checkpoint before it. It has to decode because positions and inputs
+// are encoded as changes of earlier ones.
+func (r *reader) Seek() error {
+	if !r.restored {
+		if err := r.restore(); err != nil {
+			return err
+		}
+		r.restored = true
+	}
+	for range work {
+		if r.arrived() {
+			return nil
+		}
+		at, tick := r.d.Position(), r.d.Tick()
+		if err := r.d.Next(&r.ev); err != nil {
+			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
+				return nil
+			}
+			return err
+		}
+		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
+			r.held, r.heldAt, r.heldTick, r.heldSum = true, at, tick, r.d.SumTo(at)
+		}
+	}
+	r.checkpoint()
+	return codec.ErrYield
+}
+
+// arrived reports whether delivery starts here.
+func (r *reader) arrived() bool {
+	switch {
+	case r.Start.Now:
+		return false // "now" is reached only at the end of the bytes present
+	case r.Start.Tick != nil:
+		return r.held || *r.Start.Tick <= r.d.Tick()
+	}
+	return !r.d.Position().Before(r.Start.Position)
+}
+
+func (r *reader) Fill(b *codec.Batch) error {
+	r.checkpoint()
+	if r.Filter.Nothing() {
+		return codec.ErrDone
+	}
+	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
+	inputs := r.Filter.Kind(uint8(teehistorian.KindInputDiff))
+	for left := work; left > 0; left-- {
+		if b.Full() {
+			return nil
+		}
+		// Moves and inputs follow a tick, and more inputs follow messages.
+		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
+		if follow && !r.held && r.d.Tick() <= r.maxTick {
+			if n := r.many(b, counted); n > 0 {
+				left -= n
+				continue
+			}
+		}
+		var at decoders.Position
+		if b.KeepPositions || r.Tables != nil {
+			at = r.Position()
+		}
+		switch {
+		case r.held:
+			r.held = false
+		case r.d.Tick() > r.maxTick:
+			return codec.ErrDone
+		default:
+			if err := r.d.Next(&r.ev); err != nil {
+				return err
+			}
+		}
+		if counted && r.Filter.Whole(uint8(r.ev.Kind)) {
+			r.add(b, at)
+			continue
+		}
+		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+			r.skipped++
+			continue
+		}
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		if !r.Filter.Match(&e) {
+			r.skipped++
+			continue
+		}
+		r.add(b, at)
+		b.Added(at, &e, r)
+	}
+	return codec.ErrYield
+}
+
+// add appends the event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position) {
+	b.Count++
+	if r.ResolvePlayers {
+		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		r.resolve(&r.ev, &property)
+	}
+	if ev := &r.ev; r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
+		b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
+		return
+	}
+	r.write(b, at, &r.ev)
+}
+
+// write appends any event.
+func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
+	if ev.Kind == teehistorian.KindDdnetver && len(r.Secrets.Key) > 0 {
+		v := &ev.Ddnetver
+		v.ConnectionPseudonym = []byte(r.Secrets.Pseudonym(decoders.SecretConnectionID, v.ConnectionId))
+	}
+	teehistorian.Redact(ev, r.Secrets.Reveal)
+	if r.Tables != nil {
+		AddRow(r.Tables, at, ev)
+		return
+	}
+	b.Events = append(b.Events, codec.EventListField, 0)
+	start := len(b.Events)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), start)
+}
+
+// Held implements codec.Holder.
+func (r *reader) Held() int64 { return r.d.Held() }
+
+func (r *reader) Close() error { return r.d.Close() }
+
+func (r *reader) Position() decoders.Position {
+	if r.held {
+		return r.heldAt
+	}
+	return r.d.Position()
+}
+
+func (r *reader) Sum() decoders.Sum {
+	if r.held {
+		return r.heldSum
+	}
+	return r.d.Sum()
+}
+
+func (r *reader) Tick() int32 {
+	if r.held {
+		return r.heldTick
+	}
+	return r.d.Tick()
+}
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize adds nothing, because the format has no summary.
+func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -1,0 +1,240 @@
+package teehistorian
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	"github.com/replayd/replayd/replay/source"
+)
+
+func TestRedact(t *testing.T) {
+	const secret = "hunter2"
+	args := [][]byte{[]byte(secret)}
+	command := func(id, flags int32, name string) teehistorian.Event {
+		return teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: id, Flags: flags, Command: []byte(name), Arguments: args,
+		}}
+	}
+	message := func(m teehistorian.Message) teehistorian.Event {
+		m.Raw = []byte("raw " + secret)
+		return teehistorian.Event{Kind: teehistorian.KindMessage, Message: m}
+	}
+	say := func(mode teehistorian.SayMode, text string) teehistorian.Event {
+		return message(teehistorian.Message{
+			ContentCase: teehistorian.MessageContentSay, Say: teehistorian.Say{Mode: mode, Text: []byte(text)},
+		})
+	}
+	unread := func(raw string) teehistorian.Event {
+		return teehistorian.Event{Kind: teehistorian.KindMessage, Message: teehistorian.Message{Raw: []byte(raw)}}
+	}
+	chat := func(name string) teehistorian.Event {
+		return message(teehistorian.Message{
+			ContentCase: teehistorian.MessageContentCommand,
+			Command:     teehistorian.Command{Name: []byte(name), Arguments: []byte(secret)},
+		})
+	}
+	for _, test := range []struct {
+		name   string
+		ev     teehistorian.Event
+		hidden bool
+	}{
+		{"timeout in chat", command(3, 128, "timeout"), true},
+		{"timeout in capitals", command(3, 128, "TimeOut"), true},
+		{"another chat command", command(3, 128, "team"), false},
+		{"remote console", command(3, 4, "ban"), true},
+		{"external console", command(-1, 4, "ban"), true},
+		{"external console's flag", command(-3, 32, "ban"), true},
+		{"configuration of the map", command(-2, 4, "sv_solo"), false},
+		{"configuration file", command(-3, 4, "sv_name"), false},
+		{"password of the map", command(-2, 4, "password"), true},
+		{"password of a file", command(-3, 4, "sv_RCON_password"), true},
+		{"key of a file", command(-3, 4, "sv_dnsbl_key"), true},
+		{"logins of a file", command(-3, 4, "auth_add_p"), true},
+		{"keys are no key", command(-3, 4, "sv_keys"), false},
+		{"a vote for a password", teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: -3, Flags: 4, Command: []byte("add_vote"), Arguments: [][]byte{[]byte("x"), []byte("password " + secret)},
+		}}, true},
+		{"an unknown command of a client", command(3, 1, "say"), true},
+		{"blanks in a command", command(3, 128, " timeout"), true},
+		{"timeout said", say(teehistorian.SayModeAll, "/timeout "+secret), true},
+		{"timeout said late", say(teehistorian.SayModeTeam, "  /TIMEOUT "+secret), true},
+		{"whisper by command", say(teehistorian.SayModeAll, "/w friend "+secret), true},
+		{"whisper", say(teehistorian.SayModeWhisper, secret), true},
+		{"said", say(teehistorian.SayModeAll, "timeout "+secret), false},
+		{"an unknown command said", say(teehistorian.SayModeAll, "/login bob "+secret), true},
+		{"a public command said", say(teehistorian.SayModeAll, "/ Rank\t"+secret), false},
+		{"a slash", say(teehistorian.SayModeAll, "/"), false},
+		{"a blank behind the slash", say(teehistorian.SayModeAll, "/ timeout "+secret), true},
+		{"a tab behind the slash", say(teehistorian.SayModeAll, "/\ttimeout "+secret), true},
+		{"a tab behind the name", say(teehistorian.SayModeAll, "/timeout\t"+secret), true},
+		{"a control character behind the name", say(teehistorian.SayModeAll, "/load\x01"+secret), true},
+		{"a control character first", say(teehistorian.SayModeAll, "\x01/timeout "+secret), true},
+		{"an ideographic space first", say(teehistorian.SayModeAll, "\u3000/timeout "+secret), true},
+		{"invalid UTF-8 first", say(teehistorian.SayModeAll, "\xff\u200b/timeout "+secret), true},
+		{"two slashes", say(teehistorian.SayModeAll, "//timeout "+secret), true},
+		{"several commands", say(teehistorian.SayModeAll, "/mc;rank;timeout "+secret), true},
+		{"a path", say(teehistorian.SayModeAll, "see /timeout "+secret), false},
+		{"bytes behind a text", teehistorian.Event{
+			Kind: teehistorian.KindMessage, Warnings: []teehistorian.Warning{teehistorian.WarningTrailingData},
+			Message: teehistorian.Message{
+				Protocol: teehistorian.ProtocolSix, ContentCase: teehistorian.MessageContentSay,
+				Say: teehistorian.Say{Text: []byte("hello")}, Raw: []byte("\x22\x00hello\x00" + secret),
+			},
+		}, true},
+		{"timeout by 0.7", chat("timeout"), true},
+		{"whisper by 0.7", chat("whisper"), true},
+		{"another command by 0.7", chat("pause"), false},
+		{"unread message with a timeout", unread("\x05Timeout " + secret), true},
+		{"unread message", unread("\x05time out " + secret), true},
+		{"connection id", teehistorian.Event{
+			Kind: teehistorian.KindDdnetver, Ddnetver: teehistorian.Ddnetver{ConnectionId: []byte(secret)},
+		}, true},
+		{"antibot", teehistorian.Event{Kind: teehistorian.KindAntibot, Antibot: teehistorian.Antibot{Data: []byte(secret)}}, true},
+		{"damaged extension", teehistorian.Event{
+			Kind: teehistorian.KindUnknownEx, UnknownEx: teehistorian.UnknownEx{Data: []byte(secret), Error: []byte("cut")},
+		}, true},
+		{"extension of a mod", teehistorian.Event{
+			Kind: teehistorian.KindUnknownEx, UnknownEx: teehistorian.UnknownEx{Data: []byte(secret)},
+		}, true},
+		{"a name", teehistorian.Event{
+			Kind: teehistorian.KindPlayerName, PlayerName: teehistorian.PlayerName{Name: []byte(secret)},
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := AppendEvent(nil, &test.ev)
+			revealing := 0 // the kinds of secrets with which it is delivered
+			for kind := decoders.Secrets(1); kind < decoders.AllSecrets; kind <<= 1 {
+				ev := test.ev
+				if teehistorian.Redact(&ev, kind); bytes.Equal(AppendEvent(nil, &ev), before) {
+					revealing++
+				}
+			}
+			if test.hidden && revealing != 1 {
+				t.Errorf("%d kinds of secrets reveal it", revealing)
+			}
+			if all := test.ev; test.hidden {
+				if teehistorian.Redact(&all, decoders.AllSecrets); !bytes.Equal(AppendEvent(nil, &all), before) {
+					t.Error("it is not revealed with all others")
+				}
+			}
+			teehistorian.Redact(&test.ev, 0)
+			after := AppendEvent(nil, &test.ev)
+			if test.hidden && !strings.Contains(string(before), secret) {
+				t.Fatal("there is nothing to hide")
+			}
+			if hidden := bytes.Contains(before, []byte(secret)) && !bytes.Contains(after, []byte(secret)); hidden != test.hidden {
+				t.Errorf("hidden: %v, want %v: %q", hidden, test.hidden, after)
+			}
+			e := &test.ev
+			if hidden := e.ConsoleCommand.Redacted || e.Message.Redacted || e.Ddnetver.Redacted || e.Antibot.Redacted ||
+				e.UnknownEx.Redacted; hidden != test.hidden {
+				t.Errorf("it says so: %v, want %v", hidden, test.hidden)
+			}
+		})
+	}
+}
+
+// TestRedactHeader checks that the passwords of a header are withheld from a description, from a stream and from a redacted
+// copy, and that nothing else is.
+func TestRedactHeader(t *testing.T) {
+	const secret = "hunter2"
+	text := `{"version":"2","game_uuid":"699db17b-8efb-34ff-b1d8-da6f60c15dd1","config":{"sv_name":"a","sv_rcon_password":"` + secret +
+		`","SV_RESERVED_SLOTS_PASS":"` + secret + `","sv_dnsbl_key":"` + secret + `"},"tuning":[{"ec_password":"` + secret +
+		`"}],"mod_token":"` + secret + `","mod":"b"}`
+	file := append([]byte("\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1"+text), 0, 0x4a)
+	var copied bytes.Buffer
+	if err := teehistorian.Copy(&copied, bytes.NewReader(file), teehistorian.CopyOptions{Redact: true}); err != nil {
+		t.Fatal(err)
+	}
+	if copied := copied.String(); strings.Contains(copied, secret) || !strings.Contains(copied, `"sv_name":"a","sv_rcon_password":""`) {
+		t.Errorf("the copy: %q", copied)
+	}
+	stream := func(reveal bool) *replaydv1.Replay {
+		r, err := Codec.Open(source.Input{At: bytes.NewReader(file)}, codec.Options{Secrets: codectest.Secrets(reveal)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replay := new(replaydv1.Replay)
+		if err := r.Header(replay); err != nil {
+			t.Fatal(err)
+		}
+		return replay
+	}
+	described := new(replaydv1.Replay)
+	if err := Codec.Describe(t.Context(), source.Input{At: bytes.NewReader(file)}, described); err != nil {
+		t.Fatal(err)
+	}
+	for what, r := range map[string]*replaydv1.Replay{"description": described, "stream": stream(false)} {
+		h := r.GetTeehistorian()
+		want := map[string]string{"sv_name": "a", "sv_rcon_password": "", "SV_RESERVED_SLOTS_PASS": "", "sv_dnsbl_key": ""}
+		if !maps.Equal(h.GetConfig(), want) {
+			t.Errorf("the settings of the %s: %q", what, h.GetConfig())
+		}
+		if want := map[string]string{"tuning": "", "mod_token": "", "mod": `"b"`}; !maps.Equal(h.GetOther(), want) {
+			t.Errorf("other keys of the %s: %q", what, h.GetOther())
+		}
+	}
+	if text := stream(true).String(); strings.Count(text, secret) != 5 {
+		t.Errorf("revealed: %s", text)
+	}
+}
+
+// The largest event that a file can contain is smaller than the daemon's limit for one event.
+func TestLargestEvent(t *testing.T) {
+	worst := bytes.Repeat([]byte("a\xff"), teehistorian.MaxRecord/2)
+	ev := teehistorian.Event{AtTick: -1, Kind: teehistorian.KindMessage, Message: teehistorian.Message{
+		ClientId: teehistorian.MaxClients - 1, Raw: worst, Uuid: make([]byte, 36),
+		ContentCase: teehistorian.MessageContentSay, Say: teehistorian.Say{Text: worst},
+	}}
+	if n, limit := len(AppendEvent(nil, &ev)), codec.MaxEventBytes; n > limit {
+		t.Errorf("%d bytes; there may be %d", n, limit)
+	}
+	arguments := make([][]byte, teehistorian.MaxArguments)
+	for i := range arguments {
+		arguments[i] = worst[:teehistorian.MaxRecord/teehistorian.MaxArguments]
+	}
+	ev = teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{Arguments: arguments}}
+	if n, limit := len(AppendEvent(nil, &ev)), codec.MaxEventBytes; n > limit {
+		t.Errorf("%d bytes; there may be %d", n, limit)
+	}
+}
+
+// TestRevealByName: each kind of secret is revealed by its own name.
+func TestRevealByName(t *testing.T) {
+	command := func(id, flags int32, name, argument string) teehistorian.Event {
+		return teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: id, Flags: flags, Command: []byte(name), Arguments: [][]byte{[]byte(argument)},
+		}}
+	}
+	for name, ev := range map[string]teehistorian.Event{
+		"connection_id":  {Kind: teehistorian.KindDdnetver, Ddnetver: teehistorian.Ddnetver{ConnectionId: []byte("id")}},
+		"antibot":        {Kind: teehistorian.KindAntibot, Antibot: teehistorian.Antibot{Data: []byte("data")}},
+		"unreadable":     {Kind: teehistorian.KindUnknownEx, UnknownEx: teehistorian.UnknownEx{Data: []byte("data")}},
+		"rcon_arguments": command(0, 4, "ban", "127.0.0.1"),
+		"chat_arguments": command(0, 128, "timeout", "code"),
+		"passwords":      command(-3, 4, "sv_rcon_password", "word"),
+		"private_talk": {Kind: teehistorian.KindMessage, Message: teehistorian.Message{
+			ContentCase: teehistorian.MessageContentSay, Say: teehistorian.Say{Mode: teehistorian.SayModeWhisper, Text: []byte("psst")},
+		}},
+	} {
+		kind, err := decoders.ParseSecrets(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := AppendEvent(nil, &ev)
+		revealed, others := ev, ev
+		if teehistorian.Redact(&revealed, kind); !bytes.Equal(AppendEvent(nil, &revealed), before) {
+			t.Errorf("%s is not revealed", name)
+		}
+		if teehistorian.Redact(&others, decoders.AllSecrets&^kind); bytes.Equal(AppendEvent(nil, &others), before) {
+			t.Errorf("all but %s reveal it", name)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package arrowipc
+
+import (
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/replayd/replayd/replay/table"
+)
+
+// TypeKey is the key of a field's metadata for the type that a narrower column stands for.
+const TypeKey = "replayd.type"
+
+// narrow makes record batches of the tables of a kind, whose columns have small forms. A column begins with its smallest form, and
+// takes the next one when the values of a table do not fit. It never goes back, so the schema changes a few times at most.
+type narrow struct {
+	wide   *arrow.Schema
+	schema *arrow.Schema // of the present forms; nil before the first table
+	forms  [][]form      // by column: the form in use, then the larger ones; empty for a column that has no small form
+}
+
+// form is a way to send the values of a column.
+type form struct {
+	typ arrow.DataType
+	// of returns the data in this form, of the form's type and in memory of s, or nil if not all values fit.
+	of func(s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
+}
+
+// The forms of each type, from the smallest. Only the columns of the clock have long runs.
+var (
+	int32Forms = []form{
+		{arrow.PrimitiveTypes.Int8, squeeze[int8, int32]},
+		{arrow.PrimitiveTypes.Int16, squeeze[int16, int32]},
+	}
+	uint32Forms = []form{
+		{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint32]},
+		{arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint32]},
+	}
+	int64Forms = []form{
+		{arrow.PrimitiveTypes.Int8, squeeze[int8, int64]},
+		{arrow.PrimitiveTypes.Int16, squeeze[int16, int64]},
+		{arrow.PrimitiveTypes.Int32, squeeze[int32, int64]},
+	}
+	uint64Forms = []form{
+		{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint64]},
+		{arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint64]},
+		{arrow.PrimitiveTypes.Uint32, squeeze[uint32, uint64]},
+	}
+	tickForms = append([]form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32), runs[uint32]}}, int32Forms...)
+	timeForms = []form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64), runs[uint64]}}
+)
+
+func newNarrow(schema *arrow.Schema, t *table.Table) *narrow {
+	n := &narrow{wide: schema, forms: make([][]form, schema.NumFields())}
+	rest := t.Columns
+	for i := range n.forms {
+		rest = skip(rest)
+		n.forms[i] = formsOf(rest[0].Field.Type, len(t.Columns)-len(rest))
+		rest = rest[rest[0].Width():]
+	}
+	return n
+}
+
+// formsOf returns the small forms of the column of an index.
+func formsOf(t table.Type, index int) []form {
+	switch {
+	case index == table.TickColumn:
+		return tickForms
+	case index == table.TimeColumn:
+		return timeForms
+	case t == table.Int32:
+		return int32Forms
+	case t == table.Uint32:
+		return uint32Forms
+	case t == table.Int64:
+		return int64Forms
+	case t == table.Uint64:
+		return uint64Forms
+	}
+	return nil
+}
+
+// record returns the rows of a table as a record batch, whose schema is another one than that of the batch before if a column has
+// taken another form. The batch is valid until the table's set or s is reset.
+func (n *narrow) record(t *table.Table, s *scratch) arrow.RecordBatch {
+	s.reset()
+	changed := n.schema == nil
+	columns := make([]arrow.Array, len(n.forms))
+	rest := t.Columns
+	for i := range columns {
+		var data arrow.ArrayData
+		data, rest = dataOf(n.wide.Field(i).Type, skip(rest))
+		for len(n.forms[i]) > 0 {
+			f := n.forms[i][0]
+			if small := f.of(s, data, f.typ); small != nil {
+				data = small
+				break
+			}
+			n.forms[i], changed = n.forms[i][1:], true
+		}
+		columns[i] = array.MakeFromData(data)
+	}
+	if changed {
+		n.schema = n.present()
+	}
+	return array.NewRecordBatch(n.schema, columns, int64(t.Rows))
+}
+
+// present returns the schema of the present forms.
+func (n *narrow) present() *arrow.Schema {
+	fields := n.wide.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if forms := n.forms[i]; len(forms) > 0 {
+			about := f.Metadata.ToMap()
+			about[TypeKey] = f.Type.Name()
+			f.Type, f.Metadata = forms[0].typ, arrow.MetadataFrom(about)
+		}
+	}
+	about := n.wide.Metadata()
+	return arrow.NewSchema(fields, &about)
+}
+
+type integer interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// squeeze returns the values as smaller integers.
+func squeeze[N, W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
+	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
+	to := take[N](s, len(from))
+	var lost W
+	for i, v := range from {
+		n := N(v)
+		to[i] = n
+		lost |= v ^ W(n)
+	}
+	if lost != 0 {
+		return nil
+	}
+	return array.NewData(typ, wide.Len(), []*memory.Buffer{wide.Buffers()[0], buffer(to)}, nil, wide.NullN(), 0)
+}
+
+// runs returns the values as runs of equal ones, unless that would not be shorter, or values are missing.
+func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
+	if wide.NullN() > 0 {
+		return nil
+	}
+	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
+	most := len(from)/3 + 1
+	values, ends := take[W](s, most)[:0], take[int32](s, most)[:0]
+	for begin := 0; begin < len(from); {
+		if len(values) == most {
+			return nil
+		}
+		v, end := from[begin], begin+1
+		for end < len(from) && from[end] == v {
+			end++
+		}
+		values, ends = append(values, v), append(ends, int32(end))
+		begin = end
+	}
+	of := typ.(*arrow.RunEndEncodedType)
+	return array.NewData(of, wide.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{
+		array.NewData(of.RunEnds(), len(ends), []*memory.Buffer{nil, buffer(ends)}, nil, 0, 0),
+		array.NewData(of.Encoded(), len(values), []*memory.Buffer{nil, buffer(values)}, nil, 0, 0),
+	}, 0, 0)
+}
+
+// scratch is memory for the columns of one table.
+type scratch struct {
+	words []uint64
+	rest  []uint64 // those that are not taken
+}
+
+// reset makes the memory free again.
+func (s *scratch) reset() { s.rest = s.words }
+
+// take returns n values, of which the caller sets those that it uses.
+func take[N integer](s *scratch, n int) []N {
+	var one N
+	words := (n*int(unsafe.Sizeof(one)) + 7) / 8
+	if words > len(s.rest) { // what was taken stays where it is
+		s.words = make([]uint64, 2*len(s.words)+words)
+		s.rest = s.words
+	}
+	taken := s.rest[:words]
+	s.rest = s.rest[words:]
+	return arrow.GetData[N](arrow.GetBytes(taken))[:n:n]
+}
+
+func buffer[N integer](values []N) *memory.Buffer {
+	return memory.NewBufferBytes(arrow.GetBytes(values))
+}

@@ -1,0 +1,394 @@
+package table
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/replayd/replayd/replay/codec/protoappend"
+)
+
+// Column holds the values of one column. Its memory has the layout of Arrow's: little endian, bits from the lowest.
+type Column struct {
+	Field *Field
+	// Off is true for a column that the table does not have. Nothing is appended to it.
+	Off bool
+	// Len is the number of values, missing ones included.
+	Len int
+	// Nulls is the number of missing values. If it is not 0, Valid has a bit for each value that is 1 if it is there.
+	Nulls int
+	Valid []byte
+	// Data holds the values; of a Text and a Binary the bytes; of a Name the indices into the dictionary, 4 bytes each. Lists
+	// and structs have none.
+	Data []byte
+	// Offsets holds, for Text, Binary and List, where each value begins, and where the last ends.
+	Offsets []int32
+	// Names is the dictionary of a Name.
+	Names *Names
+
+	below int  // the number of columns below this one
+	item  int  // rowBytes of a list's elements
+	late  int  // of a struct: how many missing values the columns below do not have yet
+	size  *int // Set.size
+	refs  func(uint32) string
+}
+
+func newColumns(fields []Field, there []bool, to []Column, s *Set) []Column {
+	for i := range fields {
+		f := &fields[i]
+		c := Column{Field: f, Off: !there[0], below: width(f.Fields), size: &s.size, refs: s.Refs}
+		switch {
+		case c.Off:
+		case f.Type == List:
+			c.item = rowBytes(f.Fields, there[1:])
+			c.Offsets = []int32{0}
+		case f.Type == Text, f.Type == Binary:
+			c.Offsets = []int32{0}
+		case f.Type == Name:
+			c.Names = newNames()
+		}
+		to = newColumns(f.Fields, there[1:], append(to, c), s)
+		there = there[f.width():]
+	}
+	return to
+}
+
+// reset empties a column and keeps memory of a moderate size.
+func (c *Column) reset() {
+	c.Len, c.Nulls, c.late = 0, 0, 0
+	c.Valid, c.Data = keep(c.Valid), keep(c.Data)
+	if c.Offsets != nil {
+		if cap(c.Offsets) > kept/4 {
+			c.Offsets = []int32{0}
+		}
+		c.Offsets = c.Offsets[:1]
+	}
+	if c.Names != nil {
+		c.Names.reset()
+	}
+}
+
+// trim frees the memory of an empty column if it has much.
+func (c *Column) trim() {
+	const much = 16 << 10 // more than the few rows take that arrive at once
+	if cap(c.Valid) > much {
+		c.Valid = nil
+	}
+	if cap(c.Data) > much {
+		c.Data = nil
+	}
+	if cap(c.Offsets) > much/4 {
+		c.Offsets = []int32{0}
+	}
+	if c.Names != nil && cap(c.Names.Data) > much {
+		c.Names = newNames()
+	}
+}
+
+// kept is how many bytes of a buffer are kept for the next batch: those of a column that has nearly all bytes of a batch of
+// 1 MiB, which append has made up to a quarter too large.
+const kept = 1280 << 10
+
+func keep(b []byte) []byte {
+	if cap(b) > kept {
+		return nil
+	}
+	return b[:0]
+}
+
+// there counts a value that is there.
+func (c *Column) there() {
+	if c.Nulls > 0 {
+		c.mark(true)
+	}
+	c.Len++
+}
+
+// allThere counts n values that are there.
+func (c *Column) allThere(n int) {
+	if c.Nulls == 0 {
+		c.Len += n
+		return
+	}
+	for range n {
+		c.there()
+	}
+}
+
+// grow makes the data n bytes longer, and returns those. They have any value.
+func (c *Column) grow(n int) []byte {
+	had := len(c.Data)
+	if n > cap(c.Data)-had {
+		c.Data = slices.Grow(c.Data, n)
+	}
+	c.Data = c.Data[:had+n] // sets the length alone, without the garbage collector's write barrier
+	return c.Data[had:]
+}
+
+// missing counts a value that is missing. It adds no data.
+func (c *Column) missing() {
+	if c.Nulls == 0 {
+		c.Valid = c.Valid[:0]
+		for range (c.Len + 7) / 8 {
+			c.Valid = append(c.Valid, 0xff)
+		}
+	}
+	c.Nulls++
+	c.mark(false)
+	c.Len++
+}
+
+func (c *Column) mark(valid bool) {
+	i := c.Len >> 3
+	if i == len(c.Valid) {
+		c.Valid = append(c.Valid, 0)
+	}
+	if bit := byte(1) << (c.Len & 7); valid {
+		c.Valid[i] |= bit
+	} else {
+		c.Valid[i] &^= bit
+	}
+}
+
+// Int32 appends a value.
+func (c *Column) Int32(v int32) { c.Uint32(uint32(v)) }
+
+// Uint32 appends a value.
+func (c *Column) Uint32(v uint32) {
+	if !c.Off {
+		c.uint32(v)
+	}
+}
+
+func (c *Column) uint32(v uint32) {
+	c.there()
+	c.Data = binary.LittleEndian.AppendUint32(c.Data, v)
+}
+
+// Int64 appends a value.
+func (c *Column) Int64(v int64) { c.Uint64(uint64(v)) }
+
+// Uint64 appends a value.
+func (c *Column) Uint64(v uint64) {
+	if !c.Off {
+		c.uint64(v)
+	}
+}
+
+func (c *Column) uint64(v uint64) {
+	c.there()
+	c.Data = binary.LittleEndian.AppendUint64(c.Data, v)
+}
+
+// Float32 appends a value.
+func (c *Column) Float32(v float32) { c.Uint32(math.Float32bits(v)) }
+
+// Float64 appends a value.
+func (c *Column) Float64(v float64) { c.Uint64(math.Float64bits(v)) }
+
+// Bool appends a value.
+func (c *Column) Bool(v bool) {
+	if !c.Off {
+		c.bit(v)
+		c.there()
+	}
+}
+
+func (c *Column) bit(v bool) {
+	if c.Len&7 == 0 {
+		c.Data = append(c.Data, 0)
+	}
+	if v {
+		c.Data[c.Len>>3] |= 1 << (c.Len & 7)
+	}
+}
+
+// Text appends a text, as valid UTF-8 as protoappend.String has it.
+func (c *Column) Text(v []byte) {
+	if c.Off {
+		return
+	}
+	c.there()
+	c.Data = protoappend.Text(c.Data, v)
+	c.close(len(v))
+}
+
+// Binary appends bytes.
+func (c *Column) Binary(v []byte) {
+	if c.Off {
+		return
+	}
+	c.there()
+	c.Data = append(c.Data, v...)
+	c.close(len(v))
+}
+
+func (c *Column) close(n int) {
+	c.Offsets = append(c.Offsets, int32(len(c.Data)))
+	*c.size += n
+}
+
+// Name appends a text to a column of names.
+func (c *Column) Name(v []byte) {
+	if !c.Off {
+		c.index(c.Names.of(v, c.size))
+	}
+}
+
+// Enum appends the name of an enum's value to a column of names, or its number if it has none.
+func (c *Column) Enum(v int32) {
+	if c.Off {
+		return
+	}
+	i, known := c.Names.number(v)
+	if !known {
+		name, named := c.Field.Enum[v]
+		if !named {
+			name = strconv.Itoa(int(v))
+		}
+		i = c.Names.ofString(name, c.size)
+		c.Names.setNumber(v, i)
+	}
+	c.index(i)
+}
+
+// Ref appends the text that the set's Refs returns for a number to a column of names.
+func (c *Column) Ref(id uint32) {
+	if c.Off {
+		return
+	}
+	i, known := c.Names.ref(id)
+	if !known {
+		i = c.Names.of([]byte(c.refs(id)), c.size)
+		c.Names.setRef(id, i)
+	}
+	c.index(i)
+}
+
+func (c *Column) index(i int32) {
+	c.there()
+	c.Data = binary.LittleEndian.AppendUint32(c.Data, uint32(i))
+}
+
+// Items begins a list of n elements, which the caller appends to the next column.
+func (c *Column) Items(n int) {
+	if c.Off {
+		return
+	}
+	c.there()
+	c.Offsets = append(c.Offsets, c.Offsets[len(c.Offsets)-1]+int32(n))
+	*c.size += n * c.item
+}
+
+// Fields begins a struct, the first of the columns. The caller appends its fields to the next columns.
+func Fields(c []Column) {
+	if c[0].Off {
+		return
+	}
+	c[0].there()
+	if c[0].late > 0 {
+		catchUp(c)
+	}
+}
+
+// catchUp appends the missing values of a struct to the columns below it.
+func catchUp(c []Column) {
+	n := c[0].late
+	c[0].late = 0
+	for i := 1; i <= c[0].below; i += 1 + c[i].below {
+		c[i].pad(n)
+	}
+}
+
+// pad appends n values that a missing struct hides: zeros, and texts and lists without contents.
+func (c *Column) pad(n int) {
+	if c.Off {
+		return
+	}
+	switch c.Field.Type {
+	case Bool:
+		for range n {
+			c.Bool(false)
+		}
+		return
+	case Text, Binary, List:
+		last := c.Offsets[len(c.Offsets)-1]
+		for range n {
+			c.Offsets = append(c.Offsets, last)
+		}
+	case Struct:
+		c.late += n
+	case Name:
+		c.Names.ofString("", c.size) // index 0 must exist
+		fallthrough
+	default:
+		clear(c.grow(n * c.Field.Type.bytes()))
+	}
+	c.allThere(n)
+}
+
+// Null appends a missing value.
+func (c *Column) Null() {
+	if c.Off {
+		return
+	}
+	switch c.Field.Type {
+	case Bool:
+		c.bit(false)
+	case Text, Binary, List:
+		c.Offsets = append(c.Offsets, c.Offsets[len(c.Offsets)-1])
+	case Struct:
+		c.late++
+	case Name:
+		c.Names.ofString("", c.size)
+		fallthrough
+	default:
+		c.Data = append(c.Data, zeros[:c.Field.Type.bytes()]...)
+	}
+	c.missing()
+}
+
+var zeros [8]byte
+
+// truncate removes all values of the first column from the n-th on.
+func truncate(columns []Column, n int) {
+	c := &columns[0]
+	if c.Off {
+		return
+	}
+	for i := n; i < c.Len && c.Nulls > 0; i++ {
+		if c.Valid[i>>3]&(1<<(i&7)) == 0 {
+			c.Nulls--
+		}
+	}
+	if len(c.Valid) > (n+7)/8 {
+		c.Valid = c.Valid[:(n+7)/8]
+	}
+	had := c.Len
+	c.Len = n
+	switch c.Field.Type {
+	case Bool:
+		c.Data = c.Data[:(n+7)/8]
+		if n&7 != 0 {
+			c.Data[n>>3] &= 1<<(n&7) - 1
+		}
+	case Text, Binary:
+		c.Offsets = c.Offsets[:n+1]
+		c.Data = c.Data[:c.Offsets[n]]
+	case List:
+		c.Offsets = c.Offsets[:n+1]
+		truncate(columns[1:], int(c.Offsets[n]))
+	case Struct:
+		filled := min(had-c.late, n)
+		c.late = n - filled
+		for i := 1; i <= c.below; i += 1 + columns[i].below {
+			truncate(columns[i:], filled)
+		}
+	default:
+		c.Data = c.Data[:n*c.Field.Type.bytes()]
+	}
+}
+
+// Width returns the number of columns that this one takes, those below it included.
+func (c *Column) Width() int { return 1 + c.below }

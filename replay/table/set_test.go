@@ -1,0 +1,44 @@
+package table_test
+
+import (
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	codec "github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/table"
+)
+
+// TestTrim: a set that is trimmed has the memory of few rows, and keeps it, and takes rows again.
+func TestTrim(t *testing.T) {
+	set := table.NewSet(codec.Tables.Layout(false))
+	add := func(rows int) {
+		for i := range rows {
+			e := teehistorian.Event{Kind: teehistorian.KindPlayerDiff, AtTick: int32(i), Warnings: []teehistorian.Warning{1}}
+			codec.AddRow(set, decoders.Position{Offset: int64(i)}, &e)
+		}
+	}
+	memory := func() (n int) {
+		for _, c := range set.Table(uint8(teehistorian.KindPlayerDiff)).Columns {
+			n += cap(c.Valid) + cap(c.Data) + 4*cap(c.Offsets)
+		}
+		return n
+	}
+	for _, test := range []struct {
+		rows  int
+		frees bool
+	}{{100, false}, {20_000, true}, {100, false}, {1, false}} {
+		add(test.rows)
+		set.Reset()
+		had := memory()
+		set.Trim()
+		if has := memory(); test.frees != (has < had) || has > 64<<10 {
+			t.Errorf("%d bytes of %d are left after %d rows", has, had, test.rows)
+		}
+		add(3)
+		if got := set.Table(uint8(teehistorian.KindPlayerDiff)); got.Rows != 3 || len(got.Columns[table.OffsetColumn].Data) != 3*8 {
+			t.Errorf("%d rows, %d bytes of offsets", got.Rows, len(got.Columns[table.OffsetColumn].Data))
+		}
+		set.Reset()
+	}
+}

@@ -1,7 +1,0 @@
-// Package table collects events as columns, one table for each kind of events. It knows neither formats nor Arrow: generated
-// code (service/codec/<format>/tables.gen.go) describes the tables and appends a decoder's structs to them, and
-// service/table/arrowipc makes Arrow record batches of the columns without copying them.
-//
-// The columns of a table are one slice in preorder: a column of structs is followed by the columns of its fields, and a column
-// of lists by that of its elements. So the generated code appends to columns by constant indices, and nothing is boxed.
-package table
