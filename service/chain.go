@@ -114,7 +114,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	e := n.server.entryOf(ctx, n.file, n.identity)
 	switch {
 	case e == nil && n.identity == "":
-		return stream.Next{Over: lost != nil, Waiting: waitingFor(finished, nil)}, ctx.Err()
+		return stream.Next{Over: lost != nil, Waiting: waitingFor(finished, succession.Found{})}, ctx.Err()
 	case e == nil: // it is gone, but what names it as the one before is still its successor
 		e = &index.Entry{Info: n.file.Info(), Facts: index.Facts{Identity: n.identity}}
 	case n.identity == "":
@@ -131,7 +131,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	} else {
 		finished = true
 	}
-	found, err := succession.Find(ctx, n.server.index, e, finished, scopeOf(ctx))
+	found, err := n.server.successions.Find(ctx, e, finished, scopeOf(ctx))
 	if err != nil && ctx.Err() != nil {
 		return stream.Next{}, err
 	}
@@ -155,12 +155,14 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	case succession.End:
 		return stream.Next{Over: true}, nil
 	}
-	return stream.Next{Waiting: waitingFor(finished, found.Likely)}, nil
+	return stream.Next{Waiting: waitingFor(finished, found)}, nil
 }
 
 // waitingFor describes what a stream waits for behind a replay.
-func waitingFor(finished bool, likely []string) *replaydv1.Waiting {
-	w := &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
+func waitingFor(finished bool, found succession.Found) *replaydv1.Waiting {
+	w := &replaydv1.Waiting{
+		WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: found.Likely, Writer: writers.to[found.Crash.Writer],
+	}
 	if finished {
 		w.WaitingFor = replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR
 	}
@@ -214,7 +216,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 				continue
 			}
 			identity = e.Identity
-			found, err := succession.Find(ctx, s.index, e, false, scopeOf(ctx))
+			found, err := s.successions.Find(ctx, e, false, scopeOf(ctx))
 			if err != nil {
 				continue
 			}

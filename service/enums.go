@@ -17,6 +17,7 @@ var (
 	compressions = tieOf[source.Compression, replaydv1.Compression](source.Compressions(), "COMPRESSION_", replaydv1.Compression_value)
 	states       = tieOf[index.State, replaydv1.ReplayState](index.States(), "REPLAY_STATE_", replaydv1.ReplayState_value)
 	changeKinds  = tieOf[index.Kind, replaydv1.ChangeKind](index.Kinds(), "CHANGE_KIND_", replaydv1.ChangeKind_value)
+	writers      = tieOf[source.Writer, replaydv1.Writer](source.Writers(), "WRITER_", replaydv1.Writer_value)
 	rules        = tieOf[succession.Rule, replaydv1.SuccessorRule](succession.Rules(), "SUCCESSOR_RULE_", replaydv1.SuccessorRule_value)
 )
 

@@ -95,7 +95,7 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 		if f.codec.Lineage == nil {
 			continue
 		}
-		found, err := succession.Find(ctx, x, e, false, f.scope)
+		found, err := f.server.successions.Find(ctx, e, false, f.scope)
 		if err != nil {
 			continue
 		}
@@ -105,16 +105,16 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 			f.own.Wake()
 			return nil
 		default:
-			f.setWaiting(found.Likely)
+			f.setWaiting(found)
 		}
 	}
 }
 
-// setWaiting stores the names of replays that are likely successors.
-func (f *follower) setWaiting(likely []string) {
+// setWaiting stores what there is instead of a proven successor.
+func (f *follower) setWaiting(found succession.Found) {
 	var waiting *replaydv1.Waiting
-	if len(likely) > 0 {
-		waiting = &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
+	if len(found.Likely) > 0 {
+		waiting = waitingFor(false, found)
 	}
 	now := *f.standing.Load()
 	if proto.Equal(waiting, now.Waiting) {

@@ -16,11 +16,13 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/succession"
 	"github.com/replayd/replayd/service/temporary"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -88,6 +90,7 @@ type Server struct {
 	feeds       *feeds
 	index       *index.Index
 	left        *left
+	successions *succession.Finder
 	warned      sync.Map // names of unknown records that were logged
 	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
@@ -152,6 +155,9 @@ func NewServer(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.successions = &succession.Finder{Index: s.index, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
+		return c.Catalog.Writer(ctx, e.Name, e.ID)
+	}}
 	s.maps = newMaps(c.Catalog, s.index)
 	return s, nil
 }

@@ -211,12 +211,21 @@ func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
 	}
 }
 
+// writerTexts say what is known of the writer of a replay without an end.
+var writerTexts = map[replaydv1.Writer]string{
+	replaydv1.Writer_WRITER_PRESENT:           ": its server is running",
+	replaydv1.Writer_WRITER_ABSENT:            ", although nobody writes to it any more",
+	replaydv1.Writer_WRITER_UNKNOWN_ELSEWHERE: " (whether its server is running cannot be known from here)",
+	replaydv1.Writer_WRITER_UNKNOWN_FORBIDDEN: " (whether its server is running may not be asked: the daemon needs CAP_LEASE, or the server's user)",
+}
+
 // waitingText describes what a stream waits for.
 func waitingText(w *replaydv1.Waiting) string {
 	text := "the replay may continue"
 	if w.GetWaitingFor() == replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR {
 		text = "the replay is over; waiting for the next one"
 	}
+	text += writerTexts[w.GetWriter()]
 	for i, name := range w.GetLikelySuccessors() {
 		if i == 0 {
 			text += "; it may be"

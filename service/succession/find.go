@@ -4,10 +4,24 @@ import (
 	"context"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
 )
+
+// Finder finds the replays around a replay. It is safe for concurrent use. Its fields must not be changed.
+type Finder struct {
+	// Index has the replays. Required.
+	Index *index.Index
+	// Writer returns who writes to the file of a replay, and when it was last written to: catalog.Catalog.Writer. With nil, nobody
+	// asks, and no crash is recognized.
+	Writer func(context.Context, *index.Entry) (source.Writer, time.Time)
+
+	mu     sync.Mutex
+	groups map[string]*group
+}
 
 // Found holds the replays around a replay. Each may be nil.
 type Found struct {
@@ -15,6 +29,8 @@ type Found struct {
 	Linked *index.Entry
 	// Restarted is the only replay with which its server can have started again, provided that it is finished.
 	Restarted *index.Entry
+	// Crash is what is known of its end, if it is not finished and no other one names it.
+	Crash Crash
 	// Next is the replay that began next in its directory.
 	Next *index.Entry
 	// Likely holds the names of possible successors without proof. Replays of the same server come first.
@@ -29,7 +45,8 @@ const slack = 2 * time.Second
 
 // Find returns the replays around a replay, of its family. The argument finished reports whether that replay is finished. If so, replays of
 // other servers in its directory are likely successors too.
-func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, scope index.Scope) (Found, error) {
+func (f *Finder) Find(ctx context.Context, of *index.Entry, finished bool, scope index.Scope) (Found, error) {
+	x := f.Index
 	family := x.Family(of.Name, scope)
 	found := Found{Linked: linked(family, of)}
 	if found.Linked != nil {
@@ -60,6 +77,9 @@ func Find(ctx context.Context, x *index.Index, of *index.Entry, finished bool, s
 		}
 	}
 	found.Restarted = restarted(ctx, x, of, all, heads)
+	if !finished {
+		found.Crash = f.crash(ctx, of, all, family)
+	}
 	found.Likely = likely(of, heads, finished)
 	return found, nil
 }

@@ -143,7 +143,7 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := succession.Find(t.Context(), x, e, true, index.Everything())
+			found, err := (&succession.Finder{Index: x}).Find(t.Context(), e, true, index.Everything())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@
 // docs/following.md describes the rules to users.
 //
 //	find.go        finds the replays around a replay
+//	crash.go       finds out whether a replay without an end is over, and which one followed it
 //	succession.go  decides what to do next
 package succession
 
@@ -16,8 +17,8 @@ import (
 type Rule uint8
 
 const (
-	// Proven allows a replay that names this one as the one before. After a finished replay it also allows the only replay
-	// that can have come next.
+	// Proven allows a replay that names this one as the one before. After a finished replay, and after one whose writer is gone, it
+	// also allows the only replay that can have come next.
 	Proven Rule = iota
 	// NextInDirectory also allows the replay that began next in the same directory.
 	NextInDirectory
@@ -73,16 +74,22 @@ type Verdict struct {
 //  2. If a replay names this one as the one before, this one has ended, with or without an end of its own.
 //  3. If the file is gone, the stream ends, unless the rule names a successor. No more of the file can be read.
 //  4. If the replay is finished, the stream continues with the successor that the rule names, or waits for one.
-//  5. Otherwise the replay may continue, and the stream waits, unless the rule names a successor. Name, port and time prove
+//  5. If no process writes to the replay any more, and it is known with which replay its server started again, this one has ended.
+//  6. Otherwise the replay may continue, and the stream waits, unless the rule names a successor. Name, port and time prove
 //     nothing.
 func Decide(s Situation) Verdict {
 	if errors.Is(s.Lost, source.ErrShrunk) || s.Lost != nil && !errors.Is(s.Lost, source.ErrRemoved) && !errors.Is(s.Lost, source.ErrReplaced) {
 		return Verdict{Step: End}
 	}
 	to := s.Found.Linked
-	if to == nil && s.Finished {
+	switch {
+	case to != nil:
+	case s.Finished:
 		to = s.Found.Restarted
+	default:
+		to = s.Found.Crash.Next
 	}
+	crashed := !s.Finished && to != nil
 	left := false
 	if to == nil && s.Rule == NextInDirectory {
 		to, left = s.Found.Next, !s.Finished && s.Lost == nil
@@ -90,7 +97,7 @@ func Decide(s Situation) Verdict {
 	switch {
 	case to != nil && s.GoOn:
 		return Verdict{Step: GoOn, To: to, Left: left}
-	case s.Found.Linked != nil, s.Lost != nil, s.Finished && !s.GoOn:
+	case s.Found.Linked != nil, crashed, s.Lost != nil, s.Finished && !s.GoOn:
 		return Verdict{Step: End}
 	case s.Finished:
 		return Verdict{Step: WaitForNext}

@@ -367,6 +367,69 @@ func (WaitingFor) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
 }
 
+// Whether a process has a file open for writing. A file without an end that nobody writes to any more is over: its server crashed or was
+// killed. It is only asked where another server process of the same name and port has begun a game.
+type Writer int32
+
+const (
+	// It was not asked.
+	Writer_WRITER_UNSPECIFIED Writer = 0
+	// A process on the daemon's machine has the file open for writing: the replay goes on, however long it has been silent.
+	Writer_WRITER_PRESENT Writer = 1
+	// No process has the file open for writing, but it is not known which replay followed.
+	Writer_WRITER_ABSENT Writer = 2
+	// It cannot be known, because other machines may write to the file. A crash is not recognized.
+	Writer_WRITER_UNKNOWN_ELSEWHERE Writer = 3
+	// It cannot be known, because the daemon may take no lease on a file: it is neither the file's owner nor has it CAP_LEASE. A crash is
+	// not recognized.
+	Writer_WRITER_UNKNOWN_FORBIDDEN Writer = 4
+)
+
+// Enum value maps for Writer.
+var (
+	Writer_name = map[int32]string{
+		0: "WRITER_UNSPECIFIED",
+		1: "WRITER_PRESENT",
+		2: "WRITER_ABSENT",
+		3: "WRITER_UNKNOWN_ELSEWHERE",
+		4: "WRITER_UNKNOWN_FORBIDDEN",
+	}
+	Writer_value = map[string]int32{
+		"WRITER_UNSPECIFIED":       0,
+		"WRITER_PRESENT":           1,
+		"WRITER_ABSENT":            2,
+		"WRITER_UNKNOWN_ELSEWHERE": 3,
+		"WRITER_UNKNOWN_FORBIDDEN": 4,
+	}
+)
+
+func (x Writer) Enum() *Writer {
+	p := new(Writer)
+	*p = x
+	return p
+}
+
+func (x Writer) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Writer) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_stream_proto_enumTypes[6].Descriptor()
+}
+
+func (Writer) Type() protoreflect.EnumType {
+	return &file_replayd_v1_stream_proto_enumTypes[6]
+}
+
+func (x Writer) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Writer.Descriptor instead.
+func (Writer) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+}
+
 // Why a stream ended.
 type EndReason int32
 
@@ -424,11 +487,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[6].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[7].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[6]
+	return &file_replayd_v1_stream_proto_enumTypes[7]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -437,7 +500,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
 }
 
 // What to stream and how.
@@ -1638,8 +1701,11 @@ type Waiting struct {
 	// name and port began later. Once the replay has ended, they include others that began later in the same directory. At
 	// most 8. With SUCCESSOR_RULE_NEXT_IN_DIRECTORY, the stream would continue with one of them.
 	LikelySuccessors []string `protobuf:"bytes,2,rep,name=likely_successors,json=likelySuccessors,proto3" json:"likely_successors,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// With WAITING_FOR_MORE: whether the replay has a writer. If that of another game of a server of the same name and port is not known,
+	// and it matters, it says so.
+	Writer        Writer `protobuf:"varint,3,opt,name=writer,proto3,enum=replayd.v1.Writer" json:"writer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Waiting) Reset() {
@@ -1684,6 +1750,13 @@ func (x *Waiting) GetLikelySuccessors() []string {
 		return x.LikelySuccessors
 	}
 	return nil
+}
+
+func (x *Waiting) GetWriter() Writer {
+	if x != nil {
+		return x.Writer
+	}
+	return Writer_WRITER_UNSPECIFIED
 }
 
 // The state of following changed. Only sent with follow.
@@ -2071,11 +2144,12 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"bytes_read\x18\x01 \x01(\x03R\tbytesRead\x12#\n" +
 	"\rbytes_present\x18\x02 \x01(\x03R\fbytesPresent\x12\x12\n" +
-	"\x04tick\x18\x03 \x01(\x05R\x04tick\"o\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tick\"\x9b\x01\n" +
 	"\aWaiting\x127\n" +
 	"\vwaiting_for\x18\x01 \x01(\x0e2\x16.replayd.v1.WaitingForR\n" +
 	"waitingFor\x12+\n" +
-	"\x11likely_successors\x18\x02 \x03(\tR\x10likelySuccessors\"\xf6\x01\n" +
+	"\x11likely_successors\x18\x02 \x03(\tR\x10likelySuccessors\x12*\n" +
+	"\x06writer\x18\x03 \x01(\x0e2\x12.replayd.v1.WriterR\x06writer\"\xf6\x01\n" +
 	"\fFollowStatus\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.replayd.v1.FollowStateR\x05state\x120\n" +
 	"\tsuccessor\x18\x02 \x01(\v2\x12.replayd.v1.ReplayR\tsuccessor\x12>\n" +
@@ -2127,7 +2201,13 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"WaitingFor\x12\x1b\n" +
 	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAITING_FOR_MORE\x10\x01\x12\x19\n" +
-	"\x15WAITING_FOR_SUCCESSOR\x10\x02*\xdd\x01\n" +
+	"\x15WAITING_FOR_SUCCESSOR\x10\x02*\x83\x01\n" +
+	"\x06Writer\x12\x16\n" +
+	"\x12WRITER_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eWRITER_PRESENT\x10\x01\x12\x11\n" +
+	"\rWRITER_ABSENT\x10\x02\x12\x1c\n" +
+	"\x18WRITER_UNKNOWN_ELSEWHERE\x10\x03\x12\x1c\n" +
+	"\x18WRITER_UNKNOWN_FORBIDDEN\x10\x04*\xdd\x01\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13END_REASON_FINISHED\x10\x01\x12\x18\n" +
@@ -2150,7 +2230,7 @@ func file_replayd_v1_stream_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_stream_proto_rawDescData
 }
 
-var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_replayd_v1_stream_proto_goTypes = []any{
 	(SuccessorRule)(0),           // 0: replayd.v1.SuccessorRule
@@ -2159,73 +2239,75 @@ var file_replayd_v1_stream_proto_goTypes = []any{
 	(SlowConsumer)(0),            // 3: replayd.v1.SlowConsumer
 	(FollowState)(0),             // 4: replayd.v1.FollowState
 	(WaitingFor)(0),              // 5: replayd.v1.WaitingFor
-	(EndReason)(0),               // 6: replayd.v1.EndReason
-	(*StreamEventsRequest)(nil),  // 7: replayd.v1.StreamEventsRequest
-	(*Start)(nil),                // 8: replayd.v1.Start
-	(*Now)(nil),                  // 9: replayd.v1.Now
-	(*Table)(nil),                // 10: replayd.v1.Table
-	(*DecodeReplayRequest)(nil),  // 11: replayd.v1.DecodeReplayRequest
-	(*StreamEventsResponse)(nil), // 12: replayd.v1.StreamEventsResponse
-	(*StreamStart)(nil),          // 13: replayd.v1.StreamStart
-	(*StateBatch)(nil),           // 14: replayd.v1.StateBatch
-	(*EventBatch)(nil),           // 15: replayd.v1.EventBatch
-	(*Heartbeat)(nil),            // 16: replayd.v1.Heartbeat
-	(*Waiting)(nil),              // 17: replayd.v1.Waiting
-	(*FollowStatus)(nil),         // 18: replayd.v1.FollowStatus
-	(*Gap)(nil),                  // 19: replayd.v1.Gap
-	(*StreamEnd)(nil),            // 20: replayd.v1.StreamEnd
-	(*EventFilter)(nil),          // 21: replayd.v1.EventFilter
-	(*durationpb.Duration)(nil),  // 22: google.protobuf.Duration
-	(*Replay)(nil),               // 23: replayd.v1.Replay
-	(*v1.EventList)(nil),         // 24: replayd.teehistorian.v1.EventList
-	(*v11.EventList)(nil),        // 25: replayd.dem.v1.EventList
-	(*v12.EventList)(nil),        // 26: replayd.sc2replay.v1.EventList
-	(*v13.EventList)(nil),        // 27: replayd.datafile.v1.EventList
-	(*v12.DecodeInfo)(nil),       // 28: replayd.sc2replay.v1.DecodeInfo
-	(*v11.Summary)(nil),          // 29: replayd.dem.v1.Summary
+	(Writer)(0),                  // 6: replayd.v1.Writer
+	(EndReason)(0),               // 7: replayd.v1.EndReason
+	(*StreamEventsRequest)(nil),  // 8: replayd.v1.StreamEventsRequest
+	(*Start)(nil),                // 9: replayd.v1.Start
+	(*Now)(nil),                  // 10: replayd.v1.Now
+	(*Table)(nil),                // 11: replayd.v1.Table
+	(*DecodeReplayRequest)(nil),  // 12: replayd.v1.DecodeReplayRequest
+	(*StreamEventsResponse)(nil), // 13: replayd.v1.StreamEventsResponse
+	(*StreamStart)(nil),          // 14: replayd.v1.StreamStart
+	(*StateBatch)(nil),           // 15: replayd.v1.StateBatch
+	(*EventBatch)(nil),           // 16: replayd.v1.EventBatch
+	(*Heartbeat)(nil),            // 17: replayd.v1.Heartbeat
+	(*Waiting)(nil),              // 18: replayd.v1.Waiting
+	(*FollowStatus)(nil),         // 19: replayd.v1.FollowStatus
+	(*Gap)(nil),                  // 20: replayd.v1.Gap
+	(*StreamEnd)(nil),            // 21: replayd.v1.StreamEnd
+	(*EventFilter)(nil),          // 22: replayd.v1.EventFilter
+	(*durationpb.Duration)(nil),  // 23: google.protobuf.Duration
+	(*Replay)(nil),               // 24: replayd.v1.Replay
+	(*v1.EventList)(nil),         // 25: replayd.teehistorian.v1.EventList
+	(*v11.EventList)(nil),        // 26: replayd.dem.v1.EventList
+	(*v12.EventList)(nil),        // 27: replayd.sc2replay.v1.EventList
+	(*v13.EventList)(nil),        // 28: replayd.datafile.v1.EventList
+	(*v12.DecodeInfo)(nil),       // 29: replayd.sc2replay.v1.DecodeInfo
+	(*v11.Summary)(nil),          // 30: replayd.dem.v1.Summary
 }
 var file_replayd_v1_stream_proto_depIdxs = []int32{
-	8,  // 0: replayd.v1.StreamEventsRequest.start:type_name -> replayd.v1.Start
-	21, // 1: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
-	21, // 2: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
+	9,  // 0: replayd.v1.StreamEventsRequest.start:type_name -> replayd.v1.Start
+	22, // 1: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
+	22, // 2: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
 	0,  // 3: replayd.v1.StreamEventsRequest.successor_rule:type_name -> replayd.v1.SuccessorRule
 	3,  // 4: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
 	1,  // 5: replayd.v1.StreamEventsRequest.encoding:type_name -> replayd.v1.Encoding
-	22, // 6: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
-	22, // 7: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	23, // 6: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
+	23, // 7: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	2,  // 8: replayd.v1.StreamEventsRequest.arrow_compression:type_name -> replayd.v1.ArrowCompression
-	9,  // 9: replayd.v1.Start.now:type_name -> replayd.v1.Now
-	7,  // 10: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
-	13, // 11: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
-	14, // 12: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateBatch
-	15, // 13: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
-	16, // 14: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
-	18, // 15: replayd.v1.StreamEventsResponse.follow_status:type_name -> replayd.v1.FollowStatus
-	19, // 16: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
-	20, // 17: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
-	23, // 18: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
-	24, // 19: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	25, // 20: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
-	26, // 21: replayd.v1.StateBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	10, // 22: replayd.v1.StateBatch.tables:type_name -> replayd.v1.Table
-	24, // 23: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	27, // 24: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
-	25, // 25: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
-	26, // 26: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	10, // 27: replayd.v1.EventBatch.tables:type_name -> replayd.v1.Table
+	10, // 9: replayd.v1.Start.now:type_name -> replayd.v1.Now
+	8,  // 10: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
+	14, // 11: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
+	15, // 12: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateBatch
+	16, // 13: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
+	17, // 14: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
+	19, // 15: replayd.v1.StreamEventsResponse.follow_status:type_name -> replayd.v1.FollowStatus
+	20, // 16: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
+	21, // 17: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
+	24, // 18: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
+	25, // 19: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	26, // 20: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
+	27, // 21: replayd.v1.StateBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	11, // 22: replayd.v1.StateBatch.tables:type_name -> replayd.v1.Table
+	25, // 23: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	28, // 24: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
+	26, // 25: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
+	27, // 26: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	11, // 27: replayd.v1.EventBatch.tables:type_name -> replayd.v1.Table
 	5,  // 28: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
-	4,  // 29: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
-	23, // 30: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
-	6,  // 31: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
-	17, // 32: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
-	6,  // 33: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
-	28, // 34: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
-	29, // 35: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	6,  // 29: replayd.v1.Waiting.writer:type_name -> replayd.v1.Writer
+	4,  // 30: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
+	24, // 31: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
+	7,  // 32: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
+	18, // 33: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
+	7,  // 34: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
+	29, // 35: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
+	30, // 36: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_stream_proto_init() }
@@ -2274,7 +2356,7 @@ func file_replayd_v1_stream_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_stream_proto_rawDesc), len(file_replayd_v1_stream_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -209,6 +209,44 @@ WAITING_FOR_SUCCESSOR: WaitingFor.ValueType  # 2
 """A successor. The replay has ended."""
 Global___WaitingFor: typing_extensions.TypeAlias = WaitingFor
 
+class _Writer:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WriterEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Writer.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WRITER_UNSPECIFIED: _Writer.ValueType  # 0
+    """It was not asked."""
+    WRITER_PRESENT: _Writer.ValueType  # 1
+    """A process on the daemon's machine has the file open for writing: the replay goes on, however long it has been silent."""
+    WRITER_ABSENT: _Writer.ValueType  # 2
+    """No process has the file open for writing, but it is not known which replay followed."""
+    WRITER_UNKNOWN_ELSEWHERE: _Writer.ValueType  # 3
+    """It cannot be known, because other machines may write to the file. A crash is not recognized."""
+    WRITER_UNKNOWN_FORBIDDEN: _Writer.ValueType  # 4
+    """It cannot be known, because the daemon may take no lease on a file: it is neither the file's owner nor has it CAP_LEASE. A crash is
+    not recognized.
+    """
+
+class Writer(_Writer, metaclass=_WriterEnumTypeWrapper):
+    """Whether a process has a file open for writing. A file without an end that nobody writes to any more is over: its server crashed or was
+    killed. It is only asked where another server process of the same name and port has begun a game.
+    """
+
+WRITER_UNSPECIFIED: Writer.ValueType  # 0
+"""It was not asked."""
+WRITER_PRESENT: Writer.ValueType  # 1
+"""A process on the daemon's machine has the file open for writing: the replay goes on, however long it has been silent."""
+WRITER_ABSENT: Writer.ValueType  # 2
+"""No process has the file open for writing, but it is not known which replay followed."""
+WRITER_UNKNOWN_ELSEWHERE: Writer.ValueType  # 3
+"""It cannot be known, because other machines may write to the file. A crash is not recognized."""
+WRITER_UNKNOWN_FORBIDDEN: Writer.ValueType  # 4
+"""It cannot be known, because the daemon may take no lease on a file: it is neither the file's owner nor has it CAP_LEASE. A crash is
+not recognized.
+"""
+Global___Writer: typing_extensions.TypeAlias = Writer
+
 class _EndReason:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -797,8 +835,13 @@ class Waiting(google.protobuf.message.Message):
 
     WAITING_FOR_FIELD_NUMBER: builtins.int
     LIKELY_SUCCESSORS_FIELD_NUMBER: builtins.int
+    WRITER_FIELD_NUMBER: builtins.int
     waiting_for: Global___WaitingFor.ValueType
     """What the stream waits for."""
+    writer: Global___Writer.ValueType
+    """With WAITING_FOR_MORE: whether the replay has a writer. If that of another game of a server of the same name and port is not known,
+    and it matters, it says so.
+    """
     @property
     def likely_successors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The names of replays that may be the successor but are not proven to be. These are replays that a server of the same
@@ -811,8 +854,9 @@ class Waiting(google.protobuf.message.Message):
         *,
         waiting_for: Global___WaitingFor.ValueType = ...,
         likely_successors: collections.abc.Iterable[builtins.str] | None = ...,
+        writer: Global___Writer.ValueType = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["likely_successors", b"likely_successors", "waiting_for", b"waiting_for"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["likely_successors", b"likely_successors", "waiting_for", b"waiting_for", "writer", b"writer"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Waiting: typing_extensions.TypeAlias = Waiting

@@ -686,6 +686,14 @@ export declare type Waiting = Message<"replayd.v1.Waiting"> & {
    * @generated from field: repeated string likely_successors = 2;
    */
   likelySuccessors: string[];
+
+  /**
+   * With WAITING_FOR_MORE: whether the replay has a writer. If that of another game of a server of the same name and port is not known,
+   * and it matters, it says so.
+   *
+   * @generated from field: replayd.v1.Writer writer = 3;
+   */
+  writer: Writer;
 };
 
 /**
@@ -1096,6 +1104,55 @@ export enum WaitingFor {
  * Describes the enum replayd.v1.WaitingFor.
  */
 export declare const WaitingForSchema: GenEnum<WaitingFor>;
+
+/**
+ * Whether a process has a file open for writing. A file without an end that nobody writes to any more is over: its server crashed or was
+ * killed. It is only asked where another server process of the same name and port has begun a game.
+ *
+ * @generated from enum replayd.v1.Writer
+ */
+export enum Writer {
+  /**
+   * It was not asked.
+   *
+   * @generated from enum value: WRITER_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A process on the daemon's machine has the file open for writing: the replay goes on, however long it has been silent.
+   *
+   * @generated from enum value: WRITER_PRESENT = 1;
+   */
+  PRESENT = 1,
+
+  /**
+   * No process has the file open for writing, but it is not known which replay followed.
+   *
+   * @generated from enum value: WRITER_ABSENT = 2;
+   */
+  ABSENT = 2,
+
+  /**
+   * It cannot be known, because other machines may write to the file. A crash is not recognized.
+   *
+   * @generated from enum value: WRITER_UNKNOWN_ELSEWHERE = 3;
+   */
+  UNKNOWN_ELSEWHERE = 3,
+
+  /**
+   * It cannot be known, because the daemon may take no lease on a file: it is neither the file's owner nor has it CAP_LEASE. A crash is
+   * not recognized.
+   *
+   * @generated from enum value: WRITER_UNKNOWN_FORBIDDEN = 4;
+   */
+  UNKNOWN_FORBIDDEN = 4,
+}
+
+/**
+ * Describes the enum replayd.v1.Writer.
+ */
+export declare const WriterSchema: GenEnum<Writer>;
 
 /**
  * Why a stream ended.

@@ -1,0 +1,57 @@
+package source
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptor is a Handle of a file of the file system, such as an *os.File.
+type descriptor interface {
+	SyscallConn() (syscall.RawConn, error)
+}
+
+// localFilesystems are the types of file systems to whose files only processes of this machine write, and only with the kernel's
+// knowledge: the numbers of statfs(2). Of any other type it is not known. ext2 and ext3 have the number of ext4.
+var localFilesystems = map[uint32]bool{
+	unix.EXT4_SUPER_MAGIC:  true,
+	unix.XFS_SUPER_MAGIC:   true,
+	unix.BTRFS_SUPER_MAGIC: true,
+	unix.F2FS_SUPER_MAGIC:  true,
+	unix.TMPFS_MAGIC:       true,
+}
+
+// lease finds out whether a process has a file open for writing. The kernel refuses a read lease then (fcntl(2), F_SETLEASE). A lease that
+// it grants is released at once, because whoever opens the file for writing meanwhile has to wait for that.
+func lease(h descriptor) Writer {
+	conn, err := h.SyscallConn()
+	if err != nil {
+		return Elsewhere
+	}
+	w := Elsewhere
+	if err := conn.Control(func(fd uintptr) { w = leaseOf(int(fd)) }); err != nil {
+		return Elsewhere
+	}
+	return w
+}
+
+func leaseOf(fd int) Writer {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(fd, &s); err != nil || !localFilesystems[uint32(s.Type)] {
+		return Elsewhere
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	}
+	switch {
+	case err == nil:
+		return Absent
+	case errors.Is(err, unix.EAGAIN):
+		return Present
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return Forbidden
+	}
+	return Elsewhere
+}
