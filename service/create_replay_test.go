@@ -298,6 +298,8 @@ func TestTemporaryLimits(t *testing.T) {
 		"cut gzip":      {nil, zipped(t, data)[:2000], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
 		"too long":      {nil, append(slices.Clone(data), make([]byte, 10_000)...), failure{code: codes.ResourceExhausted, reason: "LIMIT_EXCEEDED"}},
 		"inflates":      {nil, zipped(t, append(slices.Clone(data), make([]byte, 14_000)...)), failure{code: codes.ResourceExhausted, reason: "LIMIT_EXCEEDED"}},
+		"damaged gzip":  {nil, damaged(zipped(t, data)), failure{code: codes.DataLoss, reason: "CORRUPT"}},
+		"later version": {nil, bytes.Replace(data, []byte(`"version":"2"`), []byte(`"version":"9"`), 1), failure{code: codes.Unimplemented, reason: "UNSUPPORTED_VERSION"}},
 		"no header":     {nil, data[:100], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
 		"no time":       {life(0), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},
 		"negative time": {life(-1), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},
@@ -313,8 +315,12 @@ func TestTemporaryLimits(t *testing.T) {
 			query = "?time-to-live=" + test.options.GetTimeToLive().AsDuration().String()
 		}
 		_, code, text := d.createPlain(t, query, bytes.NewReader(test.data))
-		if !strings.Contains(text, `"reason":"`+test.want.reason+`"`) {
-			t.Errorf("%s: %d %s", what, code, text)
+		status := map[string]int{
+			"UNKNOWN_FORMAT": http.StatusBadRequest, "BAD_REQUEST": http.StatusBadRequest, "TRUNCATED": http.StatusUnprocessableEntity,
+			"CORRUPT": http.StatusUnprocessableEntity, "LIMIT_EXCEEDED": http.StatusRequestEntityTooLarge, "UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType,
+		}[test.want.reason]
+		if code != status || !strings.Contains(text, `"reason":"`+test.want.reason+`"`) {
+			t.Errorf("%s: %d, want %d: %s", what, code, status, text)
 		}
 		untaken(t, control)
 	}
@@ -393,4 +399,13 @@ func TestTemporaryLimits(t *testing.T) {
 	}
 	d.stop()
 	untaken(t, control)
+}
+
+// damaged returns gzipped data that is damaged behind its header.
+func damaged(data []byte) []byte {
+	data = slices.Clone(data)
+	for i := range 64 {
+		data[10+i] = 0xff // no block of DEFLATE
+	}
+	return data
 }

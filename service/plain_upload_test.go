@@ -5,10 +5,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/replayd/replayd/service"
 )
 
 // TestPlainUnfinishedUpload: an upload without a token is answered although the rest of it never arrives.
@@ -28,6 +31,35 @@ func TestPlainUnfinishedUpload(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 401 ") || strings.Count(string(answer), "HTTP/1.1 ") != 1 {
 		t.Errorf("%v:\n%s", err, answer)
+	}
+}
+
+// TestPlainUploadStatus: what is wrong with an upload is the client's fault, for one to decode and for one that was stored, and what is wrong
+// with a file of the daemon is not. A limit that leaves room later is 429.
+func TestPlainUploadStatus(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	write(t, filepath.Join(dir, "cut.teehistorian"), data[:100])
+	d := startPlain(t, dir, func(c *service.Config) { c.MaxUpload = 1 << 20 })
+	later := bytes.Replace(data, []byte(`"version":"2"`), []byte(`"version":"9"`), 1)
+	for what, test := range map[string]struct {
+		body []byte
+		want int
+	}{
+		"cut in its header":  {data[:100], http.StatusUnprocessableEntity},
+		"its gzip is cut":    {zipped(t, data)[:100], http.StatusUnprocessableEntity},
+		"its gzip is broken": {damaged(zipped(t, data)), http.StatusUnprocessableEntity},
+		"a later version":    {later, http.StatusUnsupportedMediaType},
+		"no replay":          {[]byte("what is this?"), http.StatusBadRequest},
+		"too long":           {append(slices.Clone(read(t, samples("datafile", "sample.map"))), make([]byte, 2<<20)...), http.StatusRequestEntityTooLarge},
+	} {
+		resp := d.do(timeout(t), t, http.MethodPost, "/v1/decode", nil, bytes.NewReader(test.body))
+		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != test.want {
+			t.Errorf("%s: %s, want %d: %s", what, resp.Status, test.want, body)
+		}
+	}
+	if code, body := d.get(t, eventsPath(name("cut.teehistorian"), ""), nil); code != http.StatusInternalServerError {
+		t.Errorf("a file of the daemon: %d %s", code, body)
 	}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"encoding/binary"
@@ -140,8 +141,49 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(version) == "" {
 			r.Header.Set(version, "1")
 		}
+		w = &unary{ResponseWriter: w}
 	}
 	h.next.ServeHTTP(w, r)
+}
+
+// unary is the answer to a request of Connect with one message. Connect answers RESOURCE_EXHAUSTED with 429, which says that there were
+// too many requests. A request that is too large, which no later try makes smaller, gets 413. Its code is the same.
+type unary struct {
+	http.ResponseWriter
+
+	held bool // the status, 429, is not written yet: the error says which one it is
+}
+
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
+func (u *unary) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (u *unary) WriteHeader(status int) {
+	if u.held = status == http.StatusTooManyRequests; !u.held {
+		u.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements io.Writer.
+func (u *unary) Write(p []byte) (int, error) {
+	if u.held {
+		u.held = false
+		status := http.StatusRequestEntityTooLarge
+		if bytes.Contains(p, []byte("google.rpc.RetryInfo")) {
+			status = http.StatusTooManyRequests
+		}
+		u.ResponseWriter.WriteHeader(status)
+	}
+	return u.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (u *unary) Flush() {
+	if u.held {
+		u.held = false
+		u.ResponseWriter.WriteHeader(http.StatusTooManyRequests)
+	}
+	_ = http.NewResponseController(u.ResponseWriter).Flush()
 }
 
 // bare reads a body that is one message, which may be empty.
@@ -244,7 +286,22 @@ type gunzip struct {
 // Reset implements connect.Decompressor.
 func (g *gunzip) Reset(r io.Reader) error {
 	g.left = maxInflatedBytes
-	return g.Reader.Reset(r)
+	return unpacking(g.Reader.Reset(r))
+}
+
+// unpacking returns the error of a client whose message cannot be unpacked.
+func unpacking(err error) error {
+	_, known := errors.AsType[*connect.Error](err)
+	switch {
+	case err == nil, known, errors.Is(err, io.EOF):
+		return err
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF):
+	default:
+		if _, corrupt := errors.AsType[flate.CorruptInputError](err); !corrupt {
+			return err // of reading it
+		}
+	}
+	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("a message is not compressed as it says: %w", err))
 }
 
 // Read implements io.Reader.
@@ -253,7 +310,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 	if g.left -= n; g.left < 0 {
 		return 0, connect.NewError(connect.CodeResourceExhausted, errMessageTooLong)
 	}
-	return n, err
+	return n, unpacking(err)
 }
 
 // Serve serves on the listener until Shutdown.

@@ -71,6 +71,15 @@ func TestWebRequests(t *testing.T) {
 			status: http.StatusOK, want: `"version":"test"`,
 		},
 		{
+			name: "JSON that cannot be unpacked", method: "GetServerInfo", contentType: "application/json", body: "no gzip at all",
+			header: http.Header{"Content-Encoding": {"gzip"}}, status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
+		},
+		{
+			name: "JSON whose gzip is damaged", method: "GetServerInfo", contentType: "application/json",
+			body:   gzipped(t, "{}")[:12] + strings.Repeat("\xff", 20),
+			header: http.Header{"Content-Encoding": {"gzip"}}, status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
+		},
+		{
 			name: "with it", method: "GetServerInfo", contentType: "application/json", body: "{}",
 			header: http.Header{"Connect-Protocol-Version": {"1"}}, status: http.StatusOK, want: `"version":"test"`,
 		},
@@ -104,12 +113,12 @@ func TestWebRequests(t *testing.T) {
 		},
 		{
 			name: "too long", method: "ListReplays", contentType: "application/json", body: long,
-			status: http.StatusTooManyRequests, want: `"code":"resource_exhausted"`,
+			status: http.StatusRequestEntityTooLarge, want: `"code":"resource_exhausted"`,
 		},
 		{
 			name: "too long when it is inflated", method: "ListReplays", contentType: "application/json",
 			body: gzipped(t, `{"directory":"`+strings.Repeat("x", 5<<20)+`"}`), header: http.Header{"Content-Encoding": {"gzip"}},
-			status: http.StatusTooManyRequests, want: `"code":"resource_exhausted"`,
+			status: http.StatusRequestEntityTooLarge, want: `"code":"resource_exhausted"`,
 		},
 		{
 			name: "no such method", method: "None", contentType: "application/json", body: "{}", status: http.StatusNotFound,

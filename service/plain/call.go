@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/proto/protoscan"
+	"github.com/replayd/replayd/service/temporary"
 )
 
 // framed returns the body of a call with one message.
@@ -182,7 +183,12 @@ func (h *Handler) call(r *http.Request, method string, body io.ReadCloser, each 
 	to.Body, to.ContentLength = body, -1
 	a := &answer{header: http.Header{}, each: each, flush: flush, cancel: cancel}
 	h.grpc.ServeHTTP(a, to)
-	return a.fault()
+	f := a.fault()
+	if f != nil {
+		_, uploaded := body.(*upload)
+		f.sent = uploaded || temporary.Is(f.Metadata["replay"])
+	}
+	return f
 }
 
 // answer parses the response of a gRPC server.

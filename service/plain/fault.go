@@ -24,7 +24,9 @@ type fault struct {
 	Cursor     string            `json:"cursor,omitempty"        doc:"The cursor behind the last event that was sent."`
 	RetryAfter float64           `json:"retry_after_s,omitempty" doc:"How many seconds to wait before trying again."`
 
-	code codes.Code
+	code  codes.Code
+	retry bool // RetryAfter was given
+	sent  bool // the client has sent what the fault is of
 }
 
 func newFault(code codes.Code, message string) *fault {
@@ -66,7 +68,7 @@ func faultOf(s *spb.Status) *fault {
 				f.Field = v.GetField()
 			}
 		case *errdetails.RetryInfo:
-			f.RetryAfter = m.GetRetryDelay().AsDuration().Seconds()
+			f.RetryAfter, f.retry = m.GetRetryDelay().AsDuration().Seconds(), true
 		case *replaydv1.ResumeInfo:
 			f.Cursor = cursorText(m.GetCursor())
 		}
@@ -88,14 +90,25 @@ var httpStatus = map[codes.Code]int{
 	codes.Unavailable: http.StatusServiceUnavailable, codes.DeadlineExceeded: http.StatusGatewayTimeout,
 }
 
-// answer answers a request with the fault.
-func (f *fault) answer(w http.ResponseWriter) {
-	status, ok := httpStatus[f.code]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
-	f.answerAs(w, status)
+// sentStatus maps the reasons of faults of what the client has sent to HTTP statuses.
+var sentStatus = map[string]int{
+	"CORRUPT": http.StatusUnprocessableEntity, "TRUNCATED": http.StatusUnprocessableEntity,
+	"UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType, "LIMIT_EXCEEDED": http.StatusRequestEntityTooLarge,
 }
+
+// status returns the HTTP status of the fault.
+func (f *fault) status() int {
+	if status, ok := sentStatus[f.Reason]; ok && f.sent && !f.retry { // a limit that leaves room later is no fault of the upload
+		return status
+	}
+	if status, ok := httpStatus[f.code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// answer answers a request with the fault.
+func (f *fault) answer(w http.ResponseWriter) { f.answerAs(w, f.status()) }
 
 func (f *fault) answerAs(w http.ResponseWriter, status int) {
 	h := w.Header()

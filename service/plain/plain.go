@@ -182,7 +182,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *
 	if f != nil && up.long.Load() {
 		f = newFault(codes.ResourceExhausted,
 			fmt.Sprintf("here an upload may have %d bytes; store a larger one by a POST to %s", h.maxDecode, replaysPath))
-		f.Reason = "LIMIT_EXCEEDED"
+		f.Reason, f.sent = "LIMIT_EXCEEDED", true
 	}
 	p.end(f)
 }

@@ -55,7 +55,7 @@ func document(files *protoregistry.Files) (object, error) {
 		"components": object{
 			"schemas": g.schemas,
 			"responses": object{"Error": object{
-				"description": "An error. `code` decides the status.",
+				"description": "An error. `code` decides the status; of an upload, `reason` does first.",
 				"headers": object{
 					"Retry-After":      object{"description": "After how many seconds a retry may succeed.", "schema": object{"type": "integer"}},
 					"WWW-Authenticate": object{"description": "Present when a token is missing or wrong.", "schema": object{"type": "string"}},
