@@ -45,6 +45,7 @@ type command struct {
 	Replicas int           `help:"On how many servers of a NATS cluster the stream is kept, if it is not there yet." default:"1"`
 	Quiet    time.Duration `help:"How long a file without an end of its own must not have been written to, to be finished." default:"1h"`
 	MaxAge   time.Duration `help:"How long ago a file may have been written to that is shipped although the stream has nothing of it." default:"24h"`
+	Batch    time.Duration `help:"How long the writes of a file are collected before they are sent. The first one after a pause waits for nothing." default:"40ms"`
 	Adopt    bool          `help:"Take over a source that was shipped from another directory, such as one that was moved. Its files that are not in this directory are removed from the stream."`
 	Watch    watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
 	LogLevel slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
@@ -121,6 +122,8 @@ func (c *command) check() (err error) {
 		return errors.New("--replicas: must be 1 to 5")
 	case c.Quiet <= 0:
 		return errors.New("--quiet: must be positive")
+	case c.Batch < 0 || c.Batch > time.Second:
+		return errors.New("--batch: must be 0s to 1s")
 	case c.MaxAge <= 0:
 		return errors.New("--max-age: must be positive")
 	}
@@ -155,7 +158,7 @@ func (c *command) run(ctx context.Context, errs io.Writer) int {
 	}
 	defer func() { _ = watcher.Close() }()
 	o := ship.Options{
-		Dir: c.Dir, Source: c.Source, Watcher: watcher, HasEnd: teehistorian.Ended, Quiet: c.Quiet, MaxAge: c.MaxAge, Adopt: c.Adopt, Log: log, Connected: conn.IsConnected,
+		Dir: c.Dir, Source: c.Source, Watcher: watcher, HasEnd: teehistorian.Ended, Quiet: c.Quiet, MaxAge: c.MaxAge, Batch: c.Batch, Adopt: c.Adopt, Log: log, Connected: conn.IsConnected,
 		Open: func(ctx context.Context) (*shipment.Stream, error) {
 			if !conn.IsConnected() {
 				return nil, natsconn.Explain(nats.ErrNoServers)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/replayd/replayd/fleet/shipment"
 	"github.com/replayd/replayd/fleet/shipment/shipmenttest"
 )
 
@@ -40,20 +39,7 @@ func kill(cmd *exec.Cmd, with os.Signal) error {
 // arrived waits until the stream has the whole file.
 func arrived(t *testing.T, conn *nats.Conn, path string, size int64) {
 	t.Helper()
-	s := shipmenttest.Open(t, conn)
-	subject, err := shipment.Subject(s.Name(), "s1", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(shipmenttest.Patience); ; time.Sleep(5 * time.Millisecond) {
-		m, err := s.Last(t.Context(), subject)
-		if err == nil && m != nil && m.End() == size {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not arrive: %+v %v", path, m, err)
-		}
-	}
+	shipmenttest.Until(t, path+" arrives", func() bool { m := shipmenttest.Last(t, conn, "s1", path); return m.End() == size })
 }
 
 // TestKilled: the program is killed, and NATS is, while files grow. It begins while NATS is away.
@@ -122,6 +108,7 @@ func TestRefused(t *testing.T) {
 		{"--bucket", []string{dir, "--to", "nats://host", "--bucket", "s3://key:secret@bucket"}},
 		{"--replicas", []string{dir, "--to", "nats://host", "--replicas", "6"}},
 		{"--quiet", []string{dir, "--to", "nats://host", "--quiet", "0s"}},
+		{"--batch", []string{dir, "--to", "nats://host", "--batch", "2s"}},
 		{"--max-age", []string{dir, "--to", "nats://host", "--max-age", "-1s"}},
 		{"together", []string{dir, "--to", "nats://host", "--nats-cert", os.Args[0]}},
 		{"no such file", []string{filepath.Join(dir, "none"), "--to", "nats://host"}},

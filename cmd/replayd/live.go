@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,7 +99,6 @@ type liveRoots struct {
 	log         *slog.Logger
 	reg         prometheus.Registerer
 
-	work    *workdir
 	mirrors map[string]*mirror.Mirror // by alias
 	stops   []func()
 }
@@ -109,22 +109,19 @@ func (l *liveRoots) open(ctx context.Context, alias, url string, o bucket.Option
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if l.work == nil {
-		dir := l.dir
-		if dir == "" {
-			dir = filepath.Join(os.TempDir(), "replayd-live")
-		}
-		if l.work, err = newWorkdir(dir); err != nil {
-			return nil, fmt.Errorf("--live-dir: %w", err)
-		}
+	if l.mirrors == nil {
 		l.mirrors = map[string]*mirror.Mirror{}
 		l.reg.MustRegister(l)
 	}
-	dir := filepath.Join(l.work.path, strings.ReplaceAll(alias, ".", "_")+"-"+strconv.Itoa(len(l.mirrors)))
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, done, err := l.directory(alias, place)
+	if err != nil {
 		return nil, fmt.Errorf("--live-dir: %w", err)
 	}
-	options := mirror.Options{Dir: dir, Name: place.String(), Source: place.source, MaxBytes: place.maxBytes, SourceBytes: place.share, Log: l.log.With("root", alias)}
+	l.stops = append(l.stops, done)
+	options := mirror.Options{
+		Dir: dir, Name: place.String(), Source: place.source, MaxBytes: place.maxBytes, SourceBytes: place.share, Keep: l.dir != "",
+		Log: l.log.With("root", alias),
+	}
 	if place.archive != "" {
 		store, err := openBucket(ctx, place.archive, o)
 		if err != nil {
@@ -165,13 +162,26 @@ func (l *liveRoots) open(ctx context.Context, alias, url string, o bucket.Option
 	return m, nil
 }
 
-// close ends everything, and removes the files.
-func (l *liveRoots) close() {
-	for _, stop := range l.stops {
-		stop()
+// directory makes or finds the directory for the files of a root. With --live-dir they are kept for the next daemon with the same root.
+// done is called when nobody uses them any more.
+func (l *liveRoots) directory(alias string, place livePlace) (dir string, done func(), err error) {
+	name := strings.ReplaceAll(alias, ".", "_")
+	if l.dir != "" {
+		sum := sha256.Sum256([]byte(place.Stream + "/" + place.source))
+		return keptDir(l.dir, fmt.Sprintf("live-%s-%x", name, sum[:4]))
 	}
-	if l.work != nil {
-		l.work.close()
+	work, err := newWorkdir(filepath.Join(os.TempDir(), "replayd-live"))
+	if err != nil {
+		return "", nil, err
+	}
+	dir = filepath.Join(work.path, name)
+	return dir, work.close, os.Mkdir(dir, 0o700)
+}
+
+// close ends everything, and removes the files that are not kept.
+func (l *liveRoots) close() {
+	for _, stop := range slices.Backward(l.stops) {
+		stop()
 	}
 }
 
@@ -183,12 +193,13 @@ var (
 	liveMessages = prometheus.NewDesc("replayd_live_messages_total",
 		"Messages of a live root's stream, by root and result: taken; ignored because no sender writes them; or skipped because there was no room "+
 			"for them, to be read again.", []string{"root", "result"}, nil)
-	liveBehind = prometheus.NewDesc("replayd_live_sources_behind", "Sources of a live root whose files wait for room, by root.", []string{"root"}, nil)
+	liveWaiting = prometheus.NewDesc("replayd_live_files_waiting", "Files of a live root that wait for room, by root.", []string{"root"}, nil)
+	liveBehind  = prometheus.NewDesc("replayd_live_sources_behind", "Sources of a live root whose files wait for room, by root.", []string{"root"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (l *liveRoots) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{liveReady, liveFiles, liveBytes, liveMessages, liveBehind} {
+	for _, d := range []*prometheus.Desc{liveReady, liveFiles, liveBytes, liveMessages, liveBehind, liveWaiting} {
 		c <- d
 	}
 }
@@ -208,5 +219,6 @@ func (l *liveRoots) Collect(c chan<- prometheus.Metric) {
 		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Ignored), alias, "ignored")
 		c <- prometheus.MustNewConstMetric(liveMessages, prometheus.CounterValue, float64(n.Skipped), alias, "skipped")
 		c <- prometheus.MustNewConstMetric(liveBehind, prometheus.GaugeValue, float64(n.Behind), alias)
+		c <- prometheus.MustNewConstMetric(liveWaiting, prometheus.GaugeValue, float64(n.Waiting), alias)
 	}
 }

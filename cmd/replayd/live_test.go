@@ -411,7 +411,7 @@ func TestLiveArchived(t *testing.T) {
 	defer c.Close()
 	// While it moves, it is there all the time.
 	archived := func() bool {
-		mirrored, _ := filepath.Glob(filepath.Join(f.natsDir, "live", "work-*", "live-0", "s1", "*"))
+		mirrored, _ := filepath.Glob(filepath.Join(f.natsDir, "live", "live-*", "s1", "*"))
 		return len(mirrored) == 0
 	}
 	for done := false; !done; time.Sleep(5 * time.Millisecond) {

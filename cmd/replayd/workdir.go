@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -47,12 +48,8 @@ func (d *workdir) make() error {
 	if err := os.Mkdir(d.parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	stat, err := os.Lstat(d.parent)
-	if err != nil {
-		return err
-	}
-	if owner, ok := stat.Sys().(*syscall.Stat_t); !stat.IsDir() || ok && int(owner.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is another user's: choose another --temp", d.parent) // who could exchange drafts
+	if err := ours(d.parent); err != nil {
+		return fmt.Errorf("%w: choose another --temp", err)
 	}
 	lock, err := os.CreateTemp(d.parent, dirPrefix+"*"+lockSuffix)
 	if err != nil {
@@ -72,6 +69,18 @@ func (d *workdir) make() error {
 		return err
 	}
 	d.lock, d.path = lock, path
+	return nil
+}
+
+// ours returns an error if a directory is another user's, who could exchange what is in it.
+func ours(dir string) error {
+	stat, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if owner, ok := stat.Sys().(*syscall.Stat_t); !stat.IsDir() || ok && int(owner.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is another user's", dir)
+	}
 	return nil
 }
 
@@ -111,4 +120,31 @@ func (d *workdir) close() {
 	_ = os.Remove(d.lock.Name())
 	_ = d.lock.Close()
 	_ = os.Remove(d.parent)
+}
+
+// keptDir returns a directory below parent that no other process uses, and which stays when done is called. It is the same as for the last
+// process with the name, unless that is still running.
+func keptDir(parent, name string) (dir string, done func(), err error) {
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", nil, err
+	}
+	for n := 1; ; n++ {
+		dir = filepath.Join(parent, name+"-"+strconv.Itoa(n))
+		lock, err := os.OpenFile(filepath.Clean(dir+lockSuffix), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return "", nil, err
+		}
+		if err = flock(lock); err == nil {
+			if err = os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+				err = ours(dir)
+			}
+		}
+		if err == nil {
+			return dir, func() { _ = lock.Close() }, nil
+		}
+		_ = lock.Close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,16 +43,16 @@ func OwnersBucket(stream string) string { return stream + "-owners" }
 
 // Owners returns the owners of the stream's sources, and makes their bucket if it is not there.
 func (s *Stream) Owners(ctx context.Context) (*Owners, error) {
-	ctx, cancel := asking(ctx, s.js.Conn())
+	ctx, cancel := asking(ctx, s.bytes.js.Conn())
 	defer cancel()
-	kv, err := s.js.KeyValue(ctx, OwnersBucket(s.name))
+	kv, err := s.bytes.js.KeyValue(ctx, OwnersBucket(s.name))
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		kv, err = s.bytes.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: OwnersBucket(s.name), Description: "who ships which source of " + s.name, Storage: jetstream.FileStorage,
-			Replicas: max(s.stream.CachedInfo().Config.Replicas, 1),
+			Replicas: max(s.bytes.stream.CachedInfo().Config.Replicas, 1),
 		})
 		if errors.Is(err, jetstream.ErrBucketExists) { // another shipper has made it since
-			kv, err = s.js.KeyValue(ctx, OwnersBucket(s.name))
+			kv, err = s.bytes.js.KeyValue(ctx, OwnersBucket(s.name))
 		}
 	}
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Stream) Owners(ctx context.Context) (*Owners, error) {
 // Get returns the owner of a source and the revision of the entry. Both are zero if the source has no owner, or if the entry is not one
 // that a shipper writes.
 func (o *Owners) Get(ctx context.Context, source string) (*Owner, uint64, error) {
-	ctx, cancel := asking(ctx, o.s.js.Conn())
+	ctx, cancel := asking(ctx, o.s.bytes.js.Conn())
 	defer cancel()
 	entry, err := o.kv.Get(ctx, source)
 	switch {
@@ -87,7 +88,7 @@ func (o *Owners) Set(ctx context.Context, source string, owner *Owner, after uin
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := asking(ctx, o.s.js.Conn())
+	ctx, cancel := asking(ctx, o.s.bytes.js.Conn())
 	defer cancel()
 	revision, err := o.kv.Update(ctx, source, value, after)
 	if natsconn.Conflict(err) {
@@ -104,20 +105,21 @@ func (o *Owners) Set(ctx context.Context, source string, owner *Owner, after uin
 
 // Live returns the path of a file of the source that the stream has bytes of, or an empty text if there is none.
 func (s *Stream) Live(ctx context.Context, source string) (string, error) {
-	paths, err := s.Paths(ctx, source)
+	files, err := s.Files(ctx, source)
 	if err != nil {
 		return "", err
 	}
-	for _, p := range paths {
+	for name := range files {
+		p := strings.TrimPrefix(name, source+"/")
 		subject, err := Subject(s.name, source, p)
 		if err != nil {
 			continue
 		}
-		last, err := s.Last(ctx, subject)
+		found, err := s.Find(ctx, subject)
 		if err != nil {
 			return "", err
 		}
-		if last != nil && last.Err == nil && (last.Kind == Bytes || last.Kind == Finished) {
+		if last := found.Last(); last != nil && last.Err == nil && (last.Kind == Bytes || last.Kind == Finished) {
 			return p, nil
 		}
 	}

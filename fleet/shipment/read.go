@@ -1,6 +1,7 @@
 package shipment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -32,41 +33,69 @@ const (
 	heartbeat = time.Second
 )
 
-// State identifies the present contents of a stream.
-type State struct {
+// Position says how far a stream goes at present, and which one it is.
+type Position struct {
 	Created time.Time
 	Last    uint64 // the sequence number of the last message
 }
 
-// State asks for the present state.
-func (s *Stream) State(ctx context.Context) (State, error) {
-	ctx, cancel := asking(ctx, s.js.Conn())
-	defer cancel()
-	info, err := s.stream.Info(ctx)
-	if err != nil {
-		return State{}, explain(err)
-	}
-	return State{info.Created, info.State.LastSeq}, nil
+// Position asks for the present position of the bytes.
+func (s *Stream) Position(ctx context.Context) (Position, error) { return s.bytes.state(ctx) }
+
+// Which says which messages are read. The zero value means all.
+type Which struct {
+	Source string
+	Path   string // of the Source
 }
 
-// Read delivers the messages of a source, or of all if it is empty, with sequence numbers above after, in order, until ctx ends or
-// each fails. caughtUp is called once all that were there at the beginning were delivered. It returns ErrRestarted if the stream is
-// none in which after can be a message that was read, or becomes one, and ErrReconnected after NATS was away.
-func (s *Stream) Read(ctx context.Context, source string, after uint64, since time.Time, each func(*Delivered) error, caughtUp func()) error {
-	now, err := s.State(ctx)
+// filter returns the subjects of parts.
+func (w Which) filter(stream string, parts ...Part) (subjects []string, err error) {
+	file := Prefix(stream) + "." + cmp.Or(w.Source, "*") + ".*"
+	if w.Path != "" {
+		if file, err = Subject(stream, w.Source, w.Path); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range parts {
+		subjects = append(subjects, p.subject(file))
+	}
+	return subjects, nil
+}
+
+// Read delivers the messages with bytes that have sequence numbers above after, in order, until ctx ends or each fails. caughtUp is called
+// once all that were there at the beginning were delivered. It returns ErrRestarted if the stream is none in which after can be a message
+// that was read, or becomes one, and ErrReconnected after NATS was away.
+func (s *Stream) Read(ctx context.Context, w Which, after uint64, since time.Time, each func(*Delivered) error, caughtUp func()) error {
+	subjects, err := w.filter(s.name, Tail, Body)
+	if err != nil {
+		return err
+	}
+	return s.bytes.read(ctx, subjects, after, since, each, caughtUp)
+}
+
+// ReadStates is like Read, for the states of files. It begins with all that are there.
+func (s *Stream) ReadStates(ctx context.Context, w Which, each func(*Delivered) error, caughtUp func()) error {
+	subjects, err := w.filter(s.name, State)
+	if err != nil {
+		return err
+	}
+	return s.states.read(ctx, subjects, 0, time.Time{}, each, caughtUp)
+}
+
+func (j *journal) read(
+	ctx context.Context, subjects []string, after uint64, since time.Time, each func(*Delivered) error, caughtUp func(),
+) error {
+	now, err := j.state(ctx)
 	if err != nil {
 		return err
 	}
 	if now.Last < after || !since.IsZero() && !since.Equal(now.Created) {
 		return ErrRestarted
 	}
-	if source == "" {
-		source = "*"
-	}
-	starting, started := asking(ctx, s.js.Conn())
+	starting, started := asking(ctx, j.js.Conn())
 	defer started()
-	c, err := s.js.OrderedConsumer(starting, s.name, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{Prefix(s.name) + "." + source + ".*"}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+	c, err := j.js.OrderedConsumer(starting, j.name, jetstream.OrderedConsumerConfig{
+		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq: after + 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
@@ -88,7 +117,7 @@ func (s *Stream) Read(ctx context.Context, source string, after uint64, since ti
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	last := make(chan uint64, 1)
-	go s.check(ctx, cancel, now.Created, last)
+	go j.check(ctx, cancel, now.Created, last)
 	for {
 		raw, err := messages.Next(jetstream.NextContext(ctx))
 		switch {
@@ -123,10 +152,10 @@ func (s *Stream) Read(ctx context.Context, source string, after uint64, since ti
 }
 
 // check ends ctx with ErrRestarted once the stream is another one. last has the number of the last message that was read.
-func (s *Stream) check(ctx context.Context, cancel context.CancelCauseFunc, created time.Time, last <-chan uint64) {
+func (j *journal) check(ctx context.Context, cancel context.CancelCauseFunc, created time.Time, last <-chan uint64) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
-	conn := s.js.Conn()
+	conn := j.js.Conn()
 	again := conn.StatusChanged(nats.CONNECTED)
 	defer conn.RemoveStatusListener(again)
 	var read uint64
@@ -141,7 +170,7 @@ func (s *Stream) check(ctx context.Context, cancel context.CancelCauseFunc, crea
 			return
 		case <-tick.C:
 		}
-		now, err := s.State(ctx)
+		now, err := j.state(ctx)
 		switch {
 		case errors.Is(err, ErrNoStream):
 			cancel(ErrRestarted)
@@ -149,24 +178,4 @@ func (s *Stream) check(ctx context.Context, cancel context.CancelCauseFunc, crea
 			cancel(ErrRestarted)
 		}
 	}
-}
-
-// Files returns the sources and paths that have messages, of a source or of all if it is empty.
-func (s *Stream) Files(ctx context.Context, source string) (map[string]bool, error) {
-	if source == "" {
-		source = "*"
-	}
-	ctx, cancel := asking(ctx, s.js.Conn())
-	defer cancel()
-	info, err := s.stream.Info(ctx, jetstream.WithSubjectFilter(Prefix(s.name)+"."+source+".*"))
-	if err != nil {
-		return nil, explain(err)
-	}
-	files := map[string]bool{}
-	for subject, n := range info.State.Subjects {
-		if source, path, err := ParseSubject(s.name, subject); err == nil && n > 0 {
-			files[source+"/"+path] = true
-		}
-	}
-	return files, nil
 }

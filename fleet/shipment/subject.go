@@ -60,8 +60,21 @@ func CheckPath(path string) error {
 // Prefix returns what the subjects of a stream begin with, without the dot behind it.
 func Prefix(stream string) string { return strings.ReplaceAll(stream, "-", ".") }
 
-// Subject returns the subject of a file. The path becomes one token: letters, digits, '-' and '_' are themselves, and each other byte
-// is '%' and two upper-case hexadecimal digits.
+// Part says which of a file's messages a subject has. It is the last token of the subject.
+type Part string
+
+// The parts.
+const (
+	// Tail has the bytes as they were written, in small messages.
+	Tail Part = "tail"
+	// Body has the bytes before those of the tail, in few large messages.
+	Body Part = "body"
+	// State has the last message that is not of the kind Bytes.
+	State Part = "state"
+)
+
+// Subject returns the subject of a file, which each part appends its name to. The path becomes one token: letters, digits, '-' and '_'
+// are themselves, and each other byte is '%' and two upper-case hexadecimal digits.
 func Subject(stream, source, path string) (string, error) {
 	if err := errors.Join(CheckStream(stream), CheckSource(source), CheckPath(path)); err != nil {
 		return "", err
@@ -73,16 +86,21 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// ParseSubject is the reverse of Subject. It accepts only what Subject returns, so that two subjects are never of one path.
-func ParseSubject(stream, subject string) (source, path string, err error) {
+// ParseSubject is the reverse of Subject, with the name of a part behind it. It accepts only what a sender uses, so that two subjects are
+// never of one part of one path.
+func ParseSubject(stream, subject string) (source, path string, part Part, err error) {
 	rest, ok := strings.CutPrefix(subject, Prefix(stream)+".")
-	source, token, two := strings.Cut(rest, ".")
-	if !ok || !two || len(token) > 3*MaxPath {
-		return "", "", errSubject
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 || len(tokens[1]) > 3*MaxPath {
+		return "", "", "", errSubject
 	}
-	path, ok = natsconn.Unescape(token, plain)
-	if !ok || CheckSource(source) != nil || CheckPath(path) != nil {
-		return "", "", errSubject
+	source, part = tokens[0], Part(tokens[2])
+	path, ok = natsconn.Unescape(tokens[1], plain)
+	if !ok || CheckSource(source) != nil || CheckPath(path) != nil || part != Tail && part != Body && part != State {
+		return "", "", "", errSubject
 	}
-	return source, path, nil
+	return source, path, part, nil
 }
+
+// subject returns the subject of a part.
+func (p Part) subject(file string) string { return file + "." + string(p) }

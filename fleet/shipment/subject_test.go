@@ -31,7 +31,8 @@ func TestSubject(t *testing.T) {
 		if len(subject) > 3500 || strings.ContainsAny(subject, " \t\r\n*>") || strings.Count(subject, ".") != 3 {
 			t.Errorf("%q: %s is not the subject of one message", path, subject)
 		}
-		if source, back, err := shipment.ParseSubject(shipment.StreamName, subject); err != nil || source != "s1" || back != path {
+		source, back, part, err := shipment.ParseSubject(shipment.StreamName, subject+".tail")
+		if err != nil || source != "s1" || back != path || part != shipment.Tail {
 			t.Errorf("%q came back as %q of %q: %v", path, back, source, err)
 		}
 	}
@@ -45,10 +46,12 @@ func TestSubject(t *testing.T) {
 	for _, subject := range []string{
 		"", "replayd.live", "replayd.live.s1", "replayd.live.s1.", "replayd.live..a", "replayd.live.s 1.a", "replayd.live.s1.a.b", "replayd.livex.s1.a",
 		"replayd.live.s1.%2e%2e%2Fetc", "replayd.live.s1.%2E%2E%2Fetc", "replayd.live.s1.%2Fetc", "replayd.live.s1.%61", "replayd.live.s1.%", "replayd.live.s1.%2",
-		"replayd.live.s1.%G0", "replayd.live.s1.a%00", "replayd.live.s1.%FF", "replayd.live.s1.a b", "replayd.live.s1.%5C",
+		"replayd.live.s1.%G0", "replayd.live.s1.a%00", "replayd.live.s1.%FF", "replayd.live.s1.a b", "replayd.live.s1.%5C", "replayd.live.s1.a.other",
 	} {
-		if source, path, err := shipment.ParseSubject(shipment.StreamName, subject); err == nil {
-			t.Errorf("%q is of %q %q", subject, source, path)
+		for _, part := range []string{"", ".tail"} {
+			if source, path, _, err := shipment.ParseSubject(shipment.StreamName, subject+part); err == nil {
+				t.Errorf("%q is of %q %q", subject+part, source, path)
+			}
 		}
 	}
 	for name, ok := range map[string]bool{"replayd-live": true, "a": true, "": false, "-a": false, "a--b": false, "a.b": false, "a b": false, "a*": false} {
@@ -59,16 +62,16 @@ func TestSubject(t *testing.T) {
 }
 
 func FuzzSubject(f *testing.F) {
-	f.Add("replayd.live.s1.a%2Fb%2Eteehistorian", "s1", "a/b")
+	f.Add("replayd.live.s1.a%2Fb%2Eteehistorian.body", "s1", "a/b")
 	f.Add("replayd.live.s1.%2E%2E%2Fetc", "-", "ü")
 	f.Fuzz(func(t *testing.T, subject, source, path string) {
-		if s, p, err := shipment.ParseSubject(shipment.StreamName, subject); err == nil {
-			if back, err := shipment.Subject(shipment.StreamName, s, p); err != nil || back != subject {
+		if s, p, part, err := shipment.ParseSubject(shipment.StreamName, subject); err == nil {
+			if back, err := shipment.Subject(shipment.StreamName, s, p); err != nil || back+"."+string(part) != subject {
 				t.Fatalf("%q is %q %q, which is %q: %v", subject, s, p, back, err)
 			}
 		}
 		if made, err := shipment.Subject(shipment.StreamName, source, path); err == nil {
-			if s, p, err := shipment.ParseSubject(shipment.StreamName, made); err != nil || s != source || p != path {
+			if s, p, _, err := shipment.ParseSubject(shipment.StreamName, made+".state"); err != nil || s != source || p != path {
 				t.Fatalf("%q %q is %q, which is %q %q: %v", source, path, made, s, p, err)
 			}
 		}

@@ -6,8 +6,8 @@
 // A file is written at its end only: a message whose offset is not the length so far is ignored. So is everything else that a
 // sender would not write. A message that was delivered twice changes nothing.
 //
-// Each source has a share of the bytes and files. A source whose share is full, or for which there is no space, waits alone: what comes of
-// it meanwhile is left out, and read again from the stream when there is room. Whoever follows one of its files waits, too.
+// Each source has a share of the bytes and files. A file for which there is no room waits alone: what comes of it meanwhile is left out,
+// and read again from the stream when there is room. Whoever follows it waits, too.
 //
 // A file gets the time of its last write beside the game server, so that it is silent here when it is silent there. A time in the future
 // counts as now: the clocks of the machines should agree to a few seconds.
@@ -16,10 +16,11 @@
 //
 // # Where it comes from
 //
-// The directory begins empty: after a start, everything is read again from the stream, which has the files of games that are not over.
+// After a start, everything is read again from the stream, which has the files of games that are not over. With Options.Keep that is
+// only what came since an earlier Mirror of the directory ended, however it did.
 // Until that is done, the Store answers nothing but source.ErrStore, because a file that is not there yet may be there in a moment.
 // While NATS is away, the files are there, and do not grow. A stream that was lost is sent again by those who have the files, and
-// what is here already is compared with it.
+// what is here already is compared with it. A generation that begins with the same bytes in a stream that was made anew is the same file.
 //
 // # The archive
 //

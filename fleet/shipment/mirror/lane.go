@@ -4,30 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/replayd/replayd/fleet/shipment"
 )
 
-// A source cannot delay the others. What it has here is counted, and it has a share of its own. When one of its messages cannot be
-// written, because its share or the disk is full, the source is behind: the messages that follow are left out, and read again
-// from the stream by a goroutine of its own (catchUp) once there is room. Meanwhile the messages of all other sources are written.
+// A source cannot delay the others, nor one of its files the others of it. What it has here is counted, and it has a share of its own. A
+// file waits when one of its messages cannot be written, because the source's share or the disk is full: the messages that
+// follow are left out, and read again from the stream by a goroutine of the source (catchUp) once there is room. Meanwhile the
+// messages of all other files are written.
 
 // lane is the state of a source. Mirror.mu guards it.
 type lane struct {
-	source string
-	bytes  int64 // of its files
-	files  int
-	// after is the sequence number of its last message that was written, or ignored.
-	after uint64
-	// behind is true while messages are left out, which are those above after. skipped is the last one.
-	behind  bool
-	skipped uint64
+	source  string
+	bytes   int64 // of its files
+	files   int
+	waiting map[string]*wait // the files that wait, by name
+	// many is true if more files wait than waiting has. They are found in a list of the stream.
+	many bool
 	// catching is true while catchUp runs.
 	catching bool
 	told     bool // it was logged that a message was ignored
 }
+
+// wait is a file of which messages are left out: those above after, up to skipped.
+type wait struct{ after, skipped uint64 }
+
+// behind reports whether messages are left out.
+func (l *lane) behind() bool { return len(l.waiting) > 0 || l.many }
 
 // Why a message cannot be written now.
 var (
@@ -37,11 +45,17 @@ var (
 	errCount = errors.New("it has as many files as one source may have")
 )
 
+// split splits a name into source and path.
+func split(name string) (src, path string) {
+	src, path, _ = strings.Cut(name, "/")
+	return src, path
+}
+
 // lane returns the state of a source. The Mirror must be locked.
 func (m *Mirror) lane(source string) *lane {
 	l := m.lanes[source]
 	if l == nil {
-		l = &lane{source: source}
+		l = &lane{source: source, waiting: map[string]*wait{}}
 		m.lanes[source] = l
 	}
 	return l
@@ -66,54 +80,76 @@ func (m *Mirror) room(l *lane, bytes int64, files int) error {
 	return err
 }
 
-// take applies a message, or leaves it out if its source is behind. A source that falls behind by it catches up by itself.
-func (m *Mirror) take(ctx context.Context, stream string, d *shipment.Delivered, wg *sync.WaitGroup) {
-	src, p, err := shipment.ParseSubject(stream, d.Subject)
+// take applies a message, or leaves it out if its file waits.
+func (m *Mirror) take(ctx context.Context, d *shipment.Delivered, stream string, wg *sync.WaitGroup) {
+	src, p, _, err := shipment.ParseSubject(stream, d.Subject)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.after = d.Sequence
 	if err != nil { // it is of no source
 		m.ignored++
 		m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "sequence", d.Sequence, "error", err)
 		return
 	}
-	l := m.lane(src)
+	l, name := m.lane(src), src+"/"+p
+	f, w := m.known[name], l.waiting[name]
 	switch {
-	case d.Sequence <= l.after: // catchUp was faster
-	case !l.behind:
-		err := m.write(ctx, l, p, d)
-		if err == nil {
+	case f != nil && d.Sequence <= f.after: // catchUp was faster
+		return
+	case w != nil:
+		w.skipped = d.Sequence
+	case f == nil && l.many:
+	default:
+		if err = m.write(ctx, l, name, d); err == nil {
 			return
 		}
-		l.behind, l.skipped = true, d.Sequence
-		m.skipped++
-		m.o.Log.WarnContext(ctx, "a source of a live root is behind: its files do not grow until there is room",
-			"stream", m.o.Name, "source", src, "file", p, "error", err)
-		if !l.catching {
-			l.catching = true
-			wg.Go(func() { m.catchUp(ctx, l) })
-		}
+		m.leave(ctx, l, name, d.Sequence, err)
+	}
+	m.skipped++
+	m.catch(ctx, l, wg)
+}
+
+// leave makes a file wait because a message of it cannot be written.
+func (m *Mirror) leave(ctx context.Context, l *lane, name string, sequence uint64, why error) {
+	if !l.behind() {
+		m.o.Log.WarnContext(ctx, "a source of a live root is behind: some of its files do not grow until there is room",
+			"stream", m.o.Name, "source", l.source, "file", name, "error", why)
+	}
+	f := m.known[name]
+	switch {
+	case f != nil:
+		l.waiting[name] = &wait{f.after, sequence}
+	case len(l.waiting) < m.o.SourceFiles:
+		l.waiting[name] = &wait{0, sequence}
 	default:
-		l.skipped = d.Sequence
-		m.skipped++
-		if d.Err == nil && d.Kind != shipment.Bytes { // it may make room, and comes again in its turn
-			_ = m.apply(src+"/"+p, l, &d.Message)
-		}
+		l.many = true
 	}
 }
 
-// write applies a message of a source, unless nobody would have sent it. It returns an error if the message cannot be written now. The
+// catch starts catchUp for a source that is behind. The Mirror must be locked.
+func (m *Mirror) catch(ctx context.Context, l *lane, wg *sync.WaitGroup) {
+	if l.behind() && !l.catching {
+		l.catching = true
+		wg.Go(func() { m.catchUp(ctx, l) })
+	}
+}
+
+// write applies a message of a file, unless nobody would have sent it. It returns an error if the message cannot be written now. The
 // Mirror must be locked.
-func (m *Mirror) write(ctx context.Context, l *lane, p string, d *shipment.Delivered) error {
+func (m *Mirror) write(ctx context.Context, l *lane, name string, d *shipment.Delivered) error {
 	err := d.Err
 	if err == nil {
-		err = m.apply(l.source+"/"+p, l, &d.Message)
+		err = m.apply(name, l, &d.Message)
 		if _, ours := errors.AsType[*ignoredError](err); err != nil && !ours && !permanent(err) {
 			return err
 		}
 	}
-	l.after = d.Sequence
+	if f := m.known[name]; f != nil {
+		f.after = d.Sequence
+	}
 	if err == nil {
 		m.messages++
+		m.settle(ctx, name)
 		return nil
 	}
 	m.ignored++
@@ -121,7 +157,7 @@ func (m *Mirror) write(ctx context.Context, l *lane, p string, d *shipment.Deliv
 	if !l.told {
 		l.told, level = true, m.o.Log.WarnContext
 	}
-	level(ctx, "a message is ignored; others of its source are not logged", "stream", m.o.Name, "source", l.source, "file", p,
+	level(ctx, "a message is ignored; others of its source are not logged", "stream", m.o.Name, "source", l.source, "file", name,
 		"sequence", d.Sequence, "error", err)
 	return nil
 }
@@ -132,84 +168,150 @@ const (
 	catchLast  = 5 * time.Second
 )
 
-// errCaught ends the reading of what a source missed.
-var errCaught = errors.New("the source has caught up")
+// errCaught ends the reading of what a file missed.
+var errCaught = errors.New("the file has caught up")
 
-// catchUp reads again what was left out of a source, until nothing is missing.
+// catchUp reads again what was left out of the files of a source, until nothing is missing.
 func (m *Mirror) catchUp(ctx context.Context, l *lane) {
 	for pause := catchFirst; ; pause = min(2*pause, catchLast) {
 		ended := !shipment.Pause(ctx, pause)
 		m.mu.Lock()
-		after, since := l.after, m.since
-		if ended || !l.behind {
+		if ended || !l.behind() {
 			l.catching = false
 			m.mu.Unlock()
 			return
 		}
 		m.mu.Unlock()
-		err := m.readAgain(ctx, l, after, since)
-		m.mu.Lock()
-		if l.after > after {
-			pause = catchFirst
-		}
-		m.mu.Unlock()
-		if err != nil && !errors.Is(err, errCaught) && ctx.Err() == nil {
+		names, err := m.recount(ctx, l)
+		if err != nil && ctx.Err() == nil {
 			m.o.Log.DebugContext(ctx, "a source of a live root is still behind", "stream", m.o.Name, "source", l.source, "error", err)
 		}
+		for _, name := range names {
+			switch err := m.readAgain(ctx, l, name); {
+			case errors.Is(err, errCaught):
+				pause = catchFirst / 2
+			case err != nil && ctx.Err() == nil:
+				m.o.Log.DebugContext(ctx, "a file of a live root still waits", "stream", m.o.Name, "file", name, "error", err)
+			}
+		}
+		m.mu.Lock()
+		if !l.behind() {
+			m.o.Log.InfoContext(ctx, "a source of a live root has caught up", "stream", m.o.Name, "source", l.source)
+		}
+		m.mu.Unlock()
 	}
 }
 
-// readAgain reads the messages of a source from one on, until it has caught up, or until one cannot be written.
-func (m *Mirror) readAgain(ctx context.Context, l *lane, after uint64, since time.Time) error {
+// recount compares the files of a source that wait with those of the stream: some may have left it, and others were too many to be noted.
+// It returns all that wait.
+func (m *Mirror) recount(ctx context.Context, l *lane) ([]string, error) {
+	stream, err := m.o.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, err := stream.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	many := l.many
+	l.many = false // what comes from now on is noted
+	m.mu.Unlock()
+	there, err := stream.Files(ctx, l.source)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		l.many = l.many || many
+		return nil, err
+	}
+	for name, w := range l.waiting {
+		if !there[name] && w.skipped <= now.Last {
+			delete(l.waiting, name)
+		}
+	}
+	for name := range there {
+		switch {
+		case !many || m.known[name] != nil || l.waiting[name] != nil:
+		case len(l.waiting) < m.o.SourceFiles:
+			l.waiting[name] = &wait{0, now.Last}
+		default:
+			l.many = true
+		}
+	}
+	return slices.Sorted(maps.Keys(l.waiting)), nil
+}
+
+// readAgain reads the messages of a file that were left out, until one cannot be written. It returns errCaught if none is left.
+func (m *Mirror) readAgain(ctx context.Context, l *lane, name string) error {
+	m.mu.Lock()
+	w, f, since := l.waiting[name], m.known[name], m.since
+	if w == nil {
+		m.mu.Unlock()
+		return errCaught
+	}
+	files := 1
+	if f != nil {
+		files = 0
+	}
+	err, after := m.room(l, 1, files), w.after
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	stream, err := m.o.Open(ctx)
 	if err != nil {
 		return err
 	}
-	now, err := stream.State(ctx)
+	now, err := stream.Position(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	return stream.Read(ctx, l.source, after, since, func(d *shipment.Delivered) error {
-		_, p, err := shipment.ParseSubject(stream.Name(), d.Subject)
-		if err != nil {
-			return fmt.Errorf("the filter of a source: %w", err)
-		}
+	_, p := split(name)
+	return stream.Read(ctx, shipment.Which{Source: l.source, Path: p}, after, since, func(d *shipment.Delivered) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !l.behind { // the whole stream is read again
+		if l.waiting[name] != w { // the whole stream is read again
 			return errCaught
 		}
-		if err := m.write(ctx, l, p, d); err != nil {
-			return err
+		if err := m.write(ctx, l, name, d); err != nil {
+			return fmt.Errorf("writing what was left out: %w", err)
 		}
-		return m.caught(ctx, l, d.Sequence)
+		w.after = d.Sequence
+		return m.caught(l, name, d.Sequence)
 	}, func() { // what was left out last may have left the stream
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if err := m.caught(ctx, l, now.Last); err != nil {
+		if err := m.caught(l, name, now.Last); err != nil {
 			cancel(err)
 		}
 	})
 }
 
-// caught returns errCaught if all that was left out was read, up to a sequence number. The Mirror must be locked.
-func (m *Mirror) caught(ctx context.Context, l *lane, upTo uint64) error {
-	if !l.behind || upTo < l.skipped {
+// caught returns errCaught if all that was left out of a file was read, up to a sequence number. The Mirror must be locked.
+func (m *Mirror) caught(l *lane, name string, upTo uint64) error {
+	w := l.waiting[name]
+	if w != nil && upTo < w.skipped {
 		return nil
 	}
-	l.behind, l.after = false, max(l.after, l.skipped)
-	m.o.Log.InfoContext(ctx, "a source of a live root has caught up", "stream", m.o.Name, "source", l.source)
+	delete(l.waiting, name)
+	if f := m.known[name]; f != nil && w != nil {
+		f.after = max(f.after, w.skipped)
+	}
 	return errCaught
 }
 
-// restart forgets how far each source was read: the stream is read from its beginning.
+// restart forgets how far each file was read: the stream is read from its beginning.
 func (m *Mirror) restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.since = time.Time{}
+	m.since, m.after = time.Time{}, 0
+	for _, f := range m.known {
+		f.after = 0
+	}
 	for _, l := range m.lanes {
-		l.after, l.behind, l.skipped = 0, false, 0
+		l.many = false
+		clear(l.waiting)
 	}
 }

@@ -82,10 +82,49 @@ func TestFair(t *testing.T) {
 		t.Error(got)
 	}
 	for _, source := range []string{"many", "fat"} { // several times behind, but not once for each message
-		if n := strings.Count(log.String(), "is behind: its files do not grow until there is room\" stream=nats://test source="+source+" "); n < 1 || n > 3 {
+		if n := strings.Count(log.String(), "is behind: some of its files do not grow until there is room\" stream=nats://test source="+source+" "); n < 1 || n > 3 {
 			t.Errorf("%d lines of %s in the log: %s", n, source, log.String())
 		}
 	}
+}
+
+// TestFileWaits: a file that waits keeps no other of its source from growing, and one that goes beyond what is noted is found again.
+func TestFileWaits(t *testing.T) {
+	t.Parallel()
+	conn := shipmenttest.Connect(t, shipmenttest.Serve(t).URL)
+	s := shipmenttest.Open(t, conn)
+	m, _ := begin(t, conn, func(o *mirror.Options) { o.SourceFiles = 2 })
+	a, b := send(t, s, "s1", "a").begin("a"), send(t, s, "s1", "b").begin("b")
+	has(t, m, "s1/b", "b")
+	more := map[string]*sender{}
+	for _, name := range []string{"c", "d", "e", "f", "g"} {
+		more[name] = send(t, s, "s1", name).begin(name)
+	}
+	shipmenttest.Until(t, "they wait", func() bool { return m.Figures().Skipped == 5 })
+	a.add("!")
+	b.add("!").pack()
+	has(t, m, "s1/a", "a!")
+	has(t, m, "s1/b", "b!")
+	a.tell(shipment.Removed)
+	b.tell(shipment.Removed)
+	for len(more) > 0 { // the next one has room when another is gone
+		var next *sender
+		shipmenttest.Until(t, "another has its place", func() bool {
+			for _, name := range names(t, m) {
+				if name = strings.TrimPrefix(name, "s1/"); more[name] != nil {
+					next = more[name]
+					delete(more, name)
+					return true
+				}
+			}
+			return false
+		})
+		next.tell(shipment.Removed)
+		if err := s.Drop(t.Context(), next.subject, next.last+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shipmenttest.Until(t, "it has caught up", func() bool { return m.Figures().Behind == 0 })
 }
 
 // TestFairGone: a source has caught up when what was left out has left the stream.

@@ -50,7 +50,7 @@ type sender struct {
 	s          *shipment.Stream
 	subject    string
 	generation shipment.Generation
-	last       uint64
+	last, told uint64
 	length     int64
 	all        []byte
 }
@@ -80,16 +80,37 @@ func (s *sender) add(b string) *sender {
 }
 
 func (s *sender) tell(kind shipment.Kind) *sender {
-	s.put(shipment.Message{Kind: kind, Generation: s.generation, Offset: s.length, Modified: time.Now(), Sum: sha256.Sum256(s.all)})
+	s.t.Helper()
+	var err error
+	m := &shipment.Message{Kind: kind, Generation: s.generation, Offset: s.length, Modified: time.Now(), Sum: sha256.Sum256(s.all)}
+	if s.told, err = s.s.Append(s.t.Context(), s.subject, shipment.State, m, s.told); err != nil {
+		s.t.Fatal(err)
+	}
 	return s
 }
 
 func (s *sender) put(m shipment.Message) {
 	s.t.Helper()
 	var err error
-	if s.last, err = s.s.Append(s.t.Context(), s.subject, &m, s.last); err != nil {
+	if s.last, err = s.s.Append(s.t.Context(), s.subject, shipment.Tail, &m, s.last); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// pack puts all bytes into the body, and cuts the tail.
+func (s *sender) pack() *sender {
+	s.t.Helper()
+	last, err := s.s.Append(s.t.Context(), s.subject, shipment.Body, &shipment.Message{
+		Kind: shipment.Bytes, Generation: s.generation, Modified: time.Now(), Data: s.all,
+	}, 0)
+	if err == nil {
+		err = s.s.Cut(s.t.Context(), s.subject, last)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.last = 0
+	return s
 }
 
 // content returns what a Mirror has of a file, or the error.
@@ -292,7 +313,7 @@ func TestHostile(t *testing.T) {
 	}
 	raw := func(subject string, header map[string]string, data []byte) {
 		t.Helper()
-		msg := nats.NewMsg(subject)
+		msg := nats.NewMsg(subject + ".tail")
 		msg.Data = data
 		for k, v := range header {
 			msg.Header.Set(k, v)

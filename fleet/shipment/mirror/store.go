@@ -146,28 +146,36 @@ func (m *Mirror) retire(ctx context.Context) {
 		case <-m.wake:
 		case <-tick.C:
 		}
-		m.mu.Lock()
-		lengths := map[string]int64{}
-		for name, f := range m.known {
-			if !f.archived.IsZero() && f.open == 0 && (m.o.Archive != nil || f.unlisted > 2 || time.Since(f.archived) > m.o.Linger) {
-				lengths[name] = f.length
-			}
-		}
-		m.mu.Unlock()
-		for name, length := range lengths {
+		for name, f := range m.retired() {
 			if m.o.Archive == nil {
 				m.retireFile(name, nil)
 				continue
 			}
 			stat, err := m.o.Archive.Stat(ctx, name)
-			switch {
-			case err == nil && !stat.IsDir() && stat.Size() == length:
+			switch there := err == nil && !stat.IsDir() && stat.Size() == f.whole; {
+			case there && f.open > 0:
+				m.fill(ctx, name, f.length)
+			case there:
 				m.retireFile(name, stat)
 			case errors.Is(err, fs.ErrNotExist) && m.gone(name):
 				m.retireFile(name, nil)
 			}
 		}
 	}
+}
+
+// retired returns copies of the files that may leave the mirror, and of those that are read here and that the archive has more of.
+func (m *Mirror) retired() map[string]file {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	files := map[string]file{}
+	for name, f := range m.known {
+		leaves := f.open == 0 && (m.o.Archive != nil || f.unlisted > 2 || time.Since(f.archived) > m.o.Linger)
+		if !f.archived.IsZero() && (leaves || m.o.Archive != nil && f.length < f.whole) {
+			files[name] = *f
+		}
+	}
+	return files
 }
 
 // gone reports whether the stream has not had a file for a while.
@@ -183,7 +191,7 @@ func (m *Mirror) retireFile(name string, object fs.FileInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.known[name]
-	if f == nil || f.archived.IsZero() || f.open > 0 || object != nil && object.Size() != f.length {
+	if f == nil || f.archived.IsZero() || f.open > 0 || object != nil && object.Size() != f.whole {
 		return // it has changed meanwhile
 	}
 	if object != nil {

@@ -62,6 +62,7 @@ func (s *Shipper) claim(ctx context.Context) (*claim, error) {
 		c.unlock()
 		return nil, ctx.Err()
 	}
+	defer s.waits("", nil)
 	for n := 0; ; n++ {
 		err := c.take(ctx)
 		if err == nil {
@@ -72,6 +73,7 @@ func (s *Shipper) claim(ctx context.Context) (*claim, error) {
 			return nil, owned
 		}
 		if !errors.Is(err, shipment.ErrConflict) {
+			s.waits("", err)
 			s.failed(ctx, n, "claiming the source", err)
 		}
 		if !s.wait(ctx, n) {
@@ -97,6 +99,7 @@ func (c *claim) alone(ctx context.Context) bool {
 			return true // a file system without locks: the entry alone decides
 		}
 		if n == 0 {
+			c.s.waitsOn("", WaitsOwner)
 			c.s.o.Log.WarnContext(ctx, "another shipper on this machine has the directory; waiting until it has stopped", "directory", c.s.o.Dir)
 		}
 		if !shipment.Pause(ctx, c.s.o.Lease/6) {
@@ -140,6 +143,7 @@ func (c *claim) gone(ctx context.Context, owner *shipment.Owner, revision uint64
 	if owner.Released || c.lock != nil && owner.Machine == c.self.Machine && owner.Directory == c.self.Directory {
 		return true, nil // it would have the lock
 	}
+	c.s.waitsOn("", WaitsOwner)
 	for told, since := false, time.Now(); time.Since(since) < c.s.o.Lease; {
 		if !shipment.Pause(ctx, c.s.o.Lease/6) {
 			return false, ctx.Err()

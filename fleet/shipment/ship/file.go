@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -24,17 +23,23 @@ type file struct {
 	subject string
 
 	known      bool // the fields below are those of the stream
-	last       uint64
 	kind       shipment.Kind
 	generation shipment.Generation
-	length     int64 // how many bytes of the generation are in the stream
+	length     int64 // how many bytes of the generation are in the stream, or of what was archived
+	body       int64 // how many of them are in its body
+	small      int   // how many messages its tail has, at least
+	// The sequence numbers of the last messages of each part.
+	tailed, bodied, stated uint64
 
 	id       source.ID // as it was looked at last
 	compared source.ID // of the file that was last compared with what the stream has
 	size     int64
 	modified time.Time
+	shipped  time.Time // when the last message was stored
 	judged   int64     // the size at which its own end was looked for last
+	ended    bool      // it was there
 	absent   time.Time // since when it is gone
+	archived archived  // what the archive has
 }
 
 // errGone means that there is no file with the path.
@@ -50,6 +55,7 @@ func (s *Shipper) follow(ctx context.Context, p string) *settled {
 		return &settled{}
 	}
 	f := &file{s: s, path: p, subject: subject, judged: -1}
+	defer s.waits(p, nil)
 	sub, err := s.o.Watcher.Subscribe(filepath.Join(s.o.Dir, filepath.FromSlash(p)))
 	var changed <-chan struct{}
 	if err == nil {
@@ -73,6 +79,7 @@ func (s *Shipper) follow(ctx context.Context, p string) *settled {
 			if errors.Is(err, shipment.ErrConflict) {
 				s.conflicts.Add(1)
 			}
+			s.waits(p, err)
 			s.failed(ctx, failures, "shipping "+p, err)
 			failures++
 			if !s.wait(ctx, failures) {
@@ -85,6 +92,7 @@ func (s *Shipper) follow(ctx context.Context, p string) *settled {
 			return &settled{f.id, f.size, f.modified}
 		default:
 			failures = 0
+			s.waits(p, nil)
 		}
 		timer.Reset(next)
 	}
@@ -98,10 +106,15 @@ func (f *file) round(ctx context.Context) (next time.Duration, over bool, err er
 		}
 	}
 	for {
+		if left := f.s.o.Batch - time.Since(f.shipped); left > 0 { // what is written meanwhile goes with it
+			return left, false, nil
+		}
 		more, err := f.step(ctx)
 		switch {
 		case errors.Is(err, errGone):
 			return f.gone(ctx)
+		case errors.Is(err, shipment.ErrFull):
+			return f.stuck(ctx, err)
 		case err != nil:
 			f.known = false // what became of a message that failed is not known
 			return 0, false, err
@@ -109,6 +122,25 @@ func (f *file) round(ctx context.Context) (next time.Duration, over bool, err er
 			return f.rest(ctx)
 		}
 	}
+}
+
+// stuck is the rest of a round in which the stream had no room. A file that is over needs none: it is archived from the disk.
+func (f *file) stuck(ctx context.Context, full error) (next time.Duration, over bool, err error) {
+	f.known = false
+	if f.s.o.Archive == nil {
+		return 0, false, full
+	}
+	if err := f.recover(ctx); err != nil {
+		return 0, false, err
+	}
+	if _, ended, err := f.over(); err != nil || !ended {
+		return 0, false, errors.Join(full, err)
+	}
+	if err := f.archive(ctx, f.size); err != nil {
+		f.known = false
+		return 0, false, err
+	}
+	return 0, true, nil
 }
 
 // open opens the file.
@@ -140,50 +172,88 @@ func (f *file) open() (*os.File, error) {
 
 // recover finds out what the stream has of the file.
 func (f *file) recover(ctx context.Context) error {
-	last, err := f.s.stream.Last(ctx, f.subject)
+	found, err := f.s.stream.Find(ctx, f.subject)
 	if err != nil {
 		return err
 	}
+	f.known, f.tailed, f.bodied, f.stated = true, sequence(found.Tail), sequence(found.Body), sequence(found.State)
+	f.body, f.small = 0, 0
+	last := found.Last()
 	if last == nil {
 		// Nothing. If the stream was lost, what it had is sent again, and readers that have it go on.
-		f.known, f.last, f.length, f.kind = true, 0, 0, ""
+		f.length, f.kind = 0, ""
 		return nil
 	}
-	f.known, f.last, f.kind = true, last.Sequence, last.Kind
-	ours := last.Err == nil && last.Kind != shipment.Removed
-	if ours && last.Generation == f.generation {
-		f.length = last.End()
+	was := f.generation
+	f.kind, f.generation, f.length = "", "", 0
+	if last.Err != nil || last.Kind == shipment.Removed {
+		if last.Err == nil {
+			f.kind = shipment.Removed
+		}
 		return nil
 	}
-	f.generation, f.length = "", 0
-	if !ours {
-		f.kind = ""
-		return nil
+	f.kind = last.Kind
+	if last.Generation != was {
+		same, err := f.same(last)
+		if err != nil || !same {
+			return err
+		}
 	}
+	f.generation, f.length = last.Generation, last.End()
+	if b := found.Body; b != nil && b.Err == nil && b.Generation == last.Generation {
+		f.body = b.End()
+	}
+	if f.body < f.length {
+		f.small = maxSmall // as many as there can be
+	}
+	return nil
+}
+
+func sequence(m *shipment.Stored) uint64 {
+	if m == nil {
+		return 0
+	}
+	return m.Sequence
+}
+
+// same reports whether the file is the one of a message.
+func (f *file) same(last *shipment.Stored) (bool, error) {
 	h, err := f.open()
 	if err != nil {
 		if errors.Is(err, errGone) {
 			f.generation, f.length = last.Generation, last.End() // so that it can be told to be removed
 		}
-		return err
+		return false, err
 	}
 	defer h.Close() //nolint:errcheck // nothing was written
 	f.compared = f.id
-	same, err := last.Generation.Begins(h)
-	if err != nil || !same || f.size < last.End() {
-		return err
+	if same, err := last.Generation.Begins(h); err != nil || !same || f.size < last.End() {
+		return false, err
 	}
-	if len(last.Data) > 0 {
-		tail := make([]byte, len(last.Data))
-		if _, err := h.ReadAt(tail, last.Offset); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if !bytes.Equal(tail, last.Data) {
-			return nil
-		}
+	tail := make([]byte, len(last.Data))
+	if _, err := h.ReadAt(tail, last.Offset); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
 	}
-	f.generation, f.length = last.Generation, last.End()
-	return nil
+	return bytes.Equal(tail, last.Data), nil
+}
+
+const (
+	// large is how many bytes behind the body are added to it at once.
+	large = 64 << 10
+	// maxSmall is how many messages the tail has at most, and minSmall how many before they are worth a message of the body.
+	maxSmall = 128
+	minSmall = 16
+	// overhead is about how many bytes a message takes in addition to its data.
+	overhead = 320
+)
+
+// part returns which part of the stream the next bytes go to, and where the message begins. Small messages take more room than the bytes
+// that they have. So a message of the body takes the place of the tail whenever the tail would make the file a tenth larger.
+func (f *file) part() (part shipment.Part, offset int64) {
+	if f.size-f.body >= large || f.small >= maxSmall || f.small >= minSmall && int64(f.small)*overhead > f.length/10 {
+		return shipment.Body, f.body
+	}
+	return shipment.Tail, f.length
 }
 
 // step ships one chunk. It returns false if there was none.
@@ -224,42 +294,74 @@ func (f *file) step(ctx context.Context) (more bool, err error) {
 	if chunk == nil {
 		chunk = make([]byte, shipment.MaxChunk)
 	}
-	offset := f.length
 	if anew {
-		offset = 0
+		f.length, f.body, f.small = 0, 0, 0
 	}
+	part, offset := f.part()
 	n, err := h.ReadAt(chunk[:min(shipment.MaxChunk, f.size-offset)], offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
-	if n == 0 && f.size > offset {
+	if int64(n) <= f.length-offset {
 		return false, errChanged // it was cut just now
 	}
 	generation := f.generation
 	if anew {
 		generation = shipment.NewGeneration(chunk[:n], uint64(time.Now().UnixNano()))
 	}
-	err = f.append(ctx, &shipment.Message{
+	return true, f.send(ctx, part, anew, &shipment.Message{
 		Kind: shipment.Bytes, Generation: generation, Offset: offset, Modified: f.modified, Data: chunk[:n],
 	})
-	if err != nil {
-		return false, err
-	}
-	f.s.bytes.Add(uint64(n))
-	f.s.messages.Add(1)
-	if anew {
-		return true, f.s.stream.Drop(ctx, f.subject, f.last)
-	}
-	return true, nil
 }
 
-// append stores a message behind the last one.
-func (f *file) append(ctx context.Context, m *shipment.Message) error {
-	sequence, err := f.s.stream.Append(ctx, f.subject, m, f.last)
+// send stores bytes behind those of their part, and removes those that they take the place of.
+func (f *file) send(ctx context.Context, part shipment.Part, anew bool, m *shipment.Message) error {
+	after := &f.tailed
+	if part == shipment.Body {
+		after = &f.bodied
+	}
+	sequence, err := f.s.stream.Append(ctx, f.subject, part, m, *after)
 	if err != nil {
 		return err
 	}
-	f.last, f.kind, f.generation, f.length = sequence, m.Kind, m.Generation, m.End()
+	f.s.bytes.Add(uint64(m.End() - f.length))
+	f.s.messages.Add(1)
+	*after, f.kind, f.generation, f.length, f.shipped = sequence, m.Kind, m.Generation, m.End(), time.Now()
+	switch {
+	case anew:
+		if err = f.s.stream.Drop(ctx, f.subject, sequence); part == shipment.Tail {
+			f.bodied = 0
+		} else {
+			f.tailed = 0
+		}
+	case part == shipment.Body && f.small > 0:
+		err = f.s.stream.Cut(ctx, f.subject, sequence)
+		f.tailed = 0
+	}
+	if part == shipment.Tail {
+		f.small++
+		return err
+	}
+	f.body, f.small = m.End(), 0
+	return err
+}
+
+// tell stores the state of the file.
+func (f *file) tell(ctx context.Context, kind shipment.Kind, length int64, sum [sha256.Size]byte) error {
+	sequence, err := f.s.stream.Append(ctx, f.subject, shipment.State, &shipment.Message{
+		Kind: kind, Generation: f.generation, Offset: length, Modified: f.modified, Sum: sum,
+	}, f.stated)
+	if err == nil {
+		f.stated, f.kind, f.length = sequence, kind, length
+	}
+	return err
+}
+
+// drop removes all bytes of the file from the stream.
+func (f *file) drop(ctx context.Context) error {
+	if last := max(f.tailed, f.bodied); last > 0 {
+		return f.s.stream.Drop(ctx, f.subject, last+1)
+	}
 	return nil
 }
 
@@ -271,25 +373,30 @@ func (f *file) gone(ctx context.Context) (next time.Duration, over bool, err err
 	if left := f.s.o.Absent - time.Since(f.absent); left > 0 {
 		return left, false, nil
 	}
-	if f.last == 0 || f.kind == shipment.Removed || f.kind == shipment.Archived || f.generation == "" {
+	switch {
+	case f.kind == shipment.Removed || f.kind == shipment.Archived:
+	case f.generation == "" || f.tailed == 0 && f.bodied == 0:
 		f.kind = shipment.Removed // for follow
 		return 0, true, nil
-	}
-	if !f.s.mayRemove(ctx) {
+	case !f.s.mayRemove(ctx):
 		return f.s.o.Absent, false, nil
+	default:
+		if err := f.tell(ctx, shipment.Removed, f.length, [sha256.Size]byte{}); err != nil {
+			f.known = false
+			return 0, false, err
+		}
 	}
-	if err := f.append(ctx, &shipment.Message{Kind: shipment.Removed, Generation: f.generation, Offset: f.length, Modified: f.modified}); err != nil {
-		f.known = false
-		return 0, false, err
-	}
-	return 0, true, f.s.stream.Drop(ctx, f.subject, f.last)
+	err = f.drop(ctx)
+	f.kind = shipment.Removed // for follow
+	return 0, err == nil, err
 }
 
 // rest is the rest of a round after everything was shipped.
 func (f *file) rest(ctx context.Context) (next time.Duration, over bool, err error) {
 	switch {
 	case f.kind == shipment.Archived:
-		return 0, true, nil
+		err := f.drop(ctx) // if it was not done when it was archived
+		return 0, err == nil, err
 	case f.size < f.length: // it was cut, and what was written since is not there yet
 		return f.s.o.Quiet, false, nil
 	case f.generation == "":
@@ -308,7 +415,7 @@ func (f *file) rest(ctx context.Context) (next time.Duration, over bool, err err
 	if f.s.o.Archive == nil {
 		return 0, true, nil
 	}
-	if err := f.archive(ctx); err != nil {
+	if err := f.archive(ctx, f.length); err != nil {
 		f.known = false
 		return 0, false, err
 	}
@@ -322,7 +429,7 @@ func (f *file) over() (next time.Duration, over bool, err error) {
 	case idle >= f.s.o.Quiet:
 		return 0, true, nil
 	case f.judged == f.size:
-		return f.s.o.Quiet - idle, false, nil
+		return f.s.o.Quiet - idle, f.ended, nil
 	case idle < f.s.o.Ended:
 		return f.s.o.Ended - idle, false, nil
 	}
@@ -331,87 +438,15 @@ func (f *file) over() (next time.Duration, over bool, err error) {
 		return 0, false, err
 	}
 	defer h.Close() //nolint:errcheck // nothing was written
-	f.judged = f.length
-	return max(f.s.o.Quiet-idle, time.Second), f.s.o.HasEnd(io.NewSectionReader(h, 0, f.length)), nil
+	f.judged, f.ended = f.size, f.s.o.HasEnd(io.NewSectionReader(h, 0, f.size))
+	return max(f.s.o.Quiet-idle, time.Second), f.ended, nil
 }
 
-// sum returns the SHA-256 of the bytes that were shipped, as the file has them now.
-func (f *file) sum() (sum [sha256.Size]byte, err error) {
-	h, err := f.open()
-	if err != nil {
-		return sum, err
-	}
-	defer h.Close() //nolint:errcheck // nothing was written
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.NewSectionReader(h, 0, f.length))
-	switch {
-	case err != nil:
-		return sum, err
-	case n < f.length || f.size != f.length:
-		return sum, errChanged
-	}
-	return [sha256.Size]byte(hash.Sum(nil)), nil
-}
-
-// finish tells the stream that the file is over.
+// finish tells the stream that the file is over, all of which was shipped.
 func (f *file) finish(ctx context.Context) error {
-	sum, err := f.sum()
+	sum, err := f.sum(f.length)
 	if err != nil {
 		return err
 	}
-	return f.append(ctx, &shipment.Message{Kind: shipment.Finished, Generation: f.generation, Offset: f.length, Modified: f.modified, Sum: sum})
-}
-
-// archive writes the file to the archive, reads it back, and removes it from the stream.
-func (f *file) archive(ctx context.Context) error {
-	f.s.archiving.Lock()
-	defer f.s.archiving.Unlock()
-	sum, err := f.sum()
-	if err != nil {
-		return err
-	}
-	h, err := f.open()
-	if err != nil {
-		return err
-	}
-	defer h.Close() //nolint:errcheck // nothing was written
-	key := f.s.o.Source + "/" + f.path
-	if found, err := f.stored(ctx, key); err != nil || found != sum {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the archive: %w", err)
-		}
-		if err := f.s.o.Archive.Put(ctx, key, io.NewSectionReader(h, 0, f.length), f.length); err != nil {
-			return fmt.Errorf("the archive: %w", err)
-		}
-		if found, err = f.stored(ctx, key); err != nil {
-			return fmt.Errorf("the archive: %w", err)
-		}
-		if found != sum {
-			return errors.New("the archive has other bytes than were written to it")
-		}
-	}
-	err = f.append(ctx, &shipment.Message{Kind: shipment.Archived, Generation: f.generation, Offset: f.length, Modified: f.modified, Sum: sum})
-	if err != nil {
-		return err
-	}
-	f.s.archived.Add(1)
-	return f.s.stream.Drop(ctx, f.subject, f.last)
-}
-
-// stored returns the SHA-256 of an object of the length of the file, or another sum if it has another length.
-func (f *file) stored(ctx context.Context, key string) (sum [sha256.Size]byte, err error) {
-	h, err := f.s.o.Archive.Open(ctx, key)
-	if err != nil {
-		return sum, err
-	}
-	defer h.Close() //nolint:errcheck // nothing was written
-	stat, err := h.Stat()
-	if err != nil || stat.Size() != f.length {
-		return sum, err
-	}
-	hash := sha256.New()
-	if _, err := io.CopyBuffer(hash, io.NewSectionReader(h, 0, f.length), make([]byte, 64<<10)); err != nil {
-		return sum, err
-	}
-	return [sha256.Size]byte(hash.Sum(nil)), nil
+	return f.tell(ctx, shipment.Finished, f.length, sum)
 }

@@ -65,15 +65,7 @@ func beginWith(
 // last returns the last message of a file, or an empty one.
 func last(t *testing.T, conn *nats.Conn, path string) shipment.Stored {
 	t.Helper()
-	subject, err := shipment.Subject(shipment.StreamName, "s1", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := shipmenttest.Open(t, conn).Last(t.Context(), subject)
-	if err != nil || m == nil {
-		return shipment.Stored{}
-	}
-	return *m
+	return shipmenttest.Last(t, conn, "s1", path)
 }
 
 func arrived(t *testing.T, conn *nats.Conn, path string, size int64) {
@@ -443,6 +435,103 @@ func TestArchivedOnce(t *testing.T) {
 	}
 }
 
+// TestSmall: many small writes take little more room than their bytes, and who begins to read finds few messages.
+func TestSmall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conn := shipmenttest.Connect(t, shipmenttest.Serve(t).URL)
+	s, _ := begin(t, conn, dir, nil)
+	data := noise(100_000, 9)
+	for at := 0; at < len(data); at += 200 {
+		shipmenttest.Append(t, filepath.Join(dir, "a"), data[at:at+200])
+		arrived(t, conn, "a", int64(at+200))
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), shipment.StreamName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := stream.CachedInfo().State
+	if got := shipmenttest.Contents(t, conn)["s1/a"]; !bytes.Equal(got.Bytes, data) || got.Begun != 1 {
+		t.Errorf("%d bytes, begun %d times", len(got.Bytes), got.Begun)
+	}
+	if s.Figures().Messages < 500 || state.Msgs > 100 || state.Bytes > 120_000 || s.Figures().Bytes != 100_000 {
+		t.Errorf("%d messages were sent, of which the stream has %d with %d bytes", s.Figures().Messages, state.Msgs, state.Bytes)
+	}
+}
+
+// TestBatch: what is written within a time is one message, and the first write after a pause waits for nothing.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conn := shipmenttest.Connect(t, shipmenttest.Serve(t).URL)
+	s, end := begin(t, conn, dir, func(o *ship.Options) { o.Batch = time.Hour })
+	write(t, filepath.Join(dir, "a"), []byte("first"))
+	arrived(t, conn, "a", 5)
+	for range 5 {
+		shipmenttest.Append(t, filepath.Join(dir, "a"), []byte(" more"))
+		time.Sleep(60 * time.Millisecond) // longer than it takes to look at files
+	}
+	if n := s.Figures().Messages; n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	end()
+	s, _ = begin(t, conn, dir, func(o *ship.Options) { o.Batch = time.Millisecond })
+	arrived(t, conn, "a", 30)
+	if n := s.Figures().Messages; n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+// TestFullStream: games that are over leave a stream that is full of games that are not, by their files: unattended, and whatever the
+// stream has of them. So it frees itself, and the others go on.
+func TestFullStream(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conn := shipmenttest.Connect(t, shipmenttest.Serve(t).URL)
+	shipmenttest.Open(t, conn)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes int64) {
+		stream, err := js.Stream(t.Context(), shipment.StreamName)
+		if err == nil {
+			c := stream.CachedInfo().Config
+			c.MaxBytes = bytes
+			_, err = js.UpdateStream(t.Context(), c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	finished := sample(t, "finished")
+	first := noise(10_000, 1)
+	write(t, filepath.Join(dir, "first"), first)
+	a := &archive{}
+	s, _ := begin(t, conn, dir, func(o *ship.Options) { o.Archive = a })
+	arrived(t, conn, "first", int64(len(first)))
+	limit(11_000)
+	write(t, filepath.Join(dir, "over.teehistorian"), finished) // nothing of it fits
+	shipmenttest.Until(t, "archived without the stream", func() bool {
+		return last(t, conn, "over.teehistorian").Kind == shipment.Archived && bytes.Equal(a.get("s1/over.teehistorian"), finished)
+	})
+	// The stream is full of a game that ends only now.
+	second := noise(8_000, 2)
+	write(t, filepath.Join(dir, "second"), second)
+	shipmenttest.Until(t, "it waits, and says for what", func() bool { return s.Waiting()[ship.WaitsRoom] == 1 })
+	ago := time.Now().Add(-2 * time.Hour) // quiet
+	if err := os.Chtimes(filepath.Join(dir, "first"), ago, ago); err != nil {
+		t.Fatal(err)
+	}
+	shipmenttest.Until(t, "archived from the disk", func() bool { return bytes.Equal(a.get("s1/first"), first) })
+	arrived(t, conn, "second", int64(len(second)))
+	shipmenttest.Until(t, "nothing waits", func() bool { return len(s.Waiting()) == 0 })
+}
+
 // TestForeign: what others have put into the subject of a file does no harm.
 func TestForeign(t *testing.T) {
 	t.Parallel()
@@ -457,14 +546,14 @@ func TestForeign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.Publish(t.Context(), subject, []byte("not ours")); err != nil {
+	if _, err := js.Publish(t.Context(), subject+".tail", []byte("not ours")); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "a")
 	write(t, path, []byte("content"))
 	begin(t, conn, dir, nil)
 	arrived(t, conn, "a", 7)
-	if _, err := js.Publish(t.Context(), subject, []byte("not ours")); err != nil {
+	if _, err := js.Publish(t.Context(), subject+".tail", []byte("not ours")); err != nil {
 		t.Fatal(err)
 	}
 	shipmenttest.Append(t, path, []byte(" and more"))

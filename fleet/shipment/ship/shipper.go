@@ -47,6 +47,8 @@ type Options struct {
 	Ended time.Duration
 	// MaxAge is how long ago a file may have been written to that is shipped although the stream has nothing of it. Default a day.
 	MaxAge time.Duration
+	// Batch is how long a file's writes are collected before they are a message. The first write after a pause waits for nothing. Default 0.
+	Batch time.Duration
 	// Absent is how long a file must be gone before the stream is told. Default 10 s.
 	Absent time.Duration
 	// Rescan is how often directories are listed although nothing reports a change. Default 30 s.
@@ -118,6 +120,8 @@ type Shipper struct {
 	busy  int             // the number of files that are followed
 	owned *claim          // on the source
 	empty bool            // the directory has no files, which was logged
+
+	waiting map[string]string // what files wait for, by path
 }
 
 // settled describes a file that is not followed any more.
@@ -140,6 +144,7 @@ func New(o Options) (*Shipper, error) {
 	o.Dir = dir
 	s := &Shipper{
 		o: o, slots: make(chan []byte, o.Chunks), files: map[string]*settled{}, dirs: map[string]bool{}, kept: map[string]bool{},
+		waiting: map[string]string{},
 	}
 	for range o.Chunks {
 		s.slots <- nil // made when it is needed
@@ -161,13 +166,18 @@ func (s *Shipper) Figures() Figures {
 // another directory.
 func (s *Shipper) Run(ctx context.Context) error {
 	defer s.wg.Wait()
-	if !s.retry(ctx, "opening the stream", func() (err error) {
-		s.stream, err = s.o.Open(ctx)
-		return err
-	}) {
-		return nil
-	}
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	telling.Go(func() { s.tellWaits(ctx) })
 	for {
+		if !s.retry(ctx, "opening the stream", func() (err error) { // also where it was lost
+			s.stream, err = s.o.Open(ctx)
+			return err
+		}) {
+			return nil
+		}
 		c, err := s.claim(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -200,6 +210,7 @@ func (s *Shipper) ship(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	s.wg.Go(func() { s.watch(ctx, ".") })
+	s.wg.Go(func() { s.keepStream(ctx) })
 	// What the stream has of files that are not in the directory any more is looked at after a first listing, in which most are found.
 	if !shipment.Pause(ctx, s.o.Absent) {
 		return
@@ -214,6 +225,26 @@ func (s *Shipper) ship(ctx context.Context) {
 		s.begin(ctx, p, nil)
 	}
 	s.sweep(ctx)
+}
+
+// lookEvery is how often a shipper looks whether its stream is there.
+const lookEvery = 10 * time.Second
+
+// keepStream makes the stream anew if somebody has deleted it. Files whose messages are refused meanwhile are sent again.
+func (s *Shipper) keepStream(ctx context.Context) {
+	for shipment.Pause(ctx, min(lookEvery, s.o.Lease)) {
+		_, err := s.stream.Position(ctx)
+		if _, states := s.stream.States(ctx, s.o.Source); err == nil {
+			err = states
+		}
+		if !errors.Is(err, shipment.ErrNoStream) {
+			continue
+		}
+		s.o.Log.ErrorContext(ctx, "the stream is gone; it is made anew, and gets what is in the directory", "stream", s.stream.Name())
+		if _, err := s.o.Open(ctx); err != nil {
+			s.failed(ctx, 3, "making the stream", err)
+		}
+	}
 }
 
 // mayRemove reports whether a file that is not in the directory may be removed from the stream: only the owner of the source removes
@@ -251,6 +282,7 @@ func (s *Shipper) hasFiles() bool {
 
 // retry calls f until it succeeds, with growing pauses. It returns false if ctx has ended.
 func (s *Shipper) retry(ctx context.Context, doing string, f func() error) bool {
+	defer s.waits("", nil)
 	for n := 0; ; n++ {
 		err := f()
 		if ctx.Err() != nil {
@@ -259,6 +291,7 @@ func (s *Shipper) retry(ctx context.Context, doing string, f func() error) bool 
 		if err == nil {
 			return true
 		}
+		s.waits("", err)
 		s.failed(ctx, n, doing, err)
 		if !s.wait(ctx, n) {
 			return false
@@ -453,11 +486,17 @@ func (s *Shipper) forget(ctx context.Context, p string) {
 	if err != nil {
 		return
 	}
-	last, err := s.stream.Last(ctx, subject)
-	if err != nil || last == nil || last.Err != nil || time.Since(last.Time) < forgetAfter {
+	found, err := s.stream.Find(ctx, subject)
+	if err != nil || found.State == nil || found.Last() != found.State || time.Since(found.State.Time) < forgetAfter {
 		return
 	}
+	last := found.State
 	if last.Kind == shipment.Removed || last.Kind == shipment.Archived && time.Since(last.Modified) > s.o.MaxAge+forgetAfter {
-		_ = s.stream.Drop(ctx, subject, last.Sequence+1) // the next time, otherwise
+		if b := found.Bytes(); b != nil { // what should have been removed with it
+			err = s.stream.Drop(ctx, subject, b.Sequence+1)
+		}
+		if err == nil {
+			_ = s.stream.Forget(ctx, subject, last.Sequence) // the next time, otherwise
+		}
 	}
 }

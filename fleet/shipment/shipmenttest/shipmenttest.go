@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/replayd/replayd/fleet/queue/natsserver"
 	"github.com/replayd/replayd/fleet/shipment"
@@ -127,6 +126,20 @@ func Open(t testing.TB, conn *nats.Conn) *shipment.Stream {
 	}
 }
 
+// Last returns what the stream says last of a file, or an empty message.
+func Last(t testing.TB, conn *nats.Conn, source, path string) shipment.Stored {
+	t.Helper()
+	subject, err := shipment.Subject(shipment.StreamName, source, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Open(t, conn).Find(t.Context(), subject)
+	if err != nil || found.Last() == nil {
+		return shipment.Stored{}
+	}
+	return *found.Last()
+}
+
 // Content is what a stream has of a file.
 type Content struct {
 	Bytes []byte
@@ -134,65 +147,70 @@ type Content struct {
 	Kind     shipment.Kind
 	Message  shipment.Message
 	Messages int
+	Size     int64 // of the data of all messages
 	// Begun is how often the file begins at offset 0.
 	Begun int
 }
 
-// Contents reads a stream, and fails the test if bytes are missing, twice, or out of order.
+// Contents reads a stream, and fails the test if bytes are missing or out of order, or differ where two messages have them.
 func Contents(t testing.TB, conn *nats.Conn) map[string]Content {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
 	files := map[string]Content{}
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := js.OrderedConsumer(ctx, shipment.StreamName, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := c.Info(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for left := info.NumPending; left > 0; {
-		raw, err := c.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		meta, err := raw.Metadata()
-		if err != nil {
-			t.Fatal(err)
-		}
-		left = meta.NumPending
-		source, path, err := shipment.ParseSubject(shipment.StreamName, raw.Subject())
-		if err != nil {
-			t.Fatal(raw.Subject(), err)
-		}
-		m, err := shipment.Decode(raw.Headers(), bytes.Clone(raw.Data()))
-		if err != nil {
-			t.Fatal(raw.Subject(), err)
-		}
-		name := source + "/" + path
-		f := files[name]
-		switch {
-		case m.Kind != shipment.Bytes:
-			if m.Kind == shipment.Finished && m.Offset != int64(len(f.Bytes)) {
-				t.Errorf("%s: %d bytes, but it finished with %d", name, len(f.Bytes), m.Offset)
+	stream := Open(t, conn)
+	done := errors.New("all was read")
+	read := func(with func(context.Context, func(*shipment.Delivered) error, func()) error, each func(name string, m shipment.Message, f Content) Content) {
+		ctx, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		err := with(ctx, func(d *shipment.Delivered) error {
+			source, path, _, err := shipment.ParseSubject(shipment.StreamName, d.Subject)
+			if err := errors.Join(err, d.Err); err != nil {
+				t.Error(d.Subject, err)
+				return nil
 			}
+			name := source + "/" + path
+			d.Data = bytes.Clone(d.Data)
+			f := each(name, d.Message, files[name])
+			f.Messages++
+			f.Size += int64(len(d.Data))
+			files[name] = f
+			return nil
+		}, func() { stop(done) })
+		if !errors.Is(err, done) && !errors.Is(context.Cause(ctx), done) {
+			t.Fatal(err)
+		}
+	}
+	read(func(ctx context.Context, each func(*shipment.Delivered) error, caughtUp func()) error {
+		return stream.Read(ctx, shipment.Which{}, 0, time.Time{}, each, caughtUp)
+	}, func(name string, m shipment.Message, f Content) Content {
+		had := int64(len(f.Bytes))
+		switch {
 		case m.Offset == 0 && m.Generation != f.Message.Generation:
-			f.Bytes, f.Begun = bytes.Clone(m.Data), f.Begun+1
+			f.Bytes, f.Begun = m.Data, f.Begun+1
 		case m.Generation != f.Message.Generation:
 			t.Errorf("%s: generation %s at offset %d follows %s", name, m.Generation, m.Offset, f.Message.Generation)
-		case m.Offset != int64(len(f.Bytes)):
-			t.Errorf("%s: offset %d follows %d bytes", name, m.Offset, len(f.Bytes))
+		case m.Offset > had || m.End() < had:
+			t.Errorf("%s: bytes from %d to %d follow %d", name, m.Offset, m.End(), had)
+		case !bytes.Equal(f.Bytes[m.Offset:], m.Data[:had-m.Offset]):
+			t.Errorf("%s: other bytes from %d on", name, m.Offset)
 		default:
-			f.Bytes = append(f.Bytes, m.Data...)
+			f.Bytes = append(f.Bytes, m.Data[had-m.Offset:]...)
 		}
 		f.Kind, f.Message = m.Kind, m
-		f.Messages++
-		files[name] = f
-	}
+		return f
+	})
+	read(func(ctx context.Context, each func(*shipment.Delivered) error, caughtUp func()) error {
+		return stream.ReadStates(ctx, shipment.Which{}, each, caughtUp)
+	}, func(name string, m shipment.Message, f Content) Content {
+		if len(f.Bytes) > 0 && (m.Generation != f.Message.Generation || m.Offset < int64(len(f.Bytes))) {
+			return f // it is about what was there before
+		}
+		if m.Kind == shipment.Finished && m.Offset != int64(len(f.Bytes)) {
+			t.Errorf("%s: %d bytes, but it finished with %d", name, len(f.Bytes), m.Offset)
+		}
+		f.Kind, f.Message = m.Kind, m
+		return f
+	})
 	return files
 }
