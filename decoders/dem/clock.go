@@ -82,7 +82,7 @@ func (k *clock) update(d *Decoder, ent *entity.Entity) {
 	}
 	get := func(i int) (uint64, bool) {
 		if n := k.fields[i]; n != nil {
-			if v := ent.At(n.Cell); v.Kind != value.None {
+			if v := ent.At(n.Cell); v.Kind != value.None && !d.world.unproven(n.Guess, v) {
 				return v.Word, true
 			}
 		}

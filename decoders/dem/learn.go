@@ -197,7 +197,7 @@ func (d *Decoder) Health() Health {
 	for _, g := range d.world.tree.Types.Sorted() {
 		t := TypeGuess{Name: g.Name, Proofs: g.Proofs}
 		if g.State != infer.Refuted {
-			t.ReadAs, t.MaybeSigned = g.Family.String(), g.MaybeSigned
+			t.ReadAs, t.MaybeSigned = g.ReadAs(), g.MaybeSigned
 		}
 		h.Types = append(h.Types, t)
 	}

@@ -29,10 +29,20 @@ var tablesOf = [...][entity.LifeState + 1]*facts.Table{
 	gameDeadlock: {entity.LifeState: new(facts.LifeStates)},
 }
 
-// mark sets the name of a field's value, and whether the value is unproven.
-func (w *world) mark(f *FieldValue, n *entity.Node) {
-	f.Name, f.Unproven, f.HasUnproven = nil, false, false
-	f.HasName = false
+// unproven reports whether a value may be wrong, because its type or its encoder is not known. guess is that of its field.
+func (w *world) unproven(guess int32, c *value.Cell) bool {
+	if guess == 0 || c.Kind == value.None {
+		return false
+	}
+	isNumber := c.Kind == value.Int || c.Kind == value.Uint || c.Kind == value.Length
+	return !w.tree.Types.At(guess).Sure(int64(c.Word), isNumber)
+}
+
+// mark sets the name of a field's value, and whether the value is unproven. c is the value.
+func (w *world) mark(f *FieldValue, n *entity.Node, c *value.Cell) {
+	f.Name, f.HasName = nil, false
+	f.Unproven = w.unproven(n.Guess, c)
+	f.HasUnproven = f.Unproven
 	var number int64
 	switch f.ValueCase {
 	case FieldValueValueInt:
@@ -42,8 +52,6 @@ func (w *world) mark(f *FieldValue, n *entity.Node) {
 	default:
 		return
 	}
-	f.Unproven = n.Guess != 0 && !w.tree.Types.At(n.Guess).Sure() && number != 0
-	f.HasUnproven = f.Unproven
 	switch n.Meaning {
 	case entity.NoMeaning:
 	case entity.EntityName:
@@ -91,27 +99,30 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 }
 
 // fillPlace fills f with the place of an entity, and leaves f without a value if the place is unknown.
-func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
+func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	f.ValueCase = FieldValueValueNone
 	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
-	if f.Vector, known = m.place(ent); known {
+	b := ent.Class.Body
+	if f.Vector, known = w.meanings.place(ent); known {
 		f.ValueCase = FieldValueValueVector
+		f.Unproven = slices.ContainsFunc(b.Guessed, func(p entity.GuessedPart) bool { return w.unproven(p.Guess, ent.At(p.Cell)) })
+		f.HasUnproven = f.Unproven
 	}
-	if ent.Class.Body != nil {
-		f.Field = ent.Class.Body.Place
+	if b != nil {
+		f.Field = b.Place
 	}
 	return known
 }
 
 // changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was unknown before
 // the update and still is: then there is nothing to deliver.
-func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
-	if m.fillPlace(f, ent) {
+func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
+	if w.fillPlace(f, ent) {
 		return true
 	}
 	// It is attached to another entity now, or a part of its place could not be read.
 	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
-	return m.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
+	return w.meanings.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
 		return ent.Class.Body.Has(entity.BodyParent, ch.Node.Cell)
 	}))
 }
@@ -176,7 +187,7 @@ func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cel
 		n = n.Kids[i]
 	}
 	v := ent.At(n.Cell)
-	if v.Kind == value.None {
+	if v.Kind == value.None || d.world.unproven(n.Guess, v) {
 		return nil, value.Cell{}
 	}
 	return ent, *v

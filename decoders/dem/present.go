@@ -31,12 +31,12 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 		for _, ch := range fields {
 			f := FieldValue{Field: ch.Node.Name}
 			fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
-			d.world.mark(&f, ch.Node)
+			d.world.mark(&f, ch.Node, &ch.Cell)
 			e.Fields = append(e.Fields, f)
 		}
 	}
 	var place FieldValue
-	if ent.Class.PlaceWanted && d.world.meanings.fillPlace(&place, ent) {
+	if ent.Class.PlaceWanted && d.world.fillPlace(&place, ent) {
 		e.Fields = append(e.Fields, place)
 	}
 	return e, true
@@ -85,10 +85,10 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
 		if ch.Node.Marked || f.HasName || f.HasUnproven {
-			w.mark(f, ch.Node)
+			w.mark(f, ch.Node, &ch.Cell)
 		}
 	}
-	if w.meanings.fillPlace(&fields[n], ent) {
+	if w.fillPlace(&fields[n], ent) {
 		if ent.Class.PlaceWanted {
 			n++
 		} else {

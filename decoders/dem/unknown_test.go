@@ -21,36 +21,35 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
+// Numbers of the descriptions of fields that name a type and an encoder.
+const (
+	fieldType    = 1
+	fieldEncoder = 10
+)
+
 // renameType gives a type another name, of the same length, wherever a field of the schema has it.
 func renameType(t *testing.T, data []byte, typ string) []byte {
 	t.Helper()
-	word := regexp.MustCompile(`^(?:.*[^A-Za-z0-9_:])?(` + regexp.QuoteMeta(typ) + `)(?:[^A-Za-z0-9_:].*)?$`)
+	return renameSymbol(t, data, fieldType, regexp.MustCompile(`^(?:.*[^A-Za-z0-9_:])?(`+regexp.QuoteMeta(typ)+`)(?:[^A-Za-z0-9_:].*)?$`))
+}
+
+// renameEncoder is renameType of an encoder.
+func renameEncoder(t *testing.T, data []byte, encoder string) []byte {
+	t.Helper()
+	return renameSymbol(t, data, fieldEncoder, regexp.MustCompile("^("+regexp.QuoteMeta(encoder)+")$"))
+}
+
+// renameSymbol gives symbols that a field of the schema has under a number another name, where the group of word matches.
+func renameSymbol(t *testing.T, data []byte, number int, word *regexp.Regexp) []byte {
+	t.Helper()
 	renamed := 0
 	out, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
 		if command != demtest.CmdSendTables {
 			return nil
 		}
 		payload = bytes.Clone(payload)
-		var schema []byte
-		for m := pb.NewReader(payload); m.Next(); {
-			_, n := pb.Uvarint(m.Raw)
-			schema = m.Raw[n:]
-		}
-		var symbols [][]byte
-		types := map[int32]bool{}
-		for m := pb.NewReader(schema); m.Next(); {
-			switch m.Num {
-			case 2:
-				symbols = append(symbols, m.Raw)
-			case 3:
-				for f := pb.NewReader(m.Raw); f.Next(); {
-					if f.Num == 1 {
-						types[f.Int32()] = true
-					}
-				}
-			}
-		}
-		for i := range types {
+		symbols, used := schemaSymbols(payload, number)
+		for i := range used {
 			if at := word.FindSubmatchIndex(symbols[i]); at != nil {
 				symbols[i][at[2]] = 'Q'
 				symbols[i][at[2]+1] = 'z'
@@ -60,9 +59,53 @@ func renameType(t *testing.T, data []byte, typ string) []byte {
 		return payload
 	})
 	if err != nil || renamed == 0 {
-		t.Fatalf("%d types renamed, %v", renamed, err)
+		t.Fatalf("%d symbols renamed, %v", renamed, err)
 	}
 	return out
+}
+
+// schemaSymbols returns the symbols of CDemoSendTables, as parts of it, and which of them fields have under a number.
+func schemaSymbols(payload []byte, number int) (symbols [][]byte, used map[int32]bool) {
+	var schema []byte
+	for m := pb.NewReader(payload); m.Next(); {
+		_, n := pb.Uvarint(m.Raw)
+		schema = m.Raw[n:]
+	}
+	used = map[int32]bool{}
+	for m := pb.NewReader(schema); m.Next(); {
+		switch m.Num {
+		case 2:
+			symbols = append(symbols, m.Raw)
+		case 3:
+			for f := pb.NewReader(m.Raw); f.Next(); {
+				if int(f.Num) == number {
+					used[f.Int32()] = true
+				}
+			}
+		}
+	}
+	return symbols, used
+}
+
+// encodersOf returns the encoders of a file.
+func encodersOf(t *testing.T, data []byte) (names []string) {
+	t.Helper()
+	_, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
+		if command == demtest.CmdSendTables {
+			symbols, used := schemaSymbols(payload, fieldEncoder)
+			for i := range used {
+				if len(symbols[i]) > 1 {
+					names = append(names, string(symbols[i]))
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // told is what a stream tells of entities: by position, the texts of fields by name; and at last the state of all entities.
@@ -304,5 +347,64 @@ func testUnknownTypes(t *testing.T, data []byte, types []string, share float64) 
 				}
 			}
 		})
+	}
+}
+
+// TestEncoderWithoutSizes: in an old recording nothing says where an update ends that has a value with an unknown encoder.
+func TestEncoderWithoutSizes(t *testing.T) {
+	data, err := demtest.Rewrite(demtest.Encoders(true), func(uint32, []byte) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := tell(t, data, Options{}), tell(t, renameEncoder(t, data, "qangle_precise"), Options{})
+	compareTold(t, want, got, "qangle_precise")
+	if want.faults > 0 || got.faults == 0 || got.fields == 0 {
+		t.Errorf("%d faults, renamed %d, with %d values", want.faults, got.faults, got.fields)
+	}
+}
+
+// TestUnknownEncoder: what is told of an encoder that nobody knows: a reading that is proven and never sure, marks on values of all kinds,
+// and the same figures whatever is asked for.
+func TestUnknownEncoder(t *testing.T) {
+	data := renameEncoder(t, demtest.Encoders(false), "fixed64")
+	got := tell(t, data, Options{})
+	if g := got.d.Health().Types; len(g) != 1 || g[0].Name != "uint64(Qzxed64)" || g[0].ReadAs != "uint64(fixed64)" || g[0].Proofs == 0 {
+		t.Errorf("%+v", g)
+	}
+	angles := tell(t, renameEncoder(t, demtest.Encoders(false), "qangle_precise"), Options{})
+	marked := 0
+	for _, fields := range angles.events {
+		if text, ok := fields["m_angPrecise"]; ok {
+			if !strings.HasSuffix(text, " unproven") {
+				t.Fatalf("%s is not marked", text)
+			}
+			marked++
+		}
+	}
+	if marked < 100 || angles.d.Health().Types[0].Proofs != 0 {
+		t.Errorf("%d marked, %+v", marked, angles.d.Health().Types)
+	}
+	some := tell(t, data, Options{Fields: func(_, f string) bool { return f == "m_nLast" }})
+	if !slices.Equal(some.d.Health().Types, got.d.Health().Types) {
+		t.Errorf("%+v", some.d.Health().Types)
+	}
+}
+
+// TestPlaceOfUnknown: a place is marked if a part of it is.
+func TestPlaceOfUnknown(t *testing.T) {
+	for _, typ := range []string{"uint16", "CNetworkedQuantizedFloat"} {
+		marked, told := 0, 0
+		for _, fields := range tell(t, renameType(t, demtest.Round(), typ), Options{}).events {
+			if text, ok := fields["CBodyComponent.place"]; ok {
+				told++
+				if strings.HasSuffix(text, " unproven") {
+					marked++
+				}
+			}
+		}
+		// Numbers that may be signed are doubtful; floats that come out are not.
+		if told == 0 || (marked > 0) != (typ == "uint16") {
+			t.Errorf("%s: %d of %d marked", typ, marked, told)
+		}
 	}
 }

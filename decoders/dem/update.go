@@ -157,7 +157,7 @@ func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool
 	if size >= 0 {
 		err = u.ReadSized(r, c, &ent.State, size, 0)
 	} else {
-		err = u.Read(r, c, &ent.State)
+		err = u.ReadUnsized(r, c, &ent.State)
 	}
 	return d.finishUpdate(ent, c, start, size, err)
 }
@@ -220,8 +220,12 @@ func (d *Decoder) blame(f *Fault, n *entity.Node) {
 		return
 	}
 	f.Field, f.HasField = n.Name, true
-	f.Detail = append(f.Detail, ": unknown type "...)
-	f.Detail = append(f.Detail, d.world.tree.Types.At(n.Guess).Name...)
+	g := d.world.tree.Types.At(n.Guess)
+	what := ": unknown type "
+	if g.Encoder {
+		what = ": unknown encoder "
+	}
+	f.Detail = append(append(f.Detail, what...), g.Name...)
 }
 
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
@@ -247,7 +251,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
 		if ch.Node.Marked || f.HasName || f.HasUnproven {
-			w.mark(f, ch.Node)
+			w.mark(f, ch.Node, &ch.Cell)
 		}
 		n++
 	}
@@ -259,7 +263,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 		}
 	}
 	// If nobody wants the place, it counts only as a field that is left out: not if others are.
-	if moved && (ent.Class.PlaceWanted || n == all) && w.meanings.changesPlace(&fields[n], ent, u) {
+	if moved && (ent.Class.PlaceWanted || n == all) && w.changesPlace(&fields[n], ent, u) {
 		all++
 		if ent.Class.PlaceWanted {
 			n++

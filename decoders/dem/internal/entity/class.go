@@ -82,7 +82,7 @@ type rest struct {
 	// others are the nodes below an object of the second and later of its types.
 	others  *[][]*Node
 	Meaning Meaning
-	// Guess is the number of the guess about an unknown type; 0 for a known type.
+	// Guess is the number of the guess about an unknown type or encoder; 0 when both are known.
 	Guess int32
 	index int32  // among the nodes below its parent
 	typ   int32  // of its parent's object
@@ -206,6 +206,9 @@ func (n *Node) typeAt(typ int) *schema.Serializer {
 func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 	var k *Node
 	n := way[len(way)-1]
+	if n.Guess != 0 && n.unlisted(&t.Types) {
+		return nil
+	}
 	s := n.typeAt(typ)
 	switch {
 	case n.List:
@@ -232,7 +235,7 @@ func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 		g := t.Types.OfField(k.Field, k.Elem)
 		k.Guess = g.Number
 		if g.State == infer.Proven {
-			k.Codec = *t.Types.Codec(k.Field, k.Elem, g.Family)
+			k.Codec = *t.Types.Codec(k.Field, k.Elem, g, g.Family)
 		}
 	}
 	if k.Codec.Op != value.OpNone {
@@ -249,6 +252,12 @@ func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 }
 
 const pointerSize = int(unsafe.Sizeof((*Node)(nil)))
+
+// unlisted reports whether the node may be no list, but an object.
+func (n *Node) unlisted(types *infer.Book) bool {
+	g := types.At(n.Guess)
+	return g.List && g.State != infer.Proven
+}
 
 // below returns the nodes below an object of one of its types, to be added to.
 func (n *Node) below(typ int) *[]*Node {

@@ -21,7 +21,7 @@ func (u *Update) guessed(n *Node) *value.Codec {
 	case g.State == infer.Unseen && !slices.Contains(u.unseen, g):
 		u.unseen = append(u.unseen, g)
 	}
-	return u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
+	return u.Tree.Types.Codec(n.Field, n.Elem, g, g.Family)
 }
 
 // ReadSized reads an update whose size in bits is known. Up to padding bits at its end may be unused. After an error,
@@ -34,7 +34,7 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 	}
 	if len(u.unseen) > 0 {
 		if err == nil {
-			if _, doubts := u.reading(); doubts > 0 {
+			if _, doubts := u.reading(); doubts > 0 || u.unseenEncoder() {
 				err = errUnknownType
 			}
 		}
@@ -50,6 +50,22 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 			r.Seek(end)
 		}
 		u.cut(c, s, err)
+	}
+	return err
+}
+
+// unseenEncoder reports whether the update has values with an encoder of which nothing is proven: that one way of reading comes out says
+// nothing then, since another one may as well.
+func (u *Update) unseenEncoder() bool {
+	return slices.ContainsFunc(u.unseen, func(g *infer.Guess) bool { return g.Encoder })
+}
+
+// ReadUnsized reads an update whose size nobody knows. It returns an error if the update has values with an encoder of which nothing
+// is proven: all that follows could be out of step.
+func (u *Update) ReadUnsized(r *bits.Reader, c *Class, s *State) error {
+	err := u.Read(r, c, s)
+	if err == nil && u.unseenEncoder() {
+		err = errUnknownType
 	}
 	return err
 }
@@ -77,11 +93,12 @@ func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding
 	var found [maxSettled]infer.Family
 	var reading uint64
 	matches, doubts := 0, math.MaxInt
-	for f0 := range infer.FamilyCount {
-		for f1 := range infer.FamilyCount {
-			if f0 == infer.FamilySigned || f1 == infer.FamilySigned || n < 2 && f1 > 0 {
-				continue // signed numbers are as long as others
-			}
+	families := [maxSettled]infer.Family{1, 1}
+	for i, g := range guesses[:n] {
+		families[i] = g.Families()
+	}
+	for f0 := range families[0] {
+		for f1 := range families[1] {
 			u.assume(guesses[:n], f0, f1)
 			r.Seek(start)
 			if u.Read(r, c, s) != nil || endsAt(r, start+size, padding) != nil {
@@ -102,7 +119,7 @@ func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding
 	if err == nil {
 		err = endsAt(r, start+size, padding)
 	}
-	u.assume(guesses[:n], infer.FamilyUnsigned, infer.FamilyUnsigned)
+	u.assume(guesses[:n], infer.FamilyFirst, infer.FamilyFirst)
 	if err == nil && (matches != 1 || doubts > 0) {
 		err = errUnknownType
 	}

@@ -61,7 +61,12 @@ type Body struct {
 	further [bodyParts][]int32
 	// Place is the name of the field that delivers the place.
 	Place uint32
+	// Guessed are the parts of which the type or the encoder is unknown.
+	Guessed []GuessedPart
 }
+
+// GuessedPart is a part of a place: its cell in the state, and the number of the guess about it.
+type GuessedPart struct{ Cell, Guess int32 }
 
 // The parts of a body: the entity's parent, its cell of the map, and its offset within that, by axis.
 const (
@@ -123,6 +128,9 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 		b.first[part] = n.Cell
 	} else {
 		b.further[part] = append(slices.Clip(b.further[part]), n.Cell)
+	}
+	if n.Guess != 0 {
+		b.Guessed = append(slices.Clip(b.Guessed), GuessedPart{n.Cell, n.Guess})
 	}
 	c.Body = b
 	n.Body = true

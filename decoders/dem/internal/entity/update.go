@@ -132,7 +132,7 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 			} else {
 				u.varies = u.varies || n.many
 				if n = u.Tree.kid(c, way[:d+1], index, s.typeOf(n)); n == nil {
-					return errNoField
+					return u.noField(way[d])
 				}
 			}
 			way[d+1] = n
@@ -176,6 +176,14 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 		}
 	}
 	return nil
+}
+
+// noField returns why there is no field below a node.
+func (u *Update) noField(n *Node) error {
+	if n.Guess != 0 && n.unlisted(&u.Tree.Types) {
+		return errUnknownType
+	}
+	return errNoField
 }
 
 // retype sets the type of an object at once: the paths below depend on it.

@@ -10,39 +10,6 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Family is a way of reading that an unknown type may have. It stands for all types that are read in this way. Like them, it
-// follows the encoder, bits and bounds of each field.
-type Family uint8
-
-// The families.
-const (
-	FamilyUnsigned Family = iota // as most enums: the first guess for an unknown type
-	FamilySigned
-	FamilyBool
-	FamilyFloat
-	FamilyVector
-	FamilyAngles
-	FamilyText
-	FamilyByte
-	FamilyVector2
-	FamilyVector4
-	FamilyTransform
-	FamilyBlob
-	FamilyCount
-)
-
-// FamilyList is a list of values. It is the family of a type whose fields have other fields below them.
-const FamilyList = FamilyCount
-
-// familyTypes are the types that the families are named after.
-var familyTypes = [FamilyCount + 1]string{
-	"uint64", "int64", "bool", "float32", "Vector", "QAngle", "CUtlString", "BloodType", "Vector2D", "Vector4D", "CTransform",
-	"CUtlBinaryBlock", "CUtlVector",
-}
-
-// String returns a known type that is read in the same way as the family.
-func (f Family) String() string { return familyTypes[f] }
-
 // State is the state of a guess: whether the decoder knows how to read the type.
 type State uint8
 
@@ -53,12 +20,13 @@ const (
 	Refuted              // however it is read, something that has values of it has another size
 )
 
-// Guess is the guess about an unknown type. It is made where packets with entities begin, from the data that every decoder of
+// Guess is the guess about an unknown type, or about values of a type with an unknown encoder. It is made where packets with entities begin, from the data that every decoder of
 // the file reads there, and does not change. So events do not depend on the options of a decoder.
 type Guess struct {
 	// Number is its number in the Book, from 1 on. Copies of the guesses have the same numbers.
 	Number int32
-	Name   string
+	schema.Unknown
+	ways   []way // that are tried
 	Family Family
 	State  State
 	// Proofs is how many default states and creations with values of it were read to their end.
@@ -68,9 +36,20 @@ type Guess struct {
 	MaybeSigned bool
 }
 
-// Sure reports whether the type is proven, and its numbers are certainly unsigned or not numbers at all. Numbers that are read
-// as signed are never certain.
-func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
+// Sure reports whether a value that was read as the guess says is certainly right. number is the value, if isNumber. Of an encoder that
+// nobody knows no value is: what it does with the number that it writes is not seen by the length. Numbers that are read as
+// signed are never certain, but 0 is the same in both.
+func (g *Guess) Sure(number int64, isNumber bool) bool {
+	switch {
+	case g.Encoder:
+		return false
+	case !isNumber:
+		return true
+	case g.MayBeShifted:
+		return false
+	}
+	return number == 0 || g.State == Proven && !g.MaybeSigned
+}
 
 // codecKey is a field, or its elements, when read as a family.
 type codecKey struct {
@@ -94,11 +73,11 @@ func NewBook() Book {
 // maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
 const maxGuessedCodecs = 1 << 14
 
-// of returns the guess about a type. It adds one for a new type.
-func (b *Book) of(name string) *Guess {
-	g := b.guesses[name]
+// of returns the guess about what is not known. It adds one if there is none.
+func (b *Book) of(u *schema.Unknown) *Guess {
+	g := b.guesses[u.Name]
 	if g == nil {
-		g = &Guess{Number: int32(len(b.list)), Name: name}
+		g = &Guess{Number: int32(len(b.list)), Unknown: *u, ways: waysOf(u)}
 		b.add(g)
 	}
 	return g
@@ -115,13 +94,16 @@ func (b *Book) At(number int32) *Guess { return b.list[number] }
 // Len returns how many guesses there are.
 func (b *Book) Len() int { return len(b.list) - 1 }
 
-// Refuted reports whether a type cannot be read.
-func (b *Book) Refuted(name string) bool {
-	g := b.guesses[name]
+// Refuted reports whether values cannot be read. u is nil if everything is known of them.
+func (b *Book) Refuted(u *schema.Unknown) bool {
+	if u == nil {
+		return false
+	}
+	g := b.guesses[u.Name]
 	return g != nil && g.State == Refuted
 }
 
-// OfField returns the guess about the type of a field, or of its elements.
+// OfField returns the guess about the values of a field, or about its elements.
 func (b *Book) OfField(f *schema.Field, elem bool) *Guess {
 	if elem {
 		return b.of(f.UnknownElem)
@@ -129,8 +111,8 @@ func (b *Book) OfField(f *schema.Field, elem bool) *Guess {
 	return b.of(f.Unknown)
 }
 
-// Codec returns the codec that reads a field of an unknown type, or its elements, as a family.
-func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
+// Codec returns the codec that reads a field of which g is the guess, or its elements, as a family.
+func (b *Book) Codec(f *schema.Field, elem bool, g *Guess, fam Family) *value.Codec {
 	key := codecKey{f, elem, fam}
 	if c := b.codecs[key]; c != nil {
 		return c
@@ -141,10 +123,7 @@ func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
 		}
 		return &f.Own
 	}
-	c := value.Codec{Op: value.OpLength}
-	if fam != FamilyList {
-		c = f.Codec(schema.Type{Base: familyTypes[fam]})
-	}
+	c := g.codec(f, fam)
 	b.codecs[key] = &c
 	return &c
 }

@@ -3,6 +3,7 @@ package infer
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
@@ -202,7 +203,7 @@ func (p *Prober) score(in *Payload) int {
 		if g == nil {
 			return s.codec
 		}
-		return p.Book.Codec(s.field, s.elem, g.Family)
+		return p.Book.Codec(s.field, s.elem, g, g.Family)
 	}, func(s *spot) {
 		v := &p.value
 		var data []byte
@@ -210,12 +211,13 @@ func (p *Prober) score(in *Payload) int {
 			start, end := v.Span()
 			data = p.arena[start:end]
 		}
-		guessed := s.codec.Guess
+		g := p.guessOf(s)
+		guessed := g != nil && g.Type
 		if value.Doubtful(v, data, guessed) {
 			doubts++
 		}
 		if p.met != nil && guessed && v.Kind == value.Uint {
-			p.meet(p.guessOf(s), v.Word)
+			p.meet(g, v.Word)
 		}
 	})
 	if err != nil {
@@ -243,7 +245,7 @@ func (p *Prober) Add(in *Payload) {
 	var guesses []*Guess
 	visit := func(s *spot) *value.Codec {
 		if s.elem && s.field.Own.Guess {
-			if list := p.Book.of(s.field.Unknown); list.State == Unseen {
+			if list := p.Book.OfField(s.field, false); list.State == Unseen {
 				list.Family = FamilyList
 			}
 		}
@@ -321,9 +323,8 @@ func (p *Prober) improve() bool {
 	gain := 0
 	for _, g := range p.suspects() {
 		was := g.Family
-		for f := range FamilyCount {
-			// Signed numbers are as long as others.
-			if f == was || f == FamilySigned {
+		for f := range g.Families() {
+			if f == was {
 				continue
 			}
 			g.Family = f
@@ -392,22 +393,23 @@ func (p *Prober) decide() (refuted bool) {
 	}
 	// What was found out before stays.
 	for g, values := range met {
-		if g.State == Unseen && g.Family == FamilyUnsigned {
+		if g.State == Unseen && g.Family == FamilyFirst {
 			var signed bool
 			if signed, g.MaybeSigned = areSigned(values); signed {
 				g.Family = FamilySigned
 			}
 		}
 	}
-	for _, guesses := range p.guesses {
-		for _, g := range guesses {
-			switch {
-			case g.State != Unseen:
-			case good[g] > 4*bad[g]:
-				g.State = Proven
-			default:
-				g.State, refuted = Refuted, true
-			}
+	for g := range p.tried() {
+		switch {
+		case g.State != Unseen:
+		case good[g] <= 4*bad[g]:
+			g.State, refuted = Refuted, true
+		case g.Encoder && p.open(g):
+			g.Family = FamilyFirst
+			delete(good, g)
+		default:
+			g.State = Proven
 		}
 	}
 	for g, n := range good {
@@ -415,6 +417,41 @@ func (p *Prober) decide() (refuted bool) {
 	}
 	p.met = nil
 	return refuted
+}
+
+// tried returns the guesses that the payloads have values of, each once, in the order of their numbers.
+func (p *Prober) tried() iter.Seq[*Guess] {
+	return func(yield func(*Guess) bool) {
+		for _, g := range p.Book.list[1:] {
+			has := func(guesses []*Guess) bool { return slices.Contains(guesses, g) }
+			if slices.ContainsFunc(p.guesses, has) && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// open reports whether the payloads with values of a guess come out as well when the values are read in another way. Angles that are 0
+// take three bits with two encoders, and all that is met may be 0.
+func (p *Prober) open(g *Guess) bool {
+	was := g.Family
+	defer func() { g.Family = was }()
+	for f := range g.Families() {
+		if g.Family = f; f != was && p.loses(g) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loses returns how much worse payloads come out that have values of a guess, with the family that it has now.
+func (p *Prober) loses(g *Guess) (n int) {
+	for i, guesses := range p.guesses {
+		if slices.Contains(guesses, g) {
+			n += max(0, p.scores[i]-p.score(p.payloads[i]))
+		}
+	}
+	return n
 }
 
 // areSigned reports whether numbers were written as signed ones, twice their value when they are not negative, and 1 for

@@ -8,32 +8,33 @@ import (
 
 // choose sets how the field's values are read.
 func (c *compiler) choose(f *Field, t Type) {
+	elem := t
 	switch f.Shape {
 	case ShapePointer:
 		f.Own = value.Codec{Op: value.OpPointer, Num: uint8(min(len(f.Types), math.MaxUint8))}
 	case ShapeTable:
-		f.Own = value.Codec{Op: value.OpLength}
+		f.Own = value.Codec{Op: value.OpLength, Guess: !t.isTable()}
 	case ShapeVector:
 		f.Own = value.Codec{Op: value.OpLength}
-		elem := ParseType(t.Generic)
+		elem = ParseType(t.Generic)
 		f.Elem = f.Codec(elem)
 	case ShapeArray:
 		f.Elem = f.Codec(t)
 	case ShapeValue:
 		f.Own = f.Codec(t)
 	}
-	if f.Own.Guess {
-		f.Unknown = t.Base
-		if t.Generic != "" {
+	switch {
+	case f.Own.Guess && f.Shape == ShapeTable:
+		f.Unknown = &Unknown{Name: t.Base, Base: t.Base, List: true}
+	case f.Own.Guess:
+		if f.Unknown = c.unknown(f, t); f.Unknown.Type && t.Generic != "" {
 			// It may be a list.
-			f.Elem = f.Codec(ParseType(t.Generic))
+			elem = ParseType(t.Generic)
+			f.Elem = f.Codec(elem)
 		}
 	}
 	if f.Elem.Guess {
-		f.UnknownElem = t.Base
-		if t.Generic != "" {
-			f.UnknownElem = ParseType(t.Generic).Base
-		}
+		f.UnknownElem = c.unknown(f, elem)
 	}
 }
 
@@ -80,21 +81,38 @@ var knownUnsigned = map[string]bool{
 
 // Codec returns the codec for values of a type, given the encoder, bits and bounds of the field.
 func (f *Field) Codec(t Type) value.Codec {
+	c := f.codec(t.Base, f.encoder)
+	c.Guess = c.Guess || !f.knows(t.Base)
+	return c
+}
+
+// CodecAs returns the codec for the field's values if they had a type of that base, and that encoder. An empty encoder stands for the
+// field's own.
+func (f *Field) CodecAs(base, encoder string) value.Codec {
+	if encoder == "" {
+		encoder = f.encoder
+	}
+	return f.codec(base, encoder)
+}
+
+// codec returns the codec for values of a type by its base, with an encoder. An encoder that means nothing for the type is passed
+// over.
+func (f *Field) codec(base, encoder string) value.Codec {
 	if f.minusOne {
 		return value.Codec{Op: value.OpMinusOne}
 	}
-	switch t.Base {
+	switch base {
 	case "bool":
 		return value.Codec{Op: value.OpBool}
 	case "int8", "int16", "int32":
-		if t.Base == "int8" && f.encoder == "fixed8" {
+		if base == "int8" && encoder == "fixed8" {
 			return value.Codec{Op: value.OpFixedInt8}
 		}
 		return value.Codec{Op: value.OpInt32}
 	case "int64":
 		return value.Codec{Op: value.OpInt64}
 	case "uint8":
-		if f.encoder == "fixed8" {
+		if encoder == "fixed8" {
 			return value.Codec{Op: value.OpFixedUint8}
 		}
 		return value.Codec{Op: value.OpUint32}
@@ -105,54 +123,54 @@ func (f *Field) Codec(t Type) value.Codec {
 	case "GameTime_t":
 		return value.Codec{Op: value.OpFloat}
 	case "float32", "CNetworkedQuantizedFloat":
-		return f.floatCodec(value.OpFloat)
+		return f.floatCodec(value.OpFloat, encoder)
 	case "Vector", "VectorWS":
-		if f.encoder == "normal" {
+		if encoder == "normal" {
 			return value.Codec{Op: value.OpNormal3}
 		}
-		return f.floatCodec(value.OpVector)
+		return f.floatCodec(value.OpVector, encoder)
 	case "Vector2D":
-		return f.tupleCodec(2)
+		return f.tupleCodec(2, encoder)
 	case "Vector4D", "Quaternion":
-		return f.tupleCodec(4)
+		return f.tupleCodec(4, encoder)
 	case "CTransform":
-		return f.tupleCodec(6)
+		return f.tupleCodec(6, encoder)
 	case "QAngle":
-		return f.angleCodec()
+		return f.angleCodec(encoder)
 	case "char", "CUtlString", "CUtlSymbolLarge", "CGlobalSymbol":
 		return value.Codec{Op: value.OpText}
 	case "CUtlBinaryBlock":
 		return value.Codec{Op: value.OpBlob}
 	}
-	if handles[t.Base] {
+	if handles[base] {
 		return value.Codec{Op: value.OpHandle}
 	}
 	switch {
-	case f.encoder == "fixed64":
+	case encoder == "fixed64":
 		return value.Codec{Op: value.OpFixed64}
-	case Signed(t.Base):
+	case Signed(base):
 		return value.Codec{Op: value.OpInt32}
-	case knownUint64[t.Base]:
+	case knownUint64[base]:
 		return value.Codec{Op: value.OpUint64}
-	case knownUnsigned[t.Base]:
+	case knownUnsigned[base]:
 		return value.Codec{Op: value.OpUint32}
 	}
 	// With 64 bits even a number that is no enum is read to its end.
 	return value.Codec{Op: value.OpUint64, Guess: true}
 }
 
-func (f *Field) tupleCodec(n uint8) value.Codec {
-	c := f.floatCodec(value.OpTuple)
+func (f *Field) tupleCodec(n uint8, encoder string) value.Codec {
+	c := f.floatCodec(value.OpTuple, encoder)
 	c.Num = n
 	return c
 }
 
 // floatCodec applies the float rule (docs/formats/dem.md, Floats).
-func (f *Field) floatCodec(o value.Op) value.Codec {
+func (f *Field) floatCodec(o value.Op, encoder string) value.Codec {
 	switch {
-	case f.encoder == "coord":
+	case encoder == "coord":
 		return value.Codec{Op: o, Float: value.FloatCoord}
-	case f.encoder == "normal" && o != value.OpTuple:
+	case encoder == "normal" && o != value.OpTuple:
 		return value.Codec{Op: o, Float: value.FloatNormal}
 	case f.Name == "m_flSimulationTime" || f.Name == "m_flAnimTime":
 		return value.Codec{Op: o, Float: value.FloatTicks}
@@ -173,18 +191,18 @@ func (f *Field) floatCodec(o value.Op) value.Codec {
 	return value.Codec{Op: o, Float: value.FloatQuantized, Quant: value.NewQuantizer(int(f.bitCount), low, high, int(f.flags))}
 }
 
-func (f *Field) angleCodec() value.Codec {
+func (f *Field) angleCodec(encoder string) value.Codec {
 	n := f.bitCount
 	if n < 0 || n > 32 {
 		n = 0
 	}
 	switch {
-	case f.encoder == "qangle_pitch_yaw":
+	case encoder == "qangle_pitch_yaw":
 		if n == 32 {
 			n = 0
 		}
 		return value.Codec{Op: value.OpPitchYaw, Num: uint8(n)}
-	case f.encoder == "qangle_precise":
+	case encoder == "qangle_precise":
 		return value.Codec{Op: value.OpPreciseAngles}
 	case n == 0:
 		return value.Codec{Op: value.OpCoordAngles}

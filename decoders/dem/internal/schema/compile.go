@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strings"
 	"unsafe"
 
 	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
@@ -12,6 +13,9 @@ type compiler struct {
 	symbols   []symbol
 	raw       [][]byte // the fields as the file describes them
 	dotaBuild int      // that recorded; 0 of another game, and when it is not known
+	// saysShifted: fields have the game's own serializers, by which the schema says which numbers are sent plus one.
+	saysShifted bool
+	deadlock    bool // the schema is that of Deadlock
 
 	schema  *Schema
 	fields  []*Field  // those of raw, as far as they are compiled
@@ -136,18 +140,26 @@ func (c *compiler) field(index int32, in *Serializer) *Field {
 	for _, k := range below {
 		f.Types = append(f.Types, c.schema.Lookup(k.name, k.version))
 	}
-	t := ParseType(f.Type)
+	t := c.parseType(f.Type)
 	f.Shape = t.shape(len(below) > 0)
 	f.Count = t.count
 	f.minusOne = f.minusOne || clips[f.Name] && t.Base == "int32"
 	c.patch(f, in)
 	c.choose(f, t)
-	c.schema.Guesses = c.schema.Guesses || f.Unknown != "" || f.UnknownElem != ""
+	c.schema.Guesses = c.schema.Guesses || f.Unknown != nil || f.UnknownElem != nil
 	// A patch that depends on the serializer must not leak into others that share the field.
 	if f.Name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
 		c.fields[index] = f
 	}
 	return f
+}
+
+// parseType parses the type of a field. Numbers of heroes are unsigned in Deadlock, but signed in Dota 2.
+func (c *compiler) parseType(s string) Type {
+	if c.deadlock {
+		s = strings.ReplaceAll(s, "HeroID_t", "uint32")
+	}
+	return ParseType(s)
 }
 
 // parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
@@ -195,8 +207,8 @@ func (c *compiler) parseField(b []byte) (f *Field, below []key) {
 			}
 			m.Bad = m.Bad || p.Bad
 			others = append(others, o)
-		case 12:
-			// The game's own serializer of the field. No other one changes what is on the wire.
+		case ownSerializer:
+			// No other one changes what is on the wire.
 			text, _ := c.symbol(m.Int32())
 			f.minusOne = text == "minusone"
 		}
@@ -213,6 +225,20 @@ func (c *compiler) parseField(b []byte) (f *Field, below []key) {
 	return f, below
 }
 
+// ownSerializer is the number of a field's description that has the game's own serializer of it, since February 2024.
+const ownSerializer = 12
+
+// hasSerializer reports whether the description of a field has it.
+func hasSerializer(b []byte) bool {
+	m := pb.NewReader(b)
+	for m.Next() {
+		if m.Num == ownSerializer {
+			return true
+		}
+	}
+	return false
+}
+
 // symbol returns a name of the schema, or nothing.
 func (c *compiler) symbol(i int32) (text string, raw []byte) {
 	if uint32(i) < uint32(len(c.symbols)) {
@@ -223,7 +249,7 @@ func (c *compiler) symbol(i int32) (text string, raw []byte) {
 
 // What things take, with what they point to.
 const (
-	fieldSize      = int(unsafe.Sizeof(Field{})) + 64
+	fieldSize      = int(unsafe.Sizeof(Field{})+unsafe.Sizeof(Unknown{})) + 64
 	serializerSize = int(unsafe.Sizeof(Serializer{})) + 128
 	symbolSize     = int(unsafe.Sizeof(symbol{})) + 32
 )

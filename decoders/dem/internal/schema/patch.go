@@ -44,11 +44,11 @@ func (c *compiler) patch(f *Field, in *Serializer) {
 		case coordPatch[f.Name]:
 			f.encoder = "coord"
 		case anglePatch[f.Name]:
-			f.encoder = "QAngle"
+			f.encoder = ""
 		case f.Name == "m_vecLadderNormal":
 			f.encoder = "normal"
 		case f.Name == "m_angRotation":
-			f.encoder = "QAngle"
+			f.encoder = ""
 			if in.Name == "CBodyComponentBaseAnimatingOverlay" && in.Version == 3 {
 				f.encoder = "qangle_pitch_yaw"
 			}

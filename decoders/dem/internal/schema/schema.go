@@ -14,7 +14,7 @@ type Schema struct {
 	Serializers []*Serializer
 	byKey       map[key]*Serializer
 	ByName      map[string]*Serializer // the last one of each name
-	// Guesses reports whether any field has an unknown type.
+	// Guesses reports whether any field has an unknown type or encoder.
 	Guesses bool
 	// Held is about how much memory it takes, in bytes.
 	Held int
@@ -54,9 +54,9 @@ type Field struct {
 	// minusOne: numbers are sent plus one, so that -1 takes a byte.
 	minusOne bool
 
-	// Unknown is the type of the field's value if that type is unknown. UnknownElem is the type of its elements if that type
-	// is unknown. Both are empty for known types.
-	Unknown, UnknownElem string
+	// Unknown is what is not known of how the field's own value is read, UnknownElem that of its elements. Both are nil if
+	// everything is known.
+	Unknown, UnknownElem *Unknown
 
 	// Described is the field as the file describes it.
 	Described Description
@@ -131,8 +131,10 @@ func ParseFlattened(data []byte, dotaBuild int) (s *Schema, ok bool) {
 			serializers = append(serializers, m.Raw)
 		case 2:
 			c.symbols = append(c.symbols, symbol{string(m.Raw), m.Raw})
+			c.deadlock = c.deadlock || bytes.HasPrefix(m.Raw, []byte("CCitadel"))
 		case 3:
 			c.raw = append(c.raw, m.Raw)
+			c.saysShifted = c.saysShifted || hasSerializer(m.Raw)
 		}
 	}
 	if m.Bad {

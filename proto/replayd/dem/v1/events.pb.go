@@ -1326,9 +1326,10 @@ type FieldValue struct {
 	// the team in both games, such as "DOTA_TEAM_GOODGUYS" or "Terrorist", and m_lifeState one such as "LIFE_DEAD" in all.
 	// Absent for all other fields, and for numbers that are not in the table.
 	Name *string `protobuf:"bytes,11,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
-	// unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
-	// Absent for all other values.
+	// True for a value that may be wrong, because the decoder does not know its type or its encoder. The decoder reads numbers of
+	// an unknown type as unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the
+	// same in both, and marked only where numbers may be sent plus one. Every value with an unknown encoder is marked, of any kind,
+	// and so is the place of an entity that is made of marked values. Absent for all other values.
 	Unproven      *bool `protobuf:"varint,12,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

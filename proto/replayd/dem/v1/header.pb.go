@@ -90,14 +90,14 @@ func (x *Header) GetUnknownTypes() []*UnknownType {
 	return nil
 }
 
-// A type of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
+// A type or an encoder of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
 // tries each way of reading a type. It checks them against the sizes that the file gives for default states and created
 // entities.
 type UnknownType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The type, as the file spells it.
+	// The type, as the file spells it. If the encoder is what is unknown, it follows in brackets: "QAngle(qangle_new)".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// A known type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none. Then
+	// A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
 	// fields of this type are sent without values, and so are the fields after them in an update.
 	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
 	// The number of default states and creations that prove read_as. When 0, each update that has a value of the type must

@@ -61,7 +61,7 @@ Global___Header: typing_extensions.TypeAlias = Header
 
 @typing.final
 class UnknownType(google.protobuf.message.Message):
-    """A type of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
+    """A type or an encoder of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
     tries each way of reading a type. It checks them against the sizes that the file gives for default states and created
     entities.
     """
@@ -73,9 +73,9 @@ class UnknownType(google.protobuf.message.Message):
     PROOFS_FIELD_NUMBER: builtins.int
     MAY_BE_SIGNED_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The type, as the file spells it."""
+    """The type, as the file spells it. If the encoder is what is unknown, it follows in brackets: "QAngle(qangle_new)"."""
     read_as: builtins.str
-    """A known type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none. Then
+    """A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
     fields of this type are sent without values, and so are the fields after them in an update.
     """
     proofs: builtins.int

@@ -516,9 +516,10 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   name?: string | undefined;
 
   /**
-   * True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
-   * unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
-   * Absent for all other values.
+   * True for a value that may be wrong, because the decoder does not know its type or its encoder. The decoder reads numbers of
+   * an unknown type as unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the
+   * same in both, and marked only where numbers may be sent plus one. Every value with an unknown encoder is marked, of any kind,
+   * and so is the place of an entity that is made of marked values. Absent for all other values.
    *
    * @generated from field: optional bool unproven = 12;
    */

@@ -51,7 +51,7 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
 export declare const HeaderSchema: GenMessage<Header>;
 
 /**
- * A type of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
+ * A type or an encoder of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
  * tries each way of reading a type. It checks them against the sizes that the file gives for default states and created
  * entities.
  *
@@ -59,14 +59,14 @@ export declare const HeaderSchema: GenMessage<Header>;
  */
 export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   /**
-   * The type, as the file spells it.
+   * The type, as the file spells it. If the encoder is what is unknown, it follows in brackets: "QAngle(qangle_new)".
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * A known type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none. Then
+   * A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
    * fields of this type are sent without values, and so are the fields after them in an update.
    *
    * @generated from field: string read_as = 2;
