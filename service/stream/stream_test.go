@@ -279,6 +279,40 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// watched is a reader that calls a function before each Fill.
+type watched struct {
+	codec.Reader
+
+	fill func()
+}
+
+func (w *watched) Fill(b *codec.Batch) error {
+	w.fill()
+	return w.Reader.Fill(b)
+}
+
+// TestCancelledSilent: a stream whose filter lets nothing through decodes no further when its client has left.
+func TestCancelledSilent(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := config(recording(t, 4<<20))
+	var err error
+	if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1 << 20}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	fills, open := 0, c.Replay.Open
+	c.Replay.Open = func(o codec.Options) (codec.Reader, error) {
+		r, err := open(o)
+		return &watched{r, func() {
+			if fills++; fills == 2 {
+				cancel()
+			}
+		}}, err
+	}
+	if err := stream.Run(ctx, c, func(f *frame.Frame) error { f.Free(); return nil }); !errors.Is(err, context.Canceled) || fills != 2 {
+		t.Errorf("%v after %d fills", err, fills)
+	}
+}
+
 // TestBatchBounds: batches hold no more events than asked for, and responses no more bytes than a client takes.
 func TestBatchBounds(t *testing.T) {
 	size := 1 << 20
