@@ -1,6 +1,7 @@
 package sc2replay
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -34,6 +35,8 @@ type node struct {
 	tags     []int8    // of a struct: a tag's index in fields, or -1
 	tag      int       // of a choice's alternative
 	number   uint8     // value of the choice's case field
+
+	skip *protocol.Type // of a field without a destination
 }
 
 // store is the kind of the destination field.
@@ -89,7 +92,8 @@ var scales = map[string]float32{"CameraUpdate": 1.0 / 256, "CameraSave": 1.0 / 2
 
 const defaultScale = 1.0 / 4096
 
-// newPlan binds a layout to a struct type. It fails when a field of the layout has no destination.
+// newPlan binds a layout to a struct type. Fields without a destination are read and left out: an operator's table may have
+// fields that are newer than the structs. A test checks that the embedded tables have none.
 func newPlan(t *protocol.Type, into reflect.Type) (*plan, error) {
 	b := binder{scale: defaultScale}
 	if s, ok := scales[into.Name()]; ok {
@@ -193,6 +197,9 @@ func (b *binder) bindSingle(t *protocol.Type, into reflect.Type, dst uintptr, ha
 func (b *binder) bindStruct(n node, t *protocol.Type, into reflect.Type) (node, error) {
 	for _, f := range t.Fields {
 		field, err := b.bindField(f, into, n.dst)
+		if errors.Is(err, errNoPlace) {
+			field, err = node{skip: f.Type}, nil
+		}
 		if err != nil {
 			return n, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -206,6 +213,9 @@ func (b *binder) bindStruct(n node, t *protocol.Type, into reflect.Type) (node, 
 	}
 	return n, nil
 }
+
+// errNoPlace is the error for a field without a destination.
+var errNoPlace = errors.New("no such field")
 
 // bindField binds a field to its destination in a struct that begins at offset base.
 func (b *binder) bindField(f protocol.Field, into reflect.Type, base uintptr) (node, error) {
@@ -229,7 +239,7 @@ func (b *binder) bindField(f protocol.Field, into reflect.Type, base uintptr) (n
 				// The Go struct has no such struct, so its fields belong to the enclosing one.
 				return b.bind(f.Type, into, base, nil)
 			}
-			return node{}, fmt.Errorf("%v has no such field", into)
+			return node{}, errNoPlace
 		}
 		if flag, ok := in.FieldByName("Has" + place.Name); ok {
 			has = append(has, at+flag.Offset)

@@ -192,9 +192,10 @@ func (d *Decoder) prepare() error {
 	}
 	d.rep = &d.source.rep
 	table := d.rep.table
-	d.game.open(protocol.Game, memberGame, table, &d.source.game)
-	d.message.open(protocol.Message, memberMessage, table, &d.source.message)
-	d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker)
+	layouts := d.rep.layouts(table)
+	d.game.open(protocol.Game, memberGame, table, &d.source.game, layouts)
+	d.message.open(protocol.Message, memberMessage, table, &d.source.message, layouts)
+	d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker, layouts)
 	d.naming = namingOf(d.rep)
 	d.units.naming, d.units.untracked = &d.naming, d.tracker.size() == 0
 	d.list()

@@ -107,9 +107,17 @@ func packedValue(r *wire.Packed, n *node, base unsafe.Pointer) {
 		}
 		*(*[]byte)(unsafe.Add(base, n.dst)) = p
 	case protocol.Null:
+	case protocol.Invalid:
+		skipPacked(r, n.skip)
 	default:
 		r.Fail()
 	}
+}
+
+// skipPacked reads a value that has no destination.
+func skipPacked(r *wire.Packed, typ *protocol.Type) {
+	t := tree{left: maxFields}
+	t.packedField(r, "", typ, nil)
 }
 
 // packedElem reads an element of a list, which may be optional.
@@ -160,7 +168,7 @@ func versionedValue(r *wire.Versioned, n *node, base unsafe.Pointer) {
 	case protocol.Array:
 		ok = versionedArray(r, n, base)
 	default:
-		// No choice, list of bits or null is bound in the versioned encoding.
+		// No choice, list of bits or null is bound in the versioned encoding, and a field without a destination to nothing.
 		r.Skip()
 		return
 	}

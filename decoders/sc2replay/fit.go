@@ -1,50 +1,83 @@
 package sc2replay
 
-import "github.com/replayd/replayd/decoders/sc2replay/protocol"
+import (
+	"fmt"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+)
 
 // maxCandidates is the number of other tables to try for a build without a table.
 const maxCandidates = 8
 
 // fit finds the table that fits the game events of a build without a table, and makes it the replay's table. If none
-// fits better, it keeps the nearest older one.
-func (p *Replay) fit(data []byte) {
+// fits better, it keeps the nearest older one. It returns how far the events can be trusted with a table that does not fit.
+func (p *Replay) fit(data []byte) (doubt *doubt) {
 	if p.match != protocol.Nearest || len(data) == 0 {
-		return
+		return nil
 	}
 	var scratch Event
-	best, ok := p.tryTable(data, p.table, &scratch)
-	if ok {
-		return
+	doubt = p.tryTable(data, p.table, &scratch)
+	if doubt == nil {
+		return nil
 	}
-	for _, build := range protocol.Default().Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
-		table, err := protocol.Default().Table(build)
+	for _, build := range p.data.tables.Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
+		table, err := p.data.tables.Table(build)
 		if err != nil {
 			continue
 		}
-		read, ok := p.tryTable(data, table, &scratch)
-		if read > best || ok {
-			best = read
+		other := p.tryTable(data, table, &scratch)
+		if other == nil || other.from > doubt.from {
+			doubt = other
 			p.table, p.match = table, protocol.Fitted
 		}
-		if ok {
-			return
+		if other == nil {
+			return nil
 		}
 	}
+	return doubt
 }
 
-// tryTable reads all game events with a table. It returns the number of bytes that it could read, and whether the table
-// fits. A table fits if every event is known, the last one ends where the data ends, and none comes after the game's
-// end.
-func (p *Replay) tryTable(data []byte, table *protocol.Table, ev *Event) (read int, fits bool) {
+// doubt is why a table without certainty does not fit.
+type doubt struct {
+	// from is the start of the event before the one that cannot be read. That event may already be none: it ended at the wrong
+	// place, so layouts differ there at the latest.
+	from int
+	// err is the error of the event that cannot be read, or nil if all can, but some come after the game's end.
+	err *decoders.Error
+}
+
+// tryTable reads all game events with a table. It returns nil if the table fits: if every event is known, the last one ends
+// where the data ends, and none comes after the game's end.
+func (p *Replay) tryTable(data []byte, table *protocol.Table, ev *Event) *doubt {
 	var s stream
-	s.open(protocol.Game, memberGame, table, &contents{data: data, found: true})
+	s.open(protocol.Game, memberGame, table, &contents{data: data, found: true}, p.layouts(table))
+	length := int64(p.Start.ElapsedGameLoops)
+	last, late := 0, -1
 	for s.ready {
+		start := s.start
 		if _, ok := s.read(ev); !ok {
 			break
 		}
-		if int64(s.last) > int64(p.Start.ElapsedGameLoops) && p.Start.ElapsedGameLoops > 0 {
-			return 0, false
+		if late < 0 && length > 0 && int64(s.last) > length {
+			late = start
 		}
+		last = start
 	}
-	return s.start, s.err == nil
+	switch {
+	case s.err != nil:
+		return &doubt{last, s.err}
+	case late >= 0:
+		return &doubt{from: late}
+	}
+	return nil
+}
+
+// layouts returns which table a replay is decoded with, for errors.
+func (p *Replay) layouts(table *protocol.Table) string {
+	base := p.Start.Version.BaseBuild
+	if p.match < protocol.Nearest {
+		return fmt.Sprintf("base build %d, table %d", base, table.Build)
+	}
+	return fmt.Sprintf("base build %d has no table of its own, and table %d does not fit", base, table.Build)
 }

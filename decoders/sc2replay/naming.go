@@ -27,7 +27,7 @@ func (p *Replay) chooseNames() {
 	if build == 0 {
 		build = v.BaseBuild
 	}
-	table, own := names.Default().Find(expansion, int(build))
+	table, own := p.data.names.Find(expansion, int(build))
 	p.names = table
 	p.nameTable = NameTable{
 		Build: uint32(table.Build), Source: []byte(table.Source), Expansion: []byte(expansion),
@@ -79,6 +79,7 @@ const betaSource = "community notes of 2010"
 
 // naming sets the names of abilities and unit types in game events.
 type naming struct {
+	all     *names.Set
 	table   *names.Table
 	guessed bool // the table is of another build or perhaps of another expansion
 	beta    bool
@@ -95,7 +96,7 @@ type vote struct {
 func namingOf(p *Replay) naming {
 	t := &p.nameTable
 	return naming{
-		table: p.names, guessed: t.ExpansionGuessed || t.BuildGuessed, beta: p.Start.Version.BaseBuild < firstRelease,
+		all: p.data.names, table: p.names, guessed: t.ExpansionGuessed || t.BuildGuessed, beta: p.Start.Version.BaseBuild < firstRelease,
 		learned: map[uint32]vote{},
 	}
 }

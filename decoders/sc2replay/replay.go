@@ -62,6 +62,7 @@ type Replay struct {
 	// Fault is the first problem with the archive or a part above, or nil. It is a *decoders.Error.
 	Fault error
 
+	data     *Data
 	archive  *mpq.Archive
 	salvaged map[string][]byte // members, if there is no archive
 	table    *protocol.Table
@@ -92,7 +93,7 @@ func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Repla
 		return nil, decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, "header", decoders.ErrUnsupported,
 			"an MPQ archive without a replay's header")
 	}
-	p := &Replay{}
+	p := &Replay{data: inUse()}
 	if err := p.readHeader(content, offset); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,9 @@ func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Repla
 
 // readHeader reads the header, which is the archive's user data.
 func (p *Replay) readHeader(content []byte, offset int64) error {
-	newest, err := protocol.Default().Table(protocol.Default().Builds()[len(protocol.Default().Builds())-1])
+	tables := p.data.tables
+	builds := tables.Builds()
+	newest, err := tables.Table(builds[len(builds)-1])
 	if err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 		failed, used = v.Failed(), v.Offset()
 	} else {
 		// The beta of 2010 has the first published layout, bit-packed.
-		oldest, err := protocol.Default().Table(protocol.Default().Builds()[0])
+		oldest, err := tables.Table(builds[0])
 		if err != nil {
 			return err
 		}
@@ -191,9 +194,9 @@ func isSignature(s []byte) bool {
 
 // chooseTable chooses the protocol table by the header.
 func (p *Replay) chooseTable() {
-	build, match := protocol.Default().Select(int(p.Start.Version.BaseBuild))
+	build, match := p.data.tables.Select(int(p.Start.Version.BaseBuild))
 	p.match = match
-	p.table, _ = protocol.Default().Table(build) // Select returns only builds with a table
+	p.table, _ = p.data.tables.Table(build) // Select returns only builds with a table
 }
 
 // decodeInfo returns a description of how the replay is decoded.
@@ -274,8 +277,8 @@ func (p *Replay) readLobby() {
 		}
 		lobby, used, fits := lobbyOf(data, p.table)
 		if !fits && p.match == protocol.Nearest {
-			for _, build := range protocol.Default().Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
-				table, tableErr := protocol.Default().Table(build)
+			for _, build := range p.data.tables.Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
+				table, tableErr := p.data.tables.Table(build)
 				if tableErr != nil {
 					continue
 				}
@@ -287,7 +290,7 @@ func (p *Replay) readLobby() {
 		}
 		if !fits && err == nil {
 			err = decoders.Errorf(decoders.SC2Replay, int64(used), decoders.NoTick, name, decoders.ErrCorrupt,
-				"table %d does not fit", p.table.Build)
+				"it does not have the layout of base build %d, table %d", p.Start.Version.BaseBuild, p.table.Build)
 		}
 		if fits && (!p.Has.Lobby || err == nil) {
 			p.Lobby, p.Has.Lobby = *lobby, true

@@ -31,11 +31,14 @@ type stream struct {
 	state  PartState
 	err    *decoders.Error
 	tree   tree
+
+	layouts string // which table is used, for errors
+	doubt   *doubt // nil if the table fits, as far as is known
 }
 
-// open begins to read a stream.
-func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, from *contents) {
-	*s = stream{id: id, name: name, plans: plansOf(table, id), state: PartStateComplete}
+// open begins to read a stream. layouts says in errors which table is used.
+func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, from *contents, layouts string) {
+	*s = stream{id: id, name: name, plans: plansOf(table, id), state: PartStateComplete, layouts: layouts, doubt: from.doubt}
 	switch {
 	case !from.found:
 		s.state = PartStateAbsent
@@ -89,6 +92,11 @@ func (s *stream) step() {
 	if s.start >= s.size() {
 		return
 	}
+	if s.doubt != nil && s.start >= s.doubt.from && s.doubt.err != nil {
+		s.stop()
+		s.err = s.doubt.err
+		return
+	}
 	var delta uint32
 	if s.id == protocol.Tracker {
 		d, ok := trackerDelta(&s.versioned)
@@ -126,13 +134,21 @@ func trackerDelta(r *wire.Versioned) (uint32, bool) {
 
 // fail stores that the stream cannot be read beyond the start of the current event.
 func (s *stream) fail(kind error, detail string, args ...any) {
+	s.stop()
+	if s.layouts != "" {
+		detail, args = detail+" (%s)", append(args, s.layouts)
+	}
+	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // the new error is more specific
+		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
+	}
+}
+
+// stop ends the stream at the current event.
+func (s *stream) stop() {
 	s.ready = false
 	s.state = PartStatePartial
 	if s.events == 0 {
 		s.state = PartStateUnreadable
-	}
-	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // the new error is more specific
-		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
 	}
 }
 

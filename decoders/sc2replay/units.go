@@ -83,7 +83,7 @@ func (u *units) selection(delta *SelectionDelta) {
 				}
 			case !ok || known.link != group.UnitLink:
 				name, guessed := u.naming.unit(group.UnitLink)
-				known = unit{typeName: name, link: group.UnitLink, class: classOf(name), guessed: guessed}
+				known = unit{typeName: name, link: group.UnitLink, class: u.naming.all.ClassOf(name), guessed: guessed}
 				if u.untracked {
 					u.byTag[n.Tag] = known
 				}
@@ -140,7 +140,7 @@ func (u *units) track(ev *Event) uint32 {
 		if isCocoon(known.typeName) {
 			e.StartedTick, e.HasStartedTick = known.since, true
 		}
-		known.typeName, known.class, known.since = cutName(name), classOf(name), ev.AtTick
+		known.typeName, known.class, known.since = cutName(name), u.naming.all.ClassOf(name), ev.AtTick
 		e.Unit.Class = UnitClass(known.class)
 		u.byTag[e.Unit.Tag] = known
 		return uint32(known.owner)
@@ -173,15 +173,12 @@ func (u *units) track(ev *Event) uint32 {
 // add adds a new unit.
 func (u *units) add(n *Unit, owner uint32, tick int32) unit {
 	u.setTag(n)
-	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: classOf(n.TypeName), since: tick}
+	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: u.naming.all.ClassOf(n.TypeName), since: tick}
 	n.Class = UnitClass(known.class)
 	u.byTag[n.Tag] = known
 	u.latest[n.Index] = n.Tag
 	return known
 }
-
-// classOf returns the class of the unit type with a name.
-func classOf(name []byte) names.Class { return names.Default().ClassOf(name) }
 
 // ownerOf returns a player id as stored. All invalid ids become the same value.
 func ownerOf(player uint32) uint8 { return uint8(min(player, math.MaxUint8)) }

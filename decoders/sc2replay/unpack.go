@@ -20,6 +20,7 @@ type contents struct {
 	data  []byte
 	found bool
 	err   error // a *decoders.Error if data is incomplete or changed
+	doubt *doubt
 }
 
 // Unpack unpacks the event streams, two at a time if there are two processors, and finds the table that fits them. It
@@ -53,7 +54,9 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 			return nil, c.err
 		}
 	}
-	u.rep.fit(u.game.data)
+	if doubt := u.rep.fit(u.game.data); u.game.err == nil {
+		u.game.doubt = doubt
+	}
 	u.rep.indexPlayers()
 	u.rep.readSetups(u.tracker.data)
 	u.rep.Start.DecodeInfo = u.rep.decodeInfo(u.rep.Parts)

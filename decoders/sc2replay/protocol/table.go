@@ -85,29 +85,34 @@ var overlaid string
 
 // Default returns the embedded tables.
 var Default = sync.OnceValue(func() *Set {
-	s, err := Parse(published, overlaid)
+	s, err := Parse()
 	if err != nil {
 		panic(err) //nolint:forbidigo // as regexp.MustCompile: the text is embedded, and a test compiles all of it
 	}
 	return s
 })
 
-// Parse parses tables: the published ones and the overlays. It parses a layout only when a table needs it.
-func Parse(published, overlays string) (*Set, error) {
+// Parse returns the embedded tables with those of further texts of the same format. A layout of a further text replaces one
+// of the same base build. Layouts are parsed only when a table needs them.
+func Parse(more ...string) (*Set, error) {
+	return parse(append([]string{published, overlaid}, more...)...)
+}
+
+func parse(texts ...string) (*Set, error) {
 	s := &Set{
 		aliases: map[int]int{}, overlays: map[int]int{}, lines: map[string][]line{},
 		tables: map[int]*Table{}, types: map[string]*Type{},
 	}
-	if err := s.read(published); err != nil {
-		return nil, fmt.Errorf("tables: %w", err)
-	}
-	if err := s.read(overlays); err != nil {
-		return nil, fmt.Errorf("overlays: %w", err)
+	for _, text := range texts {
+		if err := s.read(text); err != nil {
+			return nil, fmt.Errorf("tables: %w", err)
+		}
 	}
 	if len(s.builds) == 0 {
 		return nil, fmt.Errorf("no tables")
 	}
 	slices.Sort(s.builds)
+	s.builds = slices.Compact(s.builds)
 	for overlay, base := range s.overlays {
 		if !slices.Contains(s.builds, base) {
 			return nil, fmt.Errorf("overlay %d of %d, which is not a table", overlay, base)
@@ -184,7 +189,7 @@ func (s *Set) layout(head string, build int) string {
 		if overlay {
 			at = base
 		}
-		if l.build <= at && l.build > from {
+		if l.build <= at && l.build >= from {
 			text, from = l.text, l.build
 		}
 	}

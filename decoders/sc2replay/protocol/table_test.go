@@ -125,8 +125,9 @@ func TestParseTypeRoundTrip(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("tables\n1 2 3\n\nroot header\n1 {a u8}\n2 -\n", "overlays\n5 1\n\ngame X\n5 3 {a ?u8}\n")
 	f.Add("tables\n7\n\nroot header\n1 {}\n\nroot details\n1 {}\n\nroot user\n1 {u u5}\n\nroot initData\n1 {a s}\n\nstruct s\n1 {b s}\n", "")
-	f.Fuzz(func(t *testing.T, published, overlays string) {
-		s, err := protocol.Parse(published, overlays)
+	f.Add("tables\n99999\n\ngame CameraUpdate\n99999 49 {x u16}\n", "aliases\n99999 100001\n")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		s, err := protocol.Parse(first, second)
 		if err != nil {
 			return
 		}

@@ -19,6 +19,8 @@ type Event struct {
 type Replay struct {
 	// Table is the base build whose layouts are used. BaseBuild, if not 0, is the header's base build instead.
 	Table, BaseBuild int
+	// Tables has the layouts of BaseBuild, if not nil, which are used instead of Table's.
+	Tables *protocol.Set
 	// Build is the header's build. 0 means the base build.
 	Build int
 	// Version is the game's version: major, minor, revision.
@@ -57,6 +59,11 @@ func (r *Replay) Bytes() []byte {
 		panic(err)
 	}
 	base := r.BaseBuild
+	if r.Tables != nil {
+		if table, err = r.Tables.Table(base); err != nil {
+			panic(err)
+		}
+	}
 	if base == 0 {
 		base = r.Table
 	}
