@@ -91,13 +91,14 @@ type Server struct {
 	index       *index.Index
 	left        *left
 	successions *succession.Finder
-	warned      sync.Map // names of unknown records that were logged
+	warned      sync.Map // names of unknown records, and base builds without a table, that were logged
 	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
 	maps        *maps
 	temporary   *temporary.Store
 
 	sentBytes, sentResponses, unknown prometheus.Counter
+	guessed                           *prometheus.CounterVec
 	failures                          *failureMetrics
 }
 
@@ -129,7 +130,7 @@ func NewServer(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
 		checkpoints: checkpoint.NewStore(c.CheckpointBytes), temporary: temporary.New(),
-		sentBytes: newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), failures: newFailureMetrics(),
+		sentBytes: newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), guessed: newGuessed(), failures: newFailureMetrics(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
@@ -191,6 +192,7 @@ func (s *Server) Drain() { close(s.drain) }
 // complete adds to the description of a streamed replay the fields that come from other files, as far as they are known now.
 func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	s.noteUnknown(r)
+	s.noteGuessed(r)
 	r.MapReplay = s.maps.find(ctx, r)
 	return ctx.Err()
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/clients/go/sc2"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -196,6 +197,9 @@ func printLines(
 
 // noteResponse passes to note the content of a response without events, if it matters to a reader of the events.
 func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
+	for _, doubt := range sc2.Doubts(r.GetStart().GetReplay().GetSc2Replay().GetStart().GetDecodeInfo()) {
+		note(doubt)
+	}
 	status := r.GetFollowStatus()
 	switch {
 	case r.GetEnd().GetDetail() != "":

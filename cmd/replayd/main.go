@@ -12,12 +12,16 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
 // cli is the command line. Every flag can also be set by an environment variable named REPLAYD_ followed by the flag's name.
 // The exceptions are flags whose meaning differs between commands (env:"-").
 type cli struct {
 	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
+
+	SC2Data string `help:"A directory with protocol tables and names of StarCraft II builds that are newer than this program, protocol.txt and names.txt (docs/patch-day.md)." name:"sc2-data" env:"REPLAYD_SC2_DATA" type:"path" placeholder:"DIR"`
 
 	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
 	Ls     lsCmd     `cmd:"" help:"List replays."`
@@ -41,6 +45,19 @@ type cli struct {
 
 	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
 	Man        manCmd        `cmd:"" help:"Print the man page." hidden:""`
+}
+
+// AfterApply makes the process decode StarCraft II replays with the tables and names of --sc2-data, before the command runs.
+func (c *cli) AfterApply() error {
+	if c.SC2Data == "" {
+		return nil
+	}
+	data, err := sc2replay.ReadData(os.DirFS(c.SC2Data))
+	if err != nil {
+		return fmt.Errorf("--sc2-data %s: %w", c.SC2Data, err)
+	}
+	data.Use()
+	return nil
 }
 
 // console is where a command reads and writes.

@@ -63,6 +63,9 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 	return u, nil
 }
 
+// Replay returns the replay, with the table that fits its events. It must not be modified.
+func (u *Unpacked) Replay() *Replay { return &u.rep }
+
 // Events returns a decoder of the replay's events.
 func (u *Unpacked) Events(o Options) *Decoder {
 	d := u.rep.Events(o)

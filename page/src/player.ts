@@ -9,6 +9,7 @@ import type { Choice } from "./draft.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
+import { doubts } from "./doubts.js";
 import { facts, Inspector } from "./inspector.js";
 import { participants } from "./participants.js";
 import { sc2 } from "./sc2.js";
@@ -148,6 +149,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         format.draft && draft,
         format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
         h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
+        ...doubts(replay).map((text) => h("p", { class: "doubt", role: "note" }, text)),
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), participants(replay)),
       h("footer", { class: "transport" },
         timeline.element,

@@ -14,6 +14,7 @@ async function source(name) {
 }
 
 const { draftOf, words, chosen } = await source("draft.ts");
+const { doubts } = await source("doubts.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Steps, placeBetween } = await source("steps.ts");
 
@@ -108,4 +109,15 @@ test("the clock of a live game catches up, passes nothing that has not arrived, 
       assert.ok(next >= tick && next <= Math.max(tick, 150), `from ${tick} by ${step} to ${next}`);
     }
   }
+});
+
+test("a replay of an unknown build of StarCraft II says what is uncertain", () => {
+  const of = (decodeInfo) => doubts({ header: { case: "sc2replay", value: { start: { decodeInfo } } } });
+  assert.deepEqual(of({ match: 1, baseBuild: 80949, tableBuild: 80949, names: { build: 80949 } }), []);
+  assert.deepEqual(of({ match: 4, baseBuild: 99999, tableBuild: 80949, names: { build: 97364, buildGuessed: true } }),
+    ["Build 99999 of the game is unknown: it is read like build 80949.", "Names of orders are guesses, from build 97364."]);
+  assert.deepEqual(of({ match: 5, baseBuild: 99999, tableBuild: 80669, names: { expansion: "LotV", expansionGuessed: true } }),
+    ["Build 99999 of the game is unknown: it is read like build 80669.", "Names of orders are guesses, as of LotV."]);
+  assert.deepEqual(doubts({ header: { case: "dem", value: {} } }), []);
+  assert.deepEqual(doubts({ header: { case: undefined } }), []);
 });

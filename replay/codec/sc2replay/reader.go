@@ -46,6 +46,13 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if err != nil {
 		return err
 	}
+	var unpacked *sc2replay.Unpacked
+	if p.Start.DecodeInfo.Match == sc2replay.TableMatchNearest { // which table fits, the events decide
+		if unpacked, err = p.Unpack(); err != nil {
+			return err
+		}
+		p = unpacked.Replay()
+	}
 	if err := addHeader(replay, p, r.in); err != nil {
 		return err
 	}
@@ -57,7 +64,10 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.Tables.TicksPerSecond = replay.GetTicksPerSecond()
 	}
 	r.rep = p
-	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.Secrets.Reveal.Has(decoders.SecretBattleLobby)})
+	options := sc2replay.Options{Want: &want, RevealPrivate: r.Secrets.Reveal.Has(decoders.SecretBattleLobby)}
+	if r.d = p.Events(options); unpacked != nil {
+		r.d = unpacked.Events(options)
+	}
 	if r.State {
 		r.state = sc2replay.NewState(r.d)
 	}

@@ -1,0 +1,17 @@
+// What is uncertain about a replay, in words.
+
+import type { Replay } from "@replayd/client";
+import { TableMatch } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+
+/** Says why events or names may be wrong. It is empty when nothing is uncertain. */
+export function doubts({ header }: Pick<Replay, "header">): string[] {
+  const info = header.case === "sc2replay" ? header.value.start?.decodeInfo : undefined;
+  if (!info) return [];
+  const found: string[] = [];
+  if (info.match === TableMatch.NEAREST || info.match === TableMatch.FITTED) {
+    found.push(`Build ${info.baseBuild} of the game is unknown: it is read like build ${info.tableBuild}.`);
+  }
+  if (info.names?.buildGuessed) found.push(`Names of orders are guesses, from build ${info.names.build}.`);
+  else if (info.names?.expansionGuessed) found.push(`Names of orders are guesses, as of ${info.names.expansion}.`);
+  return found;
+}
