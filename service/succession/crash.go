@@ -264,8 +264,10 @@ func (g *group) places(processes []*process, since time.Time) map[string]*index.
 // overBefore reports whether a process may have been over before another one began.
 func (g *group) overBefore(old, p *process) bool {
 	switch {
-	case old.life != nil && g.seen[p.first.Identity] <= old.life.beside: // it had a writer when the other one was there
-		return false
+	case old.life != nil && old.life.beside > 0: // it had a writer while those were there that had been seen
+		if g.seen[p.first.Identity] <= old.life.beside {
+			return false
+		}
 	case old.first != nil && p.first.Started.Sub(old.first.Started) < slack: // they began at once
 		return false
 	}

@@ -92,6 +92,11 @@ func TestCrash(t *testing.T) {
 		"one that was over for long when it began": {
 			{wrote: []game{silent("x", 1, -4000), silent("a", 2, 0), silent("b", 3, 10)}, writers: "b", next: map[string]string{"a": "b"}},
 		},
+		"killed in the second in which it began, but seen before": {
+			{wrote: []game{silent("a", 1, 0)}, writers: "a", next: map[string]string{"a": ""}},
+			{wrote: []game{busy("b", 2, 9, 9.1)}, writers: "b", next: map[string]string{"a": "b", "b": ""}},
+			{wrote: []game{busy("c", 3, 9.5, 9.6)}, writers: "c", next: map[string]string{"a": "b", "b": "c", "c": ""}},
+		},
 		"nobody has looked before, and they may have run at once": {
 			{wrote: []game{silent("a", 1, 0), silent("x", 2, 1), silent("b", 3, 10)}, writers: "b", next: map[string]string{"a": "", "x": ""}},
 		},
