@@ -222,9 +222,12 @@ func participants(r *replaydv1.Replay, stored, before []byte, secrets *codec.Sec
 	}
 	for _, p := range r.GetParticipants() {
 		c := clients.Client(p.GetClientId())
-		if !p.GetCarriedOver() || !p.GetNameRequested() && len(p.GetNames()) > 0 {
-			continue
+		switch first := text(c.Name); {
+		case !p.GetCarriedOver():
+		case p.GetNameRequested() || len(p.GetNames()) == 0:
+			new(sessions).name(p, &c)
+		case c.NameEffective && len(p.Names) < maxSessionNames && !slices.Contains(p.Names, first): // its own game states the later ones
+			p.Names = slices.Insert(p.Names, 0, first)
 		}
-		new(sessions).name(p, &c)
 	}
 }

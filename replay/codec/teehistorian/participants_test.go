@@ -240,6 +240,16 @@ func TestParticipantsOfEarlierGames(t *testing.T) {
 			t.Errorf("%s: %v", what, p)
 		}
 	}
+	renamed := append(slices.Clone(data), nameRecord("\x00", "alice")...)
+	for what, list := range map[string][]*replaydv1.Participant{
+		"surveyed after it":  who(surveyed(t, renamed, first.Roster), nil, codec.Secrets{}),
+		"surveyed before it": who(surveyed(t, renamed, nil), first.Roster, codec.Secrets{}),
+		"both":               who(surveyed(t, renamed, first.Roster), first.Roster, codec.Secrets{}),
+	} {
+		if p := list[0]; !slices.Equal(p.GetNames(), []string{"(1)al", "alice"}) || p.GetNameRequested() {
+			t.Errorf("renamed, %s: %v", what, p)
+		}
+	}
 	if p := who(surveyed(t, data, nil), nil, codec.Secrets{})[0]; !slices.Equal(p.GetNames(), []string{"al"}) || !p.GetNameRequested() {
 		t.Errorf("without it: %v", p)
 	}
