@@ -83,8 +83,8 @@ else
 endif
 
 .PHONY: e2e
-e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
-	$(GO) test -tags e2e -count 1 -timeout 8m -v ./e2e/...
+e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server). CRASHES=100 kills more servers
+	CRASHES=$(or $(CRASHES),3) $(GO) test -tags e2e -count 1 -timeout $$((8 + $(or $(CRASHES),3) / 4))m -v ./e2e/...
 	DDNET_SECONDS=$${DDNET_SECONDS:-8} KILLS=$${KILLS:-3} node --test --test-name-pattern 'a DDNet server' page/test/live.test.js
 
 .PHONY: generate

@@ -144,6 +144,9 @@ func (s *Server) configure(cfg Config) error {
 // TeehistorianDir is the directory that the recordings are written to.
 func (s *Server) TeehistorianDir() string { return filepath.Join(s.dir, "teehistorian") }
 
+// Port is the UDP port.
+func (s *Server) Port() int { return s.port }
+
 // ChangeMap loads another map, which ends the recording and begins the next
 // one, and waits until it has begun.
 func (s *Server) ChangeMap(ctx context.Context, name string) error {
