@@ -70,9 +70,20 @@ func (c *cause) Unwrap() error { return c.kind }
 type Position struct {
 	// Offset is the byte offset, in the decompressed replay, at which the event's record starts.
 	Offset int64
-	// Index orders the events of one record. The indexes of successive events need not be consecutive. Index is below
-	// 1<<53, so that a float64 can hold it.
+	// Index orders the events of one record. It is a multiple of Room for the events that the file contains, which need
+	// not have successive multiples. The numbers behind it, up to the next multiple, are the places of what is derived from
+	// the event. Index is below 1<<53, so that a float64 can hold it.
 	Index int64
+}
+
+// Room is the number of places of an event, in Position.Index: the first is its own, and the others are for events that are
+// derived from it, of which there are Room-1 at most.
+const Room = 1 << 7
+
+// Own returns the position of the event from which the event at p is derived. It is p for an event that the file contains.
+func (p Position) Own() Position {
+	p.Index -= p.Index % Room
+	return p
 }
 
 // Before reports whether p comes before q.

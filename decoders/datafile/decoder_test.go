@@ -188,7 +188,7 @@ func TestSeekRefusesOtherPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []decoders.Position{
-		{Offset: -1}, {Offset: 1}, {Offset: 37}, {Offset: 1 << 40}, {Index: 2}, {Index: -1}, {Offset: 36, Index: 5},
+		{Offset: -1}, {Offset: 1}, {Offset: 37}, {Offset: 1 << 40}, {Index: 2 * decoders.Room}, {Index: -1}, {Offset: 36, Index: 4*decoders.Room + 1},
 	} {
 		if err := f.Events(datafile.Options{}).Seek(p); !errors.Is(err, decoders.ErrCorrupt) {
 			t.Errorf("%+v: got error %v", p, err)

@@ -19,12 +19,12 @@ func (d *Decoder) place() decoders.Position {
 	if d.ready && d.slot >= d.plan.total() && d.record < d.records()-1 {
 		return decoders.Position{Offset: d.offset(d.record + 1)}
 	}
-	return decoders.Position{Offset: d.offset(d.record), Index: d.slot}
+	return decoders.Position{Offset: d.offset(d.record), Index: d.slot * decoders.Room}
 }
 
 // End returns the position after the last event.
 func (d *Decoder) End() decoders.Position {
-	return decoders.Position{Offset: d.file.dataAt, Index: d.file.looseChunks()}
+	return decoders.Position{Offset: d.file.dataAt, Index: d.file.looseChunks() * decoders.Room}
 }
 
 // Place returns the part of the map that the last event describes.
@@ -53,11 +53,11 @@ func (d *Decoder) Seek(p decoders.Position) error {
 		return nil
 	}
 	d.prepare()
-	if p.Index > d.plan.total() {
-		return failure(p.Offset, "position", decoders.ErrCorrupt, "the record has %d places, not %d",
-			d.plan.total(), p.Index)
+	slot := (p.Index-1)/decoders.Room + 1
+	if slot > d.plan.total() {
+		return failure(p.Offset, "position", decoders.ErrCorrupt, "the record has %d places, not %d", d.plan.total(), slot)
 	}
-	d.slot = p.Index
+	d.slot = slot
 	return nil
 }
 

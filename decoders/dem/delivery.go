@@ -37,7 +37,7 @@ func (p *place) nextElement()  { p.element, p.faults = p.element+1, 0 }
 
 // index is the Index of the event in a slot of the present element.
 func (p *place) index(slot int) int64 {
-	return (p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)
+	return ((p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)) * decoders.Room
 }
 
 // delivery decides which events are delivered, and keeps track of their positions.

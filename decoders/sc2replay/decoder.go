@@ -53,7 +53,7 @@ func (p *Replay) Events(o Options) *Decoder {
 }
 
 // Position returns where the next event starts. Offset is the number of bytes, unpacked, of all event streams before
-// it. Index is the number of events before it at the same offset. Pass it to Seek of a decoder of the same replay.
+// it. Index counts the events before it at the same offset, in steps of decoders.Room. Pass it to Seek of a decoder of the same replay.
 func (d *Decoder) Position() decoders.Position { return d.position }
 
 // Tick returns the gameloop of the last event.
@@ -118,7 +118,7 @@ func (d *Decoder) advance() {
 		d.position = decoders.Position{Offset: offset}
 		return
 	}
-	d.position.Index++
+	d.position.Index += decoders.Room
 }
 
 // next reads from the stream whose next event is the earliest. Within a gameloop, game events come first, then

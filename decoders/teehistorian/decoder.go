@@ -114,7 +114,7 @@ func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
 		}
 		s.tick++
 		s.prev = -1
-		d.index = 1
+		d.index = decoders.Room
 		ev.AtTick, ev.Kind = s.tick, KindTick
 		ev.Tick.Skipped, ev.Tick.Implicit = 0, true
 		return true
@@ -202,7 +202,7 @@ func (d *Decoder) fail(what string, kind error, detail string, args ...any) erro
 	return d.err
 }
 
-// Position returns where the next event starts. Its Index is 1 between the tick event that a record implies and the
+// Position returns where the next event starts. Its Index is decoders.Room between the tick event that a record implies and the
 // record's own event, and 0 otherwise.
 func (d *Decoder) Position() decoders.Position {
 	return decoders.Position{Offset: d.w.Offset(), Index: d.index}

@@ -41,7 +41,7 @@
 //
 // Most ticks have no record of their own. They follow from the order of client ids. The decoder delivers a tick event
 // for each tick that left a trace. If a record implies the tick, that record yields two events. Between them,
-// [Decoder.Position] has Index 1.
+// [Decoder.Position] has the Index decoders.Room.
 //
 // # Starting in the middle
 //

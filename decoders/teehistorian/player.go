@@ -1,6 +1,10 @@
 package teehistorian
 
-import "math"
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders"
+)
 
 // advance begins the next tick when a PLAYER record of client id implies it. Servers write characters in ascending
 // order of client ids, so an id that is not above the last one belongs to the next tick. In that case advance makes ev
@@ -15,7 +19,7 @@ func (d *Decoder) advance(ev *Event, id int32) bool {
 	}
 	s.tick++
 	s.prev = -1
-	d.index = 1
+	d.index = decoders.Room
 	ev.AtTick, ev.Kind, ev.Tick = s.tick, KindTick, Tick{Implicit: true}
 	return true
 }

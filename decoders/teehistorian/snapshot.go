@@ -230,7 +230,7 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	r.clients(&d.state)
 	switch stage {
 	case stageTicked:
-		d.index = 1
+		d.index = decoders.Room
 		r.bad = r.bad || d.state.prev != -1
 	case stageFinished:
 		d.err = io.EOF

@@ -1477,7 +1477,8 @@ type EventBatch struct {
 	// the key to join events of streams with different filters.
 	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
 	// The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-	// below 2^53. Successive events need not have consecutive indexes.
+	// below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
+	// behind it. Successive events need not have successive multiples.
 	Indexes []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	// The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
 	// as the batch has events. Before the end of a stream, a batch without events may follow: it has a table without rows for

@@ -766,7 +766,8 @@ class EventBatch(google.protobuf.message.Message):
     @property
     def indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-        below 2^53. Successive events need not have consecutive indexes.
+        below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
+        behind it. Successive events need not have successive multiples.
         """
 
     @property

@@ -608,7 +608,8 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
 
   /**
    * The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-   * below 2^53. Successive events need not have consecutive indexes.
+   * below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
+   * behind it. Successive events need not have successive multiples.
    *
    * @generated from field: repeated int64 indexes = 8;
    */
