@@ -378,8 +378,51 @@ func TestWithoutLobbyOrDetails(t *testing.T) {
 	}
 	r = sc2test.Sample(80949)
 	r.Details = nil
-	if p := open(t, r.Bytes()); len(p.Players) != 3 || string(p.Players[1].Race) != "Zerg" || p.Speed() != 4 {
+	if p := open(t, r.Bytes()); len(p.Players) != 3 || string(p.Players[1].Race) != "Zerg" {
 		t.Errorf("without details: %+v", p.Players)
+	}
+}
+
+// TestClock checks real seconds and the clock that the game showed, in old and new replays, and where the speed comes from.
+func TestClock(t *testing.T) {
+	at := func(build, speed int, without ...string) *sc2test.Replay {
+		r := sc2test.Sample(build)
+		r.Loops = 22400
+		r.Details["gameSpeed"] = speed
+		r.InitData["syncLobbyState"].(sc2test.S)["gameDescription"].(sc2test.S)["gameSpeed"] = speed
+		r.Attributes[0].Value = []string{"Slor", "Slow", "Norm", "Fast", "Fasr"}[speed]
+		r.Without = without
+		return r
+	}
+	all := []string{"replay.details", "replay.initData", "replay.attributes.events"}
+	for _, tt := range []struct {
+		name           string
+		r              *sc2test.Replay
+		real, shown    float64
+		perReal, perOf float64
+		speed          string
+	}{
+		{"new", at(80949, 4), 1000, 1000, 22.4, 22.4, "Faster"},
+		{"old", at(24764, 4), 1000, 1400, 22.4, 16, "Faster"},
+		{"oldest", at(15405, 4), 1000, 1400, 22.4, 16, "Faster"},
+		{"new, slower", at(80949, 0), 22400 / 9.6, 22400 / 9.6, 9.6, 9.6, "Slower"},
+		{"old, normal", at(17266, 2), 1400, 1400, 16, 16, "Normal"},
+		{"of the lobby", at(80949, 3, all[0]), 22400 / 19.2, 22400 / 19.2, 19.2, 19.2, "Fast"},
+		{"of the attributes", at(80949, 1, all[:2]...), 22400 / 12.8, 22400 / 12.8, 12.8, 12.8, "Slow"},
+		{"assumed", at(80949, 1, all...), 1000, 1000, 22.4, 22.4, ""},
+	} {
+		s := open(t, tt.r.Bytes()).Start
+		for what, pair := range map[string][2]float64{
+			"real": {s.RealSeconds, tt.real}, "clock": {s.ClockSeconds, tt.shown}, "normal": {s.GameSeconds, 1400},
+			"loops per real": {s.LoopsPerRealSecond, tt.perReal}, "loops per clock": {s.LoopsPerClockSecond, tt.perOf},
+		} {
+			if d := pair[0] - pair[1]; d > 1e-6 || d < -1e-6 {
+				t.Errorf("%s: %s seconds %v, want %v", tt.name, what, pair[0], pair[1])
+			}
+		}
+		if string(s.GameSpeed) != tt.speed {
+			t.Errorf("%s: speed %q", tt.name, s.GameSpeed)
+		}
 	}
 }
 

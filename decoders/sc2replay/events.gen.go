@@ -736,7 +736,7 @@ type Start struct {
 	NgdpRootKeyIsDevData bool
 	// True for the bit-packed header of the beta of 2010.
 	BetaHeader bool
-	// The length in game seconds, 16 gameloops each.
+	// The length in seconds of the speed "Normal", 16 gameloops each, whatever the speed was.
 	GameSeconds float64
 	// The length in real seconds at the game's speed.
 	RealSeconds float64
@@ -746,8 +746,13 @@ type Start struct {
 	DecodeInfo DecodeInfo
 	// HasDecodeInfo reports whether DecodeInfo is set.
 	HasDecodeInfo bool
-	// The game's speed, such as "Faster".
+	// The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
 	GameSpeed []byte
+	// The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
+	// games since 3.0, and otherwise seconds of the speed "Normal".
+	ClockSeconds float64
+	// The number of gameloops in a second of the clock that the game showed.
+	LoopsPerClockSecond float64
 }
 
 // Version: A version of the game.

@@ -116,7 +116,7 @@ func render(t *testing.T, file []byte) string {
 	p := open(t, file)
 	v := p.Start.Version
 	fmt.Fprintf(&out, "version %d.%d.%d.%d base %d beta header %v\n", v.Major, v.Minor, v.Revision, v.Build, v.BaseBuild, p.Start.BetaHeader)
-	fmt.Fprintf(&out, "map %s, %d loops, %g game seconds, %.2f real seconds\n", p.Details.Title, p.Start.ElapsedGameLoops, p.Start.GameSeconds, p.Start.RealSeconds)
+	fmt.Fprintf(&out, "map %s, %d loops, %.2f real seconds, %.2f shown\n", p.Details.Title, p.Start.ElapsedGameLoops, p.Start.RealSeconds, p.Start.ClockSeconds)
 	d := p.Events(sc2replay.Options{})
 	var ev sc2replay.Event
 	var err error

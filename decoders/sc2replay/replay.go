@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/replayd/replayd/decoders"
@@ -317,32 +318,50 @@ func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits b
 	return lobby, r.Offset(), !r.Failed() && r.Remaining() < 8
 }
 
-// loopsPerGameSecond is the number of gameloops per game second, for all versions and speeds.
+// loopsPerGameSecond is the number of gameloops in a second of the speed "Normal", for all versions.
 const loopsPerGameSecond = 16
 
 // speedFactors are the ratios of each game speed to game time.
 var speedFactors = [...]float64{0.6, 0.8, 1, 1.2, 1.4}
 
-// normalSpeed is the assumed speed of a replay that does not state it: "Faster", as in nearly all games.
-const normalSpeed = 4
+// assumedSpeed is the speed of a replay that does not state it: "Faster", as in nearly all games.
+const assumedSpeed = 4
 
-// Speed returns the game's speed, 0 (slower) to 4 (faster).
-func (p *Replay) Speed() int {
-	speed := uint32(normalSpeed)
+// gameScope is the scope of attributes of the game, in the place of a player's number.
+const gameScope = 16
+
+// speedAttributes are the values of the attribute of the game's speed.
+var speedAttributes = []string{"Slor", "Slow", "Norm", "Fast", "Fasr"}
+
+// Speed returns the game's speed, 0 (slower) to 4 (faster), and whether the replay states it. Otherwise it is an assumption.
+func (p *Replay) Speed() (speed int, stated bool) {
+	if at := slices.Index(speedAttributes, p.attribute(attributeSpeed, gameScope)); at >= 0 {
+		speed, stated = at, true
+	}
 	switch {
 	case p.Has.Details:
-		speed = p.Details.GameSpeed
+		speed, stated = int(p.Details.GameSpeed), true
 	case p.Has.Lobby:
-		speed = p.Lobby.GameDescription.GameSpeed
+		speed, stated = int(p.Lobby.GameDescription.GameSpeed), true
+	case !stated:
+		speed = assumedSpeed
 	}
-	return min(int(speed), len(speedFactors)-1)
+	return min(speed, len(speedFactors)-1), stated
 }
 
 // setClocks computes the length of the game.
 func (p *Replay) setClocks() {
 	s := &p.Start
-	s.LoopsPerRealSecond = loopsPerGameSecond * speedFactors[p.Speed()]
-	s.GameSpeed = []byte(SpeedName(p.Speed()))
+	speed, stated := p.Speed()
+	s.LoopsPerRealSecond = loopsPerGameSecond * speedFactors[speed]
+	if stated {
+		s.GameSpeed = []byte(SpeedName(speed))
+	}
 	s.GameSeconds = float64(s.ElapsedGameLoops) / loopsPerGameSecond
 	s.RealSeconds = float64(s.ElapsedGameLoops) / s.LoopsPerRealSecond
+	s.LoopsPerClockSecond = loopsPerGameSecond
+	if s.UseScaledTime {
+		s.LoopsPerClockSecond = s.LoopsPerRealSecond
+	}
+	s.ClockSeconds = float64(s.ElapsedGameLoops) / s.LoopsPerClockSecond
 }

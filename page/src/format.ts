@@ -82,8 +82,6 @@ export interface Format<W extends World = World> {
   readonly around: StreamOptions;
   readonly whole: StreamOptions;
   readonly charts: readonly Chart[];
-  /** Ticks per second of viewing, if they differ from the ticks per second of the replay. */
-  readonly ticksPerSecond?: number;
   world(start: number): W;
   stage(canvas: HTMLCanvasElement, game: Game<W>): Stage<W>;
   people(world: W, tick: number): Person[];

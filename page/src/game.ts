@@ -89,7 +89,7 @@ export class Game<W extends World = World> {
   private readonly over = new AbortController();
 
   constructor(readonly replay: Replay, readonly format: Format<W>) {
-    this.ticksPerSecond = format.ticksPerSecond || replay.ticksPerSecond || 50;
+    this.ticksPerSecond = replay.ticksPerSecond || 50;
     this.last = replay.lastTick ?? 0;
     this.grows = replay.state === ReplayState.GROWING || replay.state === ReplayState.SILENT;
     this.world = format.world(0);

@@ -278,7 +278,6 @@ export function sc2(replay: Replay): Format<SC2World> {
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
     ],
     builds: true,
-    ticksPerSecond: replay.header.case === "sc2replay" ? replay.header.value.start?.loopsPerRealSecond : undefined, // the speed at which the game was played
     world: (start) => new SC2World(start, names),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf),
     people: (world, tick) => {

@@ -20,7 +20,7 @@ import (
 const storeEvery = 5 * time.Second
 
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
-const storedVersion = 3
+const storedVersion = 4
 
 // fixedBit marks an entry as Fixed, in the byte of the compression.
 const fixedBit = 0x80

@@ -38,7 +38,7 @@ class Game:
         """Yields the events unchanged, and takes names and speed from the first ones."""
         for event in events:
             if event.kind == "start":
-                self.loops_per_second = event.value.loops_per_real_second if event.value.use_scaled_time else 16
+                self.loops_per_second = event.value.loops_per_clock_second
             elif event.kind == "player_info" and not event.value.observer:
                 ref = event.value.ref
                 self.players[ref.player_id] = ref.name

@@ -471,9 +471,9 @@ type Replay struct {
 	MapReplay string `protobuf:"bytes,10,opt,name=map_replay,json=mapReplay,proto3" json:"map_replay,omitempty"`
 	// When the recording started.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// The length of the recording in the game's own time.
+	// The length of the recording in seconds as they passed for its players.
 	Duration *durationpb.Duration `protobuf:"bytes,12,opt,name=duration,proto3" json:"duration,omitempty"`
-	// The number of ticks in a second of the game's time. Absent where the format has no clock.
+	// The number of ticks in such a second. Absent where the format has no clock.
 	TicksPerSecond *float64 `protobuf:"fixed64,13,opt,name=ticks_per_second,json=ticksPerSecond,proto3,oneof" json:"ticks_per_second,omitempty"`
 	// The last tick. Present where the format stores it, or when the replay was decoded before.
 	LastTick *int32 `protobuf:"varint,14,opt,name=last_tick,json=lastTick,proto3,oneof" json:"last_tick,omitempty"`

@@ -17,9 +17,6 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// loopsPerSecond is the number of ticks in a second of game time.
-const loopsPerSecond = 16
-
 // addHeader adds the facts of a replay's header and small members to its description.
 func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error {
 	id, err := identity(in)
@@ -30,9 +27,9 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error 
 	r.Coordinates = &replaydv1.Coordinates{
 		UnitsPerCell: new(1.0), Origin: replaydv1.Origin_ORIGIN_BOTTOM_LEFT, YAxis: replaydv1.VerticalAxis_VERTICAL_AXIS_UP,
 	}
-	r.TicksPerSecond = new(float64(loopsPerSecond))
+	r.TicksPerSecond = new(p.Start.LoopsPerRealSecond)
 	r.LastTick = new(int32(min(p.Start.ElapsedGameLoops, math.MaxInt32)))
-	r.Duration = durationpb.New(seconds(p.Start.GameSeconds))
+	r.Duration = durationpb.New(seconds(p.Start.RealSeconds))
 
 	header := new(sc2replayv1.Header)
 	start, err := message(&sc2replay.Event{Kind: sc2replay.KindStart, Start: p.Start})

@@ -195,8 +195,12 @@ func TestDescribe(t *testing.T) {
 	if err := reader.Header(&header); err != nil || !proto.Equal(&r, &header) {
 		t.Errorf("Describe has %v, Header %v: %v", &r, &header, err)
 	}
-	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetDuration().AsDuration() != 6250*time.Second || r.GetIdentity() == "" {
+	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetDuration().AsDuration() != 4464285714285*time.Nanosecond || r.GetTicksPerSecond() != 22.4 || r.GetIdentity() == "" {
 		t.Errorf("got %v", &r)
+	}
+	saved := time.Unix(0, (129_240_000_000_000_000-116_444_736_000_000_000)*100)
+	if end := r.GetStartTime().AsTime().Add(r.GetDuration().AsDuration()); end.Sub(saved).Abs() > time.Microsecond {
+		t.Errorf("it ends at %v, and was saved at %v", end, saved)
 	}
 	if n := len(r.GetPlayers()); n != 2 {
 		t.Fatalf("%d players", n)

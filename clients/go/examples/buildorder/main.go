@@ -108,12 +108,9 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 	return nil
 }
 
-// clock returns the time on the game's clock at a tick: real time since Legacy of the Void, game time before.
+// clock returns the time on the clock that the game showed at a tick.
 func clock(tick int32, replay *replaydv1.Replay) time.Duration {
-	rate := replay.GetTicksPerSecond()
-	if start := replay.GetSc2Replay().GetStart(); start.GetUseScaledTime() && start.GetLoopsPerRealSecond() > 0 {
-		rate = start.GetLoopsPerRealSecond()
-	}
+	rate := replay.GetSc2Replay().GetStart().GetLoopsPerClockSecond()
 	if rate <= 0 {
 		return 0
 	}

@@ -6,7 +6,8 @@
 
 // The events of a StarCraft II replay.
 //
-// Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+// Units: a tick is a gameloop. At the speed "Faster" 22.4 of them are one real second, at "Normal" 16. The columns `time` of
+// tables, and the replay's duration, are real seconds; start has the clock that the game showed.
 // Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
 // units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
 // within one replay.
@@ -11900,7 +11901,7 @@ type Start struct {
 	NgdpRootKeyIsDevData bool `protobuf:"varint,9,opt,name=ngdp_root_key_is_dev_data,json=ngdpRootKeyIsDevData,proto3" json:"ngdp_root_key_is_dev_data,omitempty"`
 	// True for the bit-packed header of the beta of 2010.
 	BetaHeader bool `protobuf:"varint,10,opt,name=beta_header,json=betaHeader,proto3" json:"beta_header,omitempty"`
-	// The length in game seconds, 16 gameloops each.
+	// The length in seconds of the speed "Normal", 16 gameloops each, whatever the speed was.
 	GameSeconds float64 `protobuf:"fixed64,11,opt,name=game_seconds,json=gameSeconds,proto3" json:"game_seconds,omitempty"`
 	// The length in real seconds at the game's speed.
 	RealSeconds float64 `protobuf:"fixed64,12,opt,name=real_seconds,json=realSeconds,proto3" json:"real_seconds,omitempty"`
@@ -11908,10 +11909,15 @@ type Start struct {
 	LoopsPerRealSecond float64 `protobuf:"fixed64,13,opt,name=loops_per_real_second,json=loopsPerRealSecond,proto3" json:"loops_per_real_second,omitempty"`
 	// How the replay is decoded.
 	DecodeInfo *DecodeInfo `protobuf:"bytes,14,opt,name=decode_info,json=decodeInfo,proto3" json:"decode_info,omitempty"`
-	// The game's speed, such as "Faster".
-	GameSpeed     string `protobuf:"bytes,15,opt,name=game_speed,json=gameSpeed,proto3" json:"game_speed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
+	GameSpeed string `protobuf:"bytes,15,opt,name=game_speed,json=gameSpeed,proto3" json:"game_speed,omitempty"`
+	// The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
+	// games since 3.0, and otherwise seconds of the speed "Normal".
+	ClockSeconds float64 `protobuf:"fixed64,16,opt,name=clock_seconds,json=clockSeconds,proto3" json:"clock_seconds,omitempty"`
+	// The number of gameloops in a second of the clock that the game showed.
+	LoopsPerClockSecond float64 `protobuf:"fixed64,17,opt,name=loops_per_clock_second,json=loopsPerClockSecond,proto3" json:"loops_per_clock_second,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Start) Reset() {
@@ -12047,6 +12053,20 @@ func (x *Start) GetGameSpeed() string {
 		return x.GameSpeed
 	}
 	return ""
+}
+
+func (x *Start) GetClockSeconds() float64 {
+	if x != nil {
+		return x.ClockSeconds
+	}
+	return 0
+}
+
+func (x *Start) GetLoopsPerClockSecond() float64 {
+	if x != nil {
+		return x.LoopsPerClockSecond
+	}
+	return 0
 }
 
 // An account.
@@ -15427,7 +15447,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"base_build\x18\x06 \x01(\rR\tbaseBuild\"F\n" +
 	"\aRootKey\x12'\n" +
 	"\x0fdata_deprecated\x18\x01 \x01(\fR\x0edataDeprecated\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xc1\x05\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x9b\x06\n" +
 	"\x05Start\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x127\n" +
 	"\aversion\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.VersionR\aversion\x12\x12\n" +
@@ -15447,7 +15467,9 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\vdecode_info\x18\x0e \x01(\v2 .replayd.sc2replay.v1.DecodeInfoR\n" +
 	"decodeInfo\x12\x1d\n" +
 	"\n" +
-	"game_speed\x18\x0f \x01(\tR\tgameSpeed\"w\n" +
+	"game_speed\x18\x0f \x01(\tR\tgameSpeed\x12#\n" +
+	"\rclock_seconds\x18\x10 \x01(\x01R\fclockSeconds\x123\n" +
+	"\x16loops_per_clock_second\x18\x11 \x01(\x01R\x13loopsPerClockSecond\"w\n" +
 	"\x04Toon\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\rR\x06region\x12\x1d\n" +
 	"\n" +

@@ -297,7 +297,7 @@ class Replay(google.protobuf.message.Message):
     map_replay: builtins.str
     """The name of the replay of format FORMAT_DATAFILE that is this replay's map, when a root holds it."""
     ticks_per_second: builtins.float
-    """The number of ticks in a second of the game's time. Absent where the format has no clock."""
+    """The number of ticks in such a second. Absent where the format has no clock."""
     last_tick: builtins.int
     """The last tick. Present where the format stores it, or when the replay was decoded before."""
     participants_left_out: builtins.int
@@ -320,7 +320,7 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def duration(self) -> google.protobuf.duration_pb2.Duration:
-        """The length of the recording in the game's own time."""
+        """The length of the recording in seconds as they passed for its players."""
 
     @property
     def coordinates(self) -> Global___Coordinates:

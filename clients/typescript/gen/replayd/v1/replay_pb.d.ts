@@ -100,14 +100,14 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * The length of the recording in the game's own time.
+   * The length of the recording in seconds as they passed for its players.
    *
    * @generated from field: google.protobuf.Duration duration = 12;
    */
   duration?: Duration | undefined;
 
   /**
-   * The number of ticks in a second of the game's time. Absent where the format has no clock.
+   * The number of ticks in such a second. Absent where the format has no clock.
    *
    * @generated from field: optional double ticks_per_second = 13;
    */

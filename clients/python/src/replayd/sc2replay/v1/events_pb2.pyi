@@ -3,7 +3,8 @@
 isort:skip_file
 The events of a StarCraft II replay.
 
-Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+Units: a tick is a gameloop. At the speed "Faster" 22.4 of them are one real second, at "Normal" 16. The columns `time` of
+tables, and the replay's duration, are real seconds; start has the clock that the game showed.
 Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
 units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
 within one replay.
@@ -5141,6 +5142,8 @@ class Start(google.protobuf.message.Message):
     LOOPS_PER_REAL_SECOND_FIELD_NUMBER: builtins.int
     DECODE_INFO_FIELD_NUMBER: builtins.int
     GAME_SPEED_FIELD_NUMBER: builtins.int
+    CLOCK_SECONDS_FIELD_NUMBER: builtins.int
+    LOOPS_PER_CLOCK_SECOND_FIELD_NUMBER: builtins.int
     signature: builtins.bytes
     """"StarCraft II replay", a byte 0x1b, and a number."""
     type: builtins.int
@@ -5156,13 +5159,19 @@ class Start(google.protobuf.message.Message):
     beta_header: builtins.bool
     """True for the bit-packed header of the beta of 2010."""
     game_seconds: builtins.float
-    """The length in game seconds, 16 gameloops each."""
+    """The length in seconds of the speed "Normal", 16 gameloops each, whatever the speed was."""
     real_seconds: builtins.float
     """The length in real seconds at the game's speed."""
     loops_per_real_second: builtins.float
     """The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster"."""
     game_speed: builtins.str
-    """The game's speed, such as "Faster"."""
+    """The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster"."""
+    clock_seconds: builtins.float
+    """The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
+    games since 3.0, and otherwise seconds of the speed "Normal".
+    """
+    loops_per_clock_second: builtins.float
+    """The number of gameloops in a second of the clock that the game showed."""
     @property
     def version(self) -> Global___Version:
         """The game's version."""
@@ -5197,10 +5206,12 @@ class Start(google.protobuf.message.Message):
         loops_per_real_second: builtins.float = ...,
         decode_info: Global___DecodeInfo | None = ...,
         game_speed: builtins.str = ...,
+        clock_seconds: builtins.float = ...,
+        loops_per_clock_second: builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["decode_info", b"decode_info", "ngdp_root_key", b"ngdp_root_key", "replay_compatibility_hash", b"replay_compatibility_hash", "version", b"version"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["beta_header", b"beta_header", "data_build_num", b"data_build_num", "decode_info", b"decode_info", "elapsed_game_loops", b"elapsed_game_loops", "game_seconds", b"game_seconds", "game_speed", b"game_speed", "loops_per_real_second", b"loops_per_real_second", "ngdp_root_key", b"ngdp_root_key", "ngdp_root_key_is_dev_data", b"ngdp_root_key_is_dev_data", "real_seconds", b"real_seconds", "replay_compatibility_hash", b"replay_compatibility_hash", "signature", b"signature", "type", b"type", "use_scaled_time", b"use_scaled_time", "version", b"version"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["beta_header", b"beta_header", "clock_seconds", b"clock_seconds", "data_build_num", b"data_build_num", "decode_info", b"decode_info", "elapsed_game_loops", b"elapsed_game_loops", "game_seconds", b"game_seconds", "game_speed", b"game_speed", "loops_per_clock_second", b"loops_per_clock_second", "loops_per_real_second", b"loops_per_real_second", "ngdp_root_key", b"ngdp_root_key", "ngdp_root_key_is_dev_data", b"ngdp_root_key_is_dev_data", "real_seconds", b"real_seconds", "replay_compatibility_hash", b"replay_compatibility_hash", "signature", b"signature", "type", b"type", "use_scaled_time", b"use_scaled_time", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Start: typing_extensions.TypeAlias = Start

@@ -4,7 +4,8 @@
 
 // The events of a StarCraft II replay.
 //
-// Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+// Units: a tick is a gameloop. At the speed "Faster" 22.4 of them are one real second, at "Normal" 16. The columns `time` of
+// tables, and the replay's duration, are real seconds; start has the clock that the game showed.
 // Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
 // units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
 // within one replay.
@@ -5881,7 +5882,7 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   betaHeader: boolean;
 
   /**
-   * The length in game seconds, 16 gameloops each.
+   * The length in seconds of the speed "Normal", 16 gameloops each, whatever the speed was.
    *
    * @generated from field: double game_seconds = 11;
    */
@@ -5909,11 +5910,26 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   decodeInfo?: DecodeInfo | undefined;
 
   /**
-   * The game's speed, such as "Faster".
+   * The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
    *
    * @generated from field: string game_speed = 15;
    */
   gameSpeed: string;
+
+  /**
+   * The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
+   * games since 3.0, and otherwise seconds of the speed "Normal".
+   *
+   * @generated from field: double clock_seconds = 16;
+   */
+  clockSeconds: number;
+
+  /**
+   * The number of gameloops in a second of the clock that the game showed.
+   *
+   * @generated from field: double loops_per_clock_second = 17;
+   */
+  loopsPerClockSecond: number;
 };
 
 /**
