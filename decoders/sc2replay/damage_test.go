@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -278,4 +279,43 @@ func TestOtherGames(t *testing.T) {
 	r.Signature = "StarKraft II replay\x1b12"
 	_, err := ends(t, r.Bytes())
 	wantDamage(t, err, "header")
+}
+
+// TestDamageIsNoLimit damages replays anywhere. Whatever is noticed is damage, and never a limit of the program.
+func TestDamageIsNoLimit(t *testing.T) {
+	var files [][]byte
+	for _, method := range []byte{sc2test.Bzip2, sc2test.Zlib, sc2test.Bzip2 | sc2test.Sparse} {
+		for _, version := range []int{1, 3} {
+			r := sc2test.Battle()
+			r.Method, r.Archive.Version = method, version
+			files = append(files, r.Bytes())
+			r.More = append(r.More, sc2test.Member{
+				Name: "replay.smartcam.events", Data: bytes.Repeat([]byte("camera"), 4000), Method: method, Sectors: true, SectorSums: true,
+			})
+			files = append(files, r.Bytes())
+		}
+	}
+	rnd := rand.New(rand.NewPCG(51, 52))
+	noticed := 0
+	for i := range 1200 {
+		damaged := bytes.Clone(files[i%len(files)])
+		from := 1024 // behind the replay's header
+		if i%3 == 0 {
+			from = len(damaged) - 700 // the tables
+		}
+		for range 1 + rnd.IntN(3) {
+			damaged[from+rnd.IntN(len(damaged)-from)] ^= 1 << rnd.IntN(8)
+		}
+		_, err := ends(t, damaged)
+		if err == nil {
+			continue
+		}
+		noticed++
+		if errors.Is(err, decoders.ErrLimit) {
+			t.Errorf("damage %d: %v", i, err)
+		}
+	}
+	if noticed < 900 {
+		t.Errorf("only %d of 1,200 were noticed", noticed)
+	}
 }

@@ -67,7 +67,7 @@ func (d *Decoder) listContents(m *member, event Member) {
 			if offset == 0 {
 				m.data, _, m.err = d.rep.member(m.m.Name, maxMember)
 				if n := int64(len(m.data)); m.err == nil && n > m.m.Size && n > chunk {
-					m.err = decoders.Errorf(decoders.SC2Replay, m.m.Offset, decoders.NoTick, m.m.Name, decoders.ErrLimit,
+					m.err = decoders.Errorf(decoders.SC2Replay, m.m.Offset, decoders.NoTick, m.m.Name, decoders.ErrCorrupt,
 						"%d bytes, but the archive declares %d", n, m.m.Size)
 				}
 				if m.err != nil && d.memberErr == nil {

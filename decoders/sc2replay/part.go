@@ -1,7 +1,10 @@
 package sc2replay
 
 import (
+	"errors"
+
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/mpq"
 )
 
 // The parts of a replay are its header, the archive, and the members that are decoded. A problem with a part is stored
@@ -18,9 +21,16 @@ func (p *Replay) member(name string, limit int64) (data []byte, found bool, err 
 	if !ok {
 		return nil, false, nil
 	}
-	if m.Size > limit || m.PackedSize > limit+64<<10 || m.Size > 64<<10+maxRatio*m.PackedSize {
-		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
+	if m.PackedSize > limit+64<<10 {
+		kind := decoders.ErrLimit
+		if !p.archive.Contains(m) {
+			kind = decoders.ErrCorrupt
+		}
+		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, kind,
 			"%d bytes, %d when unpacked", m.PackedSize, m.Size)
+	}
+	if most := min(limit, 64<<10+maxRatio*m.PackedSize); m.Size > most {
+		return p.oversized(m, most)
 	}
 	data, err = p.archive.Append(nil, m)
 	if int64(len(data)) > limit { // larger than the archive declares
@@ -28,6 +38,23 @@ func (p *Replay) member(name string, limit int64) (data []byte, found bool, err 
 			"%d bytes when unpacked", len(data))
 	}
 	return data, true, err
+}
+
+// oversized unpacks a member that declares more bytes than it may have. If it has no more, the declaration is damaged, and its
+// contents are returned with the error. Otherwise its size is the error.
+func (p *Replay) oversized(m mpq.Member, most int64) (data []byte, found bool, err error) {
+	declared := m.Size
+	m.Size = most
+	data, err = p.archive.Append(nil, m)
+	if _, ok := errors.AsType[*decoders.Error](err); err != nil && !ok {
+		return nil, true, err // the file cannot be read
+	}
+	kind := decoders.ErrCorrupt
+	if errors.Is(err, mpq.ErrOverflow) || int64(len(data)) >= most {
+		kind, data = decoders.ErrLimit, nil
+	}
+	return data, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, m.Name, kind,
+		"%d bytes, which are to be %d when unpacked, and at most %d", m.PackedSize, declared, most)
 }
 
 // status stores how completely a part was read.

@@ -135,6 +135,9 @@ func trackerDelta(r *wire.Versioned) (uint32, bool) {
 // fail stores that the stream cannot be read beyond the start of the current event.
 func (s *stream) fail(kind error, detail string, args ...any) {
 	s.stop()
+	if s.err != nil { // of damaged data nothing else can be said
+		kind = decoders.ErrCorrupt
+	}
 	if s.layouts != "" {
 		detail, args = detail+" (%s)", append(args, s.layouts)
 	}

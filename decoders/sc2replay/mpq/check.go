@@ -96,14 +96,19 @@ func (a *Archive) readSums() error {
 	return nil
 }
 
-// list reads a member that describes the others.
+// list reads a member that describes the others. One of an impossible size is damaged: a name has less than 300 bytes, and the
+// checksums of a member take less room than that.
 func (a *Archive) list(name string) ([]byte, Member, error) {
 	m, ok := a.Find(name)
 	if !ok {
 		return nil, m, nil
 	}
-	if m.Size > maxList || m.PackedSize > maxList {
-		return nil, m, fail(m.Offset, name, decoders.ErrLimit, "%d bytes, %d when unpacked", m.PackedSize, m.Size)
+	if size := max(m.Size, m.PackedSize); size > maxList {
+		kind := decoders.ErrLimit
+		if size > 300*int64(len(a.blocks)+1) {
+			kind = decoders.ErrCorrupt
+		}
+		return nil, m, fail(m.Offset, name, kind, "%d bytes, %d when unpacked", m.PackedSize, m.Size)
 	}
 	p, err := a.Append(nil, m)
 	return p, m, err

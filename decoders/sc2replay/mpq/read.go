@@ -28,6 +28,10 @@ const (
 	methodLZMA    = 0x12 // a value, not a combination of bits
 )
 
+// ErrOverflow reports that a member, or a sector of it, unpacks to more bytes than the archive declares. It wraps
+// decoders.ErrCorrupt.
+var ErrOverflow = fmt.Errorf("%w: it runs over its size", decoders.ErrCorrupt)
+
 // Append unpacks a member, appends it to dst and compares it with the archive's checksums. With an error, it also
 // returns the data that it could unpack. With ErrChecksum, that is all of it.
 //
@@ -63,6 +67,9 @@ func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// Contains reports whether a member's packed bytes lie within the file.
+func (a *Archive) Contains(m Member) bool { return m.Offset >= 0 && m.PackedSize <= a.size-m.Offset }
 
 // key returns the key of an encrypted member.
 func (a *Archive) key(m Member) uint32 {
@@ -181,7 +188,10 @@ func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
 			err = sparseErr
 		}
 	}
-	if err == nil && len(dst)-start != size {
+	switch {
+	case errors.Is(err, decoders.ErrLimit): // the limit is the declared size
+		err = fmt.Errorf("%w: more than %d bytes", ErrOverflow, size)
+	case err == nil && len(dst)-start != size:
 		err = fmt.Errorf("%w: %d bytes instead of %d", decoders.ErrCorrupt, len(dst)-start, size)
 	}
 	return dst, err
