@@ -1732,6 +1732,14 @@ func appendStart(b []byte, m *sc2replay.Start) []byte {
 		b = append(b, 0x7a)
 		b = protoappend.String(b, m.GameSpeed)
 	}
+	if math.Float64bits(m.ClockSeconds) != 0 {
+		b = append(b, 0x81, 0x01)
+		b = protoappend.Double(b, m.ClockSeconds)
+	}
+	if math.Float64bits(m.LoopsPerClockSecond) != 0 {
+		b = append(b, 0x89, 0x01)
+		b = protoappend.Double(b, m.LoopsPerClockSecond)
+	}
 	return b
 }
 

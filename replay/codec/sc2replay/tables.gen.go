@@ -159,11 +159,13 @@ var Tables = table.Format{
 			{Name: "replay_compatibility_hash", Nullable: true, Comment: "The data that decides whether a client can play the replay. Since 3.0.", Type: table.Struct, Fields: columnsOfRootKey},
 			{Name: "ngdp_root_key_is_dev_data", Comment: "As in the replay. Since 3.4.", Type: table.Bool},
 			{Name: "beta_header", Comment: "True for the bit-packed header of the beta of 2010.", Type: table.Bool},
-			{Name: "game_seconds", Comment: "The length in game seconds, 16 gameloops each.", Type: table.Float64},
+			{Name: "game_seconds", Comment: "The length in seconds of the speed \"Normal\", 16 gameloops each, whatever the speed was.", Type: table.Float64},
 			{Name: "real_seconds", Comment: "The length in real seconds at the game's speed.", Type: table.Float64},
 			{Name: "loops_per_real_second", Comment: "The number of gameloops in a real second at the game's speed, such as 22.4 at \"Faster\".", Type: table.Float64},
 			{Name: "decode_info", Nullable: true, Comment: "How the replay is decoded.", Type: table.Struct, Fields: columnsOfDecodeInfo},
-			{Name: "game_speed", Comment: "The game's speed, such as \"Faster\".", Type: table.Text},
+			{Name: "game_speed", Comment: "The game's speed, such as \"Faster\". Empty when the replay does not say it. real_seconds is then that of \"Faster\".", Type: table.Text},
+			{Name: "clock_seconds", Comment: "The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all games since 3.0, and otherwise seconds of the speed \"Normal\".", Type: table.Float64},
+			{Name: "loops_per_clock_second", Comment: "The number of gameloops in a second of the clock that the game showed.", Type: table.Float64},
 		}},
 		{Name: "details", Comment: "The map, the players and the results of the game.", Fields: []table.Field{
 			{Name: "player_list", Comment: "The players, without observers.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfDetailsPlayer}}},
@@ -1834,7 +1836,7 @@ func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) 
 }
 
 func rowStart(c []table.Column, m *sc2replay.Start) {
-	_ = c[42]
+	_ = c[44]
 	c[0].Binary(m.Signature)
 	if !c[1].Off {
 		if m.HasVersion {
@@ -1878,6 +1880,8 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 		}
 	}
 	c[42].Text(m.GameSpeed)
+	c[43].Float64(m.ClockSeconds)
+	c[44].Float64(m.LoopsPerClockSecond)
 }
 
 func rowVersion(c []table.Column, m *sc2replay.Version) {
