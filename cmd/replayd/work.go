@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -228,6 +229,30 @@ func (p bucketPlace) Drafts(string) (string, error) { return p.dir.path, nil }
 
 // Put implements export.Place.
 func (p bucketPlace) Put(ctx context.Context, name, draft string) error {
+	return withDraft(draft, func(f *os.File, size int64) error { return p.Bucket.Put(ctx, name, f, size) })
+}
+
+// Prune implements export.Place. Names are of attempts: nobody puts them again.
+func (p bucketPlace) Prune(ctx context.Context, _ string, names []string) error {
+	for _, name := range names {
+		if err := p.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit implements export.Place. Nobody else removes files of an attempt.
+func (p bucketPlace) Commit(ctx context.Context, name, draft, version string, _ map[string]int64) error {
+	err := withDraft(draft, func(f *os.File, size int64) error { return p.Replace(ctx, name, f, size, version) })
+	if errors.Is(err, bucket.ErrConflict) {
+		err = fmt.Errorf("%w: %w", export.ErrMoved, err)
+	}
+	return err
+}
+
+// withDraft calls a function with a draft and its size.
+func withDraft(draft string, put func(f *os.File, size int64) error) error {
 	f, err := os.Open(filepath.Clean(draft))
 	if err != nil {
 		return err
@@ -237,7 +262,16 @@ func (p bucketPlace) Put(ctx context.Context, name, draft string) error {
 	if err != nil {
 		return err
 	}
-	return p.Replace(ctx, name, f, stat.Size())
+	return put(f, stat.Size())
+}
+
+// Version implements export.Place.
+func (p bucketPlace) Version(ctx context.Context, name string) (string, error) {
+	found, err := p.Look(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return found.Tag, err
 }
 
 // Sync implements export.Place. A store has what it has acknowledged.
@@ -272,6 +306,22 @@ func ofResults(err error) error {
 // Put implements export.Place.
 func (r results) Put(ctx context.Context, name, draft string) error {
 	return ofResults(r.Place.Put(ctx, name, draft))
+}
+
+// Commit implements export.Place.
+func (r results) Commit(ctx context.Context, name, draft, version string, files map[string]int64) error {
+	return ofResults(r.Place.Commit(ctx, name, draft, version, files))
+}
+
+// Prune implements export.Place.
+func (r results) Prune(ctx context.Context, manifest string, names []string) error {
+	return ofResults(r.Place.Prune(ctx, manifest, names))
+}
+
+// Version implements export.Place.
+func (r results) Version(ctx context.Context, name string) (string, error) {
+	version, err := r.Place.Version(ctx, name)
+	return version, ofResults(err)
 }
 
 // Sync implements export.Place.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -67,7 +68,7 @@ func failureOf(err error) (f queue.Failure, again bool) {
 		{errOutside, "PERMISSION_DENIED", false},
 		{errRequest, "INVALID_REQUEST", false},
 		{queue.ErrBusy, "BUSY", true},
-		{bucket.ErrConflict, "BUSY", true}, // before the error of the store, which it wraps
+		{export.ErrMoved, "BUSY", true}, // before the error of the store, which it wraps
 		{source.ErrReplaced, "REPLACED", false},
 		{source.ErrShrunk, "REPLACED", false},
 		{source.ErrRemoved, "NOT_FOUND", false},
@@ -227,6 +228,7 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	o := export.Options{
 		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
 		Sum: sum, Size: size, Tables: tableVersion, Claim: job.Claim, Intend: job.Intend,
+		Attempt: rand.Text(),
 	}
 	if !slices.Contains(tableFormats, o.Format) {
 		_ = file.Close()
@@ -246,10 +248,13 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 		return e.Add(ctx, r)
 	})
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return false, w.abandoned(ctx, job, e, ctx.Err())
 	}
 	there = errors.Is(err, export.ErrThere)
 	err = finishExport(ctx, e, err)
+	if err != nil && !there {
+		err = w.abandoned(ctx, job, e, err)
+	}
 	if names := e.Names(); len(names) > 0 {
 		if cleaned := w.tidy(ctx, job, there, names); cleaned != nil {
 			return false, cleaned
@@ -257,6 +262,18 @@ func (w *worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	}
 	w.metrics.events.Add(float64(e.Events()))
 	return there, err
+}
+
+// abandoned removes what an attempt has put, if its job is another worker's by now. It returns the error of the attempt.
+func (w *worker) abandoned(ctx context.Context, job *queue.Taken, e *export.Export, err error) error {
+	if job.Held() != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if failed := e.Abandon(ctx, w.to); failed != nil {
+			w.log.WarnContext(ctx, "files of an attempt that was lost may be left; no manifest names them", "job", job.Record.ID, "error", message(failed))
+		}
+	}
+	return err
 }
 
 var tableFormats = []tablefile.Format{tablefile.Parquet, tablefile.Arrow, tablefile.CSV, tablefile.JSONL}

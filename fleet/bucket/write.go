@@ -25,44 +25,35 @@ const slowest = 1 << 20
 
 // Put writes an object in one request: as a whole, or not at all.
 func (b *Bucket) Put(ctx context.Context, rel string, body io.ReadSeeker, size int64) error {
-	return b.put(ctx, rel, body, size, func(context.Context, *s3.PutObjectInput) error { return nil })
+	return b.put(ctx, rel, body, size, func(*s3.PutObjectInput) {})
 }
 
 // ErrConflict means that another writer has put or removed an object while it was being replaced.
 var ErrConflict = errors.New("another writer has changed the object meanwhile")
 
-// Replace is like Put, but returns ErrConflict, and writes nothing, if the object was changed since Replace was called. So a writer that
-// stalled does not overwrite what was written in its stead. A store without conditional writes takes it for a Put.
-func (b *Bucket) Replace(ctx context.Context, rel string, body io.ReadSeeker, size int64) error {
-	err := b.put(ctx, rel, body, size, func(ctx context.Context, in *s3.PutObjectInput) error {
-		if b.unconditional.Load() {
-			return nil
+// Replace is like Put, but returns ErrConflict, and writes nothing, unless the object has an ETag, which is empty if there must be none. An
+// attempt whose answer was lost may be the one that conflicts. A store without conditional writes takes it for a Put.
+func (b *Bucket) Replace(ctx context.Context, rel string, body io.ReadSeeker, size int64, tag string) error {
+	if b.unconditional.Load() {
+		return b.Put(ctx, rel, body, size)
+	}
+	err := b.put(ctx, rel, body, size, func(in *s3.PutObjectInput) {
+		if in.IfMatch = &tag; tag == "" {
+			in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 		}
-		there, err := b.head(ctx, rel)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			in.IfNoneMatch = aws.String("*")
-		case err != nil:
-			return err
-		default:
-			in.IfMatch = &there.tag
-		}
-		return nil
 	})
 	e, ok := errors.AsType[*Error](err)
 	switch {
 	case ok && e.Status == http.StatusNotImplemented && !b.unconditional.Swap(true):
 		return b.Put(ctx, rel, body, size)
-	case ok && (errors.Is(err, source.ErrReplaced) || e.Status == http.StatusConflict):
+	case ok && (errors.Is(err, source.ErrReplaced) || e.Status == http.StatusConflict), tag != "" && errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	return err
 }
 
-// put writes an object. It calls condition before each attempt, which may set what the store is to compare.
-func (b *Bucket) put(
-	ctx context.Context, rel string, body io.ReadSeeker, size int64, condition func(context.Context, *s3.PutObjectInput) error,
-) error {
+// put writes an object. condition may set what the store is to compare.
+func (b *Bucket) put(ctx context.Context, rel string, body io.ReadSeeker, size int64, condition func(*s3.PutObjectInput)) error {
 	if size > MaxPut {
 		return fmt.Errorf("%s: an object of %d bytes is too long: %w", writing, size, fs.ErrInvalid)
 	}
@@ -72,9 +63,7 @@ func (b *Bucket) put(
 			return 0, err
 		}
 		in := &s3.PutObjectInput{Bucket: &b.at.Bucket, Key: aws.String(b.key(rel)), ContentLength: &size}
-		if err := condition(ctx, in); err != nil {
-			return 0, err
-		}
+		condition(in)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		var fell atomic.Bool // silent; the client may read on for a moment, and so begin the time again

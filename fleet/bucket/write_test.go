@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -171,8 +170,15 @@ func TestReplace(t *testing.T) {
 	t.Parallel()
 	s := buckettest.New(t)
 	b := open(t, s.URL("p"), hasty)
-	replace := func(b *bucket.Bucket, name, text string) error {
-		return b.Replace(t.Context(), name, strings.NewReader(text), int64(len(text)))
+	replace := func(b *bucket.Bucket, name, text, tag string) error {
+		return b.Replace(t.Context(), name, strings.NewReader(text), int64(len(text)), tag)
+	}
+	tag := func(name string) string {
+		found, err := b.Look(t.Context(), name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return found.Tag
 	}
 	is := func(name, want string) {
 		t.Helper()
@@ -181,7 +187,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"first", "second", "second"} {
-		if err := replace(b, "x", text); err != nil {
+		if err := replace(b, "x", text, tag("x")); err != nil {
 			t.Fatal(err)
 		}
 		is("x", text)
@@ -190,17 +196,19 @@ func TestReplace(t *testing.T) {
 		"x":   func() { s.Put("p/x", []byte("another writer's")) },
 		"new": func() { s.Put("p/new", []byte("another writer's")) },
 	} {
-		var once sync.Once
-		s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Method == http.MethodPut && r.ContentLength == int64(len("stalled")) {
-				once.Do(func() { s.Hook(nil); meanwhile() })
-			}
-			next.ServeHTTP(w, r)
-		})
-		if err := replace(b, name, "stalled"); !errors.Is(err, bucket.ErrConflict) {
+		before := tag(name)
+		meanwhile()
+		if err := replace(b, name, "stalled", before); !errors.Is(err, bucket.ErrConflict) {
 			t.Errorf("%s: %v", name, err)
 		}
 		is(name, "another writer's")
+	}
+	gone := tag("x")
+	if err := b.Remove(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(b, "x", "stalled", gone); !errors.Is(err, bucket.ErrConflict) {
+		t.Error("what was removed meanwhile:", err)
 	}
 	s.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != "" {
@@ -211,7 +219,7 @@ func TestReplace(t *testing.T) {
 	})
 	old := open(t, s.URL("p"), hasty)
 	for _, text := range []string{"by an old store", "again"} {
-		if err := replace(old, "x", text); err != nil {
+		if err := replace(old, "x", text, ""); err != nil {
 			t.Error(err)
 		}
 	}

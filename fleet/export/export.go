@@ -54,6 +54,9 @@ type Options struct {
 	Size int64
 	// Tables returns a short text that changes when the tables of a format do.
 	Tables func(format string) string
+	// Attempt is a text that no other export has, if others may write to the place at the same time or later and this one may stall. Names of
+	// files depend on it then. Otherwise they depend on the contents alone, so that an export that is repeated replaces what it left.
+	Attempt string
 	// Progress is called with the bytes of each response, and how many bytes of the file were read, of how many; these are 0 if they are
 	// not known. It may be nil.
 	Progress func(bytes int, read, total int64)
@@ -83,7 +86,10 @@ type Export struct {
 	budget         *tablefile.Budget
 	events         uint64
 	old            *manifest // of the last export; nil if there is none
+	was            string    // the version of its manifest
 	names          []string
+	putting        []string // names of files that were put, or may have been
+	committing     bool     // the manifest may have been put
 	damage         *Damage
 }
 
@@ -122,7 +128,9 @@ type manifest struct {
 	Schema    string           `json:"schema_version"`
 	Selection string           `json:"selection"`
 	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
-	Damage    *Damage          `json:"damage,omitempty"`
+	// Replaced are files of the manifest in whose place this one was put. They may still be there.
+	Replaced []string `json:"replaced,omitempty"`
+	Damage   *Damage  `json:"damage,omitempty"`
 }
 
 // base returns the name of the replay's files, without a suffix.
@@ -141,13 +149,20 @@ func (e *Export) formatName() string {
 	return strings.ToLower(strings.TrimPrefix(e.start.GetFormat().String(), "FORMAT_"))
 }
 
-// row returns the name of the file with the row of the replay.
-func (e *Export) row() string {
-	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format))
+// file returns the name of the replay's file in a directory. It has a key of all that the contents depend on, and of the attempt, so that
+// no other export replaces the file by another one, however late. Which keys are valid is in the manifest alone.
+func (e *Export) file(dir ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.o.Sum, strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.schemaVersion(), e.o.Attempt}, "\x00")))
+	return path.Join(append(dir, e.base()+"."+hex.EncodeToString(sum[:4])+"."+string(e.o.Format))...)
 }
 
+// row returns the name of the file with the row of the replay.
+func (e *Export) row() string { return e.file("replays", "format="+e.formatName()) }
+
 // manifest returns the name of the manifest.
-func (e *Export) manifest() string { return e.row() + ".json" }
+func (e *Export) manifest() string {
+	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format)+".json")
+}
 
 // schemaVersion identifies the tables of this version of the program.
 func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
@@ -202,20 +217,30 @@ func (e *Export) begin(ctx context.Context) error {
 		return err
 	}
 	if there {
-		return ErrThere
+		return e.removeReplaced(ctx)
 	}
 	if e.o.Claim != nil {
 		if err := e.o.Claim(ctx, e.manifest()); err != nil {
 			return err
 		}
 		if there, err = e.there(ctx); there { // since the last look
-			return ErrThere
+			return e.removeReplaced(ctx)
 		}
 	}
 	if err == nil {
 		e.replaces()
 	}
 	return err
+}
+
+// removeReplaced removes what a finished export was killed before it removed, and returns ErrThere.
+func (e *Export) removeReplaced(ctx context.Context) error {
+	if stale := e.stale(e.names); len(stale) > 0 {
+		if err := e.o.Place.Prune(ctx, e.manifest(), stale); err != nil {
+			return err
+		}
+	}
+	return ErrThere
 }
 
 // replaces tells the user when the files of another replay are about to be replaced: identities come from the first bytes of a
@@ -228,6 +253,10 @@ func (e *Export) replaces() {
 
 // there reports whether the last export is of the same.
 func (e *Export) there(ctx context.Context) (bool, error) {
+	var err error
+	if e.was, err = e.o.Place.Version(ctx, e.manifest()); err != nil { // before what is read, so that it is never newer
+		return false, err
+	}
 	b, err := e.o.Place.Read(ctx, e.manifest(), maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -256,7 +285,7 @@ func (e *Export) there(ctx context.Context) (bool, error) {
 			return false, nil //nolint:nilerr // it is exported again
 		}
 	}
-	e.names, e.damage = append(slices.Collect(maps.Keys(m.Files)), e.row()), m.Damage
+	e.names, e.damage = slices.Collect(maps.Keys(m.Files)), m.Damage
 	return true, nil
 }
 
@@ -269,7 +298,7 @@ func (e *Export) add(t *replaydv1.Table) error {
 	if to == nil {
 		to = &exportTable{}
 		e.tables[t.GetKind()] = to
-		to.name = path.Join("format="+e.formatName(), "kind="+t.GetKind(), e.base()+"."+string(e.o.Format))
+		to.name = e.file("format="+e.formatName(), "kind="+t.GetKind())
 		to.messages.rest = append(to.messages.rest, t.GetSchema())
 		var err error
 		if to.reader, err = ipc.NewReader(&to.messages, ipc.WithDelayReadSchema(true)); err != nil {
@@ -411,11 +440,6 @@ func (e *Export) Finish(ctx context.Context) error {
 	if err := intend(); err != nil {
 		return err
 	}
-	if e.old != nil { // until all is there again
-		if err := e.o.Place.Remove(ctx, e.manifest()); err != nil {
-			return err
-		}
-	}
 	for _, kind := range kinds {
 		if err := e.put(ctx, m, e.tables[kind]); err != nil {
 			return err
@@ -424,39 +448,50 @@ func (e *Export) Finish(ctx context.Context) error {
 	if err := e.writeReplay(ctx, m, kinds); err != nil {
 		return err
 	}
-	for _, name := range stale {
-		if err := e.o.Place.Remove(ctx, name); err != nil {
-			return err
-		}
-	}
 	if err := e.o.Place.Sync(names); err != nil {
 		return err
 	}
 	if err := intend(); err != nil {
 		return err
 	}
+	m.Replaced = stale
 	if err := e.writeManifest(ctx, m); err != nil {
 		return err
 	}
 	e.names = names
-	return nil
+	if len(stale) == 0 {
+		return nil
+	}
+	return e.o.Place.Prune(ctx, e.manifest(), stale)
+}
+
+// Abandon removes the files that were put, after Finish has failed because somebody else exports the replay now. There must be an Attempt.
+func (e *Export) Abandon(ctx context.Context, from Place) error {
+	if e.o.Attempt == "" || e.committing {
+		return nil
+	}
+	var failed error
+	for _, name := range e.putting {
+		failed = errors.Join(failed, from.Remove(ctx, name))
+	}
+	return failed
 }
 
 // Names returns the names of the files that are there, after Finish or ErrThere, besides the manifest.
 func (e *Export) Names() []string { return e.names }
 
-// stale returns the files of the last export that this one does not have.
+// stale returns the files of the last export, and of those before it, that this one does not have.
 func (e *Export) stale(names []string) (stale []string) {
 	if e.old == nil {
 		return nil
 	}
-	for name := range e.old.Files {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(e.old.Files)), e.old.Replaced) {
 		if fs.ValidPath(name) && !slices.Contains(names, name) {
 			stale = append(stale, name)
 		}
 	}
 	slices.Sort(stale)
-	return stale
+	return slices.Compact(stale)
 }
 
 func (e *Export) writeManifest(ctx context.Context, m *manifest) error {
@@ -473,12 +508,20 @@ func (e *Export) writeManifest(ctx context.Context, m *manifest) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
-	_, err = f.Write(append(b, '\n'))
+	b = append(b, '\n')
+	_, err = f.Write(b)
 	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
-	if err := e.o.Place.Put(ctx, e.manifest(), f.Name()); err != nil {
-		return err
+	e.committing = true
+	if err := e.o.Place.Commit(ctx, e.manifest(), f.Name(), e.was, m.Files); err != nil {
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+		// An attempt whose answer was lost may have put it.
+		if now, failed := e.o.Place.Read(ctx, e.manifest(), maxManifest); failed != nil || !bytes.Equal(now, b) {
+			return err
+		}
 	}
 	return e.o.Place.Sync([]string{e.manifest()})
 }
@@ -498,6 +541,7 @@ func (e *Export) put(ctx context.Context, m *manifest, t *exportTable) error {
 	if err != nil {
 		return err
 	}
+	e.putting = append(e.putting, t.name)
 	if err := e.o.Place.Put(ctx, t.name, t.temporary); err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package export_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +108,137 @@ func TestThere(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
+}
+
+// TestFenced: an export that stalled before any of its steps, while others have finished the same and then another selection, changes
+// nothing of what the manifest names, and says that it was late.
+func TestFenced(t *testing.T) {
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	run := func(place export.Place, kind string) error {
+		o := export.Options{
+			Name: "r/teehistorian/finished/" + game, Place: place, Format: tablefile.CSV, Sum: "a", Size: 12392, Selection: kind,
+			Tables: func(string) string { return "" },
+		}
+		e := export.New(o)
+		defer e.Close()
+		req := &replaydv1.StreamEventsRequest{Replay: o.Name, Encoding: replaydv1.Encoding_ENCODING_ARROW, Include: client.Kinds("join", kind)}
+		for r, err := range c.Stream(t.Context(), req).Responses() {
+			if err == nil {
+				err = e.Add(t.Context(), r)
+			}
+			if errors.Is(err, export.ErrThere) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return e.Finish(t.Context())
+	}
+	// The manifest, and the files that it names.
+	valid := func(dir string) map[string]string {
+		names := find(t, dir, "replays/*/*.json")
+		if len(names) != 1 {
+			t.Fatal(names)
+		}
+		all := map[string]string{}
+		read := func(name string) []byte {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Error("the manifest names it:", err)
+			}
+			all[name] = string(b)
+			return b
+		}
+		var m struct{ Files map[string]int64 }
+		if err := json.Unmarshal(read(names[0]), &m); err != nil || len(m.Files) < 2 {
+			t.Fatal(m, err)
+		}
+		for name := range m.Files {
+			read(name)
+		}
+		return all
+	}
+	for steps := 0; ; steps++ {
+		dir := t.TempDir()
+		if err := run(export.Dir{Path: dir}, "drop"); err != nil {
+			t.Fatal(err)
+		}
+		var want map[string]string
+		p := &stalling{Dir: export.Dir{Path: dir}, left: steps, stall: func() {
+			for _, kind := range []string{"player_diff", "drop"} {
+				if err := run(export.Dir{Path: dir}, kind); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want = valid(dir)
+		}}
+		err := run(p, "player_diff")
+		if p.left >= 0 { // it ended before it stalled
+			if steps < 6 || err != nil {
+				t.Error(steps, err)
+			}
+			return
+		}
+		if !errors.Is(err, export.ErrMoved) && p.committed == 0 {
+			t.Errorf("%d: it ended with %v", steps, err)
+		}
+		if got := valid(dir); !maps.Equal(got, want) {
+			t.Errorf("%d: the manifest or its files have changed", steps)
+		}
+	}
+}
+
+// stalling is a directory that calls stall before a step.
+type stalling struct {
+	export.Dir
+
+	left, committed int
+	stall           func()
+}
+
+func (p *stalling) step() {
+	if p.left--; p.left == -1 {
+		p.stall()
+	}
+}
+
+func (p *stalling) Put(ctx context.Context, name, draft string) error {
+	p.step()
+	return p.Dir.Put(ctx, name, draft)
+}
+
+func (p *stalling) Prune(ctx context.Context, manifest string, names []string) error {
+	p.step()
+	return p.Dir.Prune(ctx, manifest, names)
+}
+
+func (p *stalling) Commit(ctx context.Context, name, draft, version string, files map[string]int64) error {
+	p.step()
+	err := p.Dir.Commit(ctx, name, draft, version, files)
+	if err == nil {
+		p.committed++
+	}
+	return err
+}
+
+func (p *stalling) Sync(names []string) error {
+	p.step()
+	return p.Dir.Sync(names)
+}
+
+func (p *stalling) Remove(ctx context.Context, name string) error {
+	p.step()
+	return p.Dir.Remove(ctx, name)
 }
 
 // game is the name of a sample.

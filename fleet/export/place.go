@@ -2,6 +2,9 @@ package export
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // Place is where tables are. Names are relative paths with forward slashes. Errors wrap fs.ErrNotExist where nothing has the name.
@@ -19,6 +23,14 @@ type Place interface {
 	Drafts(name string) (string, error)
 	// Put moves or copies a finished draft to its name: as a whole, or not at all. What has the name is replaced.
 	Put(ctx context.Context, name, draft string) error
+	// Version identifies what has a name; empty if nothing has it.
+	Version(ctx context.Context, name string) (string, error)
+	// Commit puts a manifest as Put does, unless what has its name is not of a version, or the files that it names are not there with their
+	// sizes: then it changes nothing and returns an error that wraps ErrMoved. A Place in which files have names of attempts, which nobody
+	// else removes, need not look for them.
+	Commit(ctx context.Context, name, draft, version string, files map[string]int64) error
+	// Prune removes the files of some names that the manifest, whose name is given, does not name.
+	Prune(ctx context.Context, manifest string, names []string) error
 	// Read returns what has a name, up to most bytes; more is an error.
 	Read(ctx context.Context, name string, most int64) ([]byte, error)
 	// Size returns the size of what has a name, in bytes.
@@ -29,7 +41,10 @@ type Place interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// While returns a Place that changes nothing once held returns an error, which its Put, Remove and Sync return. What one of them has begun
+// ErrMoved means that another writer has changed what was to be replaced.
+var ErrMoved = errors.New("another export has been finished meanwhile")
+
+// While returns a Place that changes nothing once held returns an error, which its Put, Commit, Prune, Remove and Sync return. What one of them has begun
 // may still take effect, unless its context ends.
 func While(held func() error, p Place) Place { return &while{p, held} }
 
@@ -45,6 +60,22 @@ func (w *while) Put(ctx context.Context, name, draft string) error {
 		return fmt.Errorf("putting %s: %w", name, err)
 	}
 	return w.Place.Put(ctx, name, draft)
+}
+
+// Commit implements Place.
+func (w *while) Commit(ctx context.Context, name, draft, version string, files map[string]int64) error {
+	if err := w.held(); err != nil {
+		return fmt.Errorf("committing %s: %w", name, err)
+	}
+	return w.Place.Commit(ctx, name, draft, version, files)
+}
+
+// Prune implements Place.
+func (w *while) Prune(ctx context.Context, manifest string, names []string) error {
+	if err := w.held(); err != nil {
+		return fmt.Errorf("removing %d files: %w", len(names), err)
+	}
+	return w.Place.Prune(ctx, manifest, names)
 }
 
 // Remove implements Place.
@@ -91,6 +122,91 @@ func (d Dir) Put(_ context.Context, name, draft string) error {
 		return err
 	}
 	return os.Rename(draft, at)
+}
+
+// Version implements Place.
+func (d Dir) Version(_ context.Context, name string) (string, error) {
+	b, err := os.ReadFile(d.at(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// locked calls f while no other process commits a manifest or prunes in its directory. On a file system without locks another one can do so.
+func (d Dir) locked(ctx context.Context, manifest string, f func() error) error {
+	at := filepath.Dir(d.at(manifest))
+	if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // as above
+		return err
+	}
+	lock, err := os.Open(filepath.Clean(at))
+	if err != nil {
+		return err
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written
+	for n := 0; ; n++ {
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return f()
+		}
+		if n == 1000 { // the other process has stalled
+			return fmt.Errorf("%s is locked: %w", at, ErrMoved)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Commit implements Place.
+func (d Dir) Commit(ctx context.Context, name, draft, version string, files map[string]int64) error {
+	return d.locked(ctx, name, func() error {
+		now, err := d.Version(ctx, name)
+		if err != nil {
+			return err
+		}
+		if now != version {
+			return fmt.Errorf("replacing %s: %w", name, ErrMoved)
+		}
+		for file, size := range files {
+			if n, err := d.Size(ctx, file); err != nil || n != size {
+				return fmt.Errorf("%s was removed: %w", file, ErrMoved)
+			}
+		}
+		return d.Put(ctx, name, draft)
+	})
+}
+
+// Prune implements Place.
+func (d Dir) Prune(ctx context.Context, manifest string, names []string) error {
+	return d.locked(ctx, manifest, func() error {
+		b, err := d.Read(ctx, manifest, maxManifest)
+		if err != nil {
+			return err
+		}
+		return prune(ctx, d, b, names)
+	})
+}
+
+// prune removes the files of some names that a manifest does not name.
+func prune(ctx context.Context, place Place, manifest []byte, names []string) error {
+	var m struct {
+		Files map[string]int64 `json:"files"`
+	}
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return fmt.Errorf("reading the manifest: %w", err)
+	}
+	for _, name := range names {
+		if _, named := m.Files[name]; named {
+			continue
+		}
+		if err := place.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sync implements Place. Files were synced by Put; their directories may be new, too.

@@ -27,6 +27,8 @@ func TestWhile(t *testing.T) {
 	}
 	held = lost
 	for what, err := range map[string]error{
+		"Commit": p.Commit(t.Context(), "a", draft("not mine"), "", nil),
+		"Prune":  p.Prune(t.Context(), "a", []string{"a"}),
 		"Put":    p.Put(t.Context(), "a", draft("not mine")),
 		"Remove": p.Remove(t.Context(), "a"),
 		"Sync":   p.Sync([]string{"a"}),
