@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -42,6 +43,7 @@ type chaos struct {
 	t                  *testing.T
 	addr, web, metrics string
 	dir                string
+	unread             string // the replay that neverRead does not read, if it is not the sample
 	sample             []byte
 	random             atomic.Uint64
 
@@ -290,7 +292,7 @@ func (c *chaos) neverRead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 	defer cancel()
 	for range 250 {
-		if _, err := client.Open(ctx, &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian", Follow: c.int(2) == 0}); err != nil {
+		if _, err := client.Open(ctx, &replaydv1.StreamEventsRequest{Replay: cmp.Or(c.unread, "r/still.teehistorian"), Follow: c.int(2) == 0}); err != nil {
 			break
 		}
 		c.calls.Add(1)
@@ -298,29 +300,34 @@ func (c *chaos) neverRead(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// flood opens connections and attacks the daemon on them.
+// flood opens connections and attacks the daemon on them, in every way.
 func (c *chaos) flood(ctx context.Context) {
 	for _, attack := range attacks {
-		if ctx.Err() != nil {
-			return
-		}
-		conn, err := net.Dial("tcp", []string{c.addr, c.web}[c.int(2)])
-		if err != nil {
-			return
-		}
-		c.connections.Add(1)
-		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-		go func() { _, _ = io.Copy(io.Discard, conn) }()
-		_, _ = conn.Write([]byte(http2.ClientPreface))
-		f := http2.NewFramer(conn, nil)
-		_ = f.WriteSettings()
-		for i := range 5000 {
-			if attack(f, uint32(2*i+1)) != nil {
-				break
-			}
-		}
-		_ = conn.Close()
+		c.floodWith(ctx, attack)
 	}
+}
+
+// floodWith opens a connection and attacks the daemon on it.
+func (c *chaos) floodWith(ctx context.Context, attack func(*http2.Framer, uint32) error) {
+	if ctx.Err() != nil {
+		return
+	}
+	conn, err := net.Dial("tcp", []string{c.addr, c.web}[c.int(2)])
+	if err != nil {
+		return
+	}
+	c.connections.Add(1)
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	_, _ = conn.Write([]byte(http2.ClientPreface))
+	f := http2.NewFramer(conn, nil)
+	_ = f.WriteSettings()
+	for i := range 5000 {
+		if attack(f, uint32(2*i+1)) != nil {
+			break
+		}
+	}
+	_ = conn.Close()
 }
 
 // tear begins streams over a network that delivers a few bytes at a time, and breaks.

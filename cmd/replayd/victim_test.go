@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +26,7 @@ import (
 const victimVariable = "VICTIM"
 
 // TestVictim reads replays from a daemon with a well-behaved client, the victim. Meanwhile attackers hold uploads and leave
-// streams unread, or flood four connections over and over. In one round they attack the daemon of the victim. In the next
+// streams unread, of short and of long replays, or flood four connections over and over, each with one kind of frame or with all. In one round they attack the daemon of the victim. In the next
 // round, the control, they attack another daemon on the same machine. So the load of the machine is the same in both
 // rounds, and the difference is what the daemon lets attackers take from others. The victim must get all events, and
 // correct ones. The test logs how long the victim waited. If a duration is set, the 99th percentile must be at most twice
@@ -37,29 +40,45 @@ func TestVictim(t *testing.T) {
 		}
 		rounds, measured = 4, true
 	}
-	for _, test := range []struct {
+	four := func(attack func(*chaos, context.Context)) func(*chaos) []func(context.Context) {
+		return func(c *chaos) []func(context.Context) {
+			return slices.Repeat([]func(context.Context){func(ctx context.Context) { attack(c, ctx) }}, 4)
+		}
+	}
+	type test struct {
 		name    string
 		attacks func(c *chaos) []func(context.Context)
-	}{
-		{"1000 uploads and 1000 unread streams", func(c *chaos) (list []func(context.Context)) {
-			for range 4 { // 250 calls each
-				list = append(list, c.holdUploads, c.neverRead)
-			}
-			return list
+	}
+	tests := []test{
+		{"1000 uploads and 1000 unread streams", func(c *chaos) []func(context.Context) {
+			return slices.Repeat([]func(context.Context){c.holdUploads, c.neverRead}, 4) // 250 calls each
 		}},
-		{"4 flooding connections", func(c *chaos) []func(context.Context) {
-			return []func(context.Context){c.flood, c.flood, c.flood, c.flood}
+		{"1000 unread streams of a long replay", func(c *chaos) []func(context.Context) {
+			c.unread = "r/long.teehistorian"
+			return slices.Repeat([]func(context.Context){c.neverRead}, 4)
 		}},
-	} {
+		{"4 flooding connections", four((*chaos).flood)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+		tests = append(tests, test{"4 connections with " + name, four(func(c *chaos, ctx context.Context) { c.floodWith(ctx, attacks[name]) })})
+	}
+	for _, test := range tests {
+		if !measured && strings.HasPrefix(test.name, "4 connections with") {
+			continue // "4 flooding connections" has them all
+		}
 		t.Run(test.name, func(t *testing.T) { beside(t, test.attacks, lasts, rounds, measured) })
 	}
 }
+
+// longVictim is the length of the replay that attackers leave unread, in bytes. Each stream of it takes many turns.
+const longVictim = 6_300_000
 
 // beside runs the rounds of TestVictim.
 func beside(t *testing.T, attacks func(c *chaos) []func(context.Context), lasts time.Duration, rounds int, measured bool) {
 	sample := readSample(t)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "still.teehistorian"), sample)
+	writeFile(t, filepath.Join(dir, "long.teehistorian"), longReplay(sample, longVictim))
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	writeFile(t, tokens, []byte("good name=good\nevil name=evil\nworse name=worse\n"))
 	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
