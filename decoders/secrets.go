@@ -27,6 +27,8 @@ const (
 	SecretUnreadable
 	// SecretBattleLobby is a StarCraft II replay's member of the names of accounts.
 	SecretBattleLobby
+	// SecretVoice is what players say aloud.
+	SecretVoice
 
 	secretsEnd
 )
@@ -36,7 +38,7 @@ const AllSecrets = secretsEnd - 1
 
 // secretNames are the names of the kinds in flags.
 var secretNames = [...]string{
-	"connection_id", "rcon_arguments", "chat_arguments", "passwords", "antibot", "private_talk", "unreadable", "battle_lobby",
+	"connection_id", "rcon_arguments", "chat_arguments", "passwords", "antibot", "private_talk", "unreadable", "battle_lobby", "voice",
 }
 
 // Has reports whether all kinds of other are in the set.

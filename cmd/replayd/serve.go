@@ -46,7 +46,7 @@ type serveCmd struct {
 	Watch          watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
 	Index          string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
 	SurveyBudget   float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
-	RevealSecrets  secrets       `help:"Do not redact secrets: all, or some of connection_id, rcon_arguments, chat_arguments, passwords, antibot, private_talk, unreadable, battle_lobby." placeholder:"NAMES"`
+	RevealSecrets  secrets       `help:"Do not redact secrets: all, or some of connection_id, rcon_arguments, chat_arguments, passwords, antibot, private_talk, unreadable, battle_lobby, voice." placeholder:"NAMES"`
 	PseudonymKey   string        `help:"A file with a key of at least 32 bytes, from which pseudonyms of connection ids are made. A missing file is written with a new key. Without the flag there are none." type:"path" placeholder:"FILE"`
 	DrainTimeout   time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
 	LogFormat      string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`

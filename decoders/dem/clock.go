@@ -46,9 +46,9 @@ var clockNames = [clockFields]string{
 
 // clockKinds are the kinds of events that have the time on the clock, clockTicks those that need the clock to run for it:
 // entries of the combat log have a time of their own.
-const (
-	clockTicks = 1<<KindTick | 1<<KindChat | 1<<KindChatEvent
-	clockKinds = clockTicks | 1<<KindCombatLog
+var (
+	clockTicks = setOf(KindTick, KindChat, KindChatEvent)
+	clockKinds = setOf(KindTick, KindChat, KindChatEvent, KindCombatLog)
 )
 
 // tick reads CNETMsg_Tick.

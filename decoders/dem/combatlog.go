@@ -21,10 +21,10 @@ func (d *Decoder) combatName(index uint64) []byte {
 	return nil
 }
 
-// parseCombatLog reads CMsgDOTACombatLogEntry.
-func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
+// readCombatLog reads CMsgDOTACombatLogEntry.
+func readCombatLog(d *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.CombatLog
 	*c = CombatLog{AssistPlayers: c.AssistPlayers[:0]}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -196,7 +196,41 @@ func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
-	return !m.Bad
+}
+
+// startCombatLogs begins to read CDOTAUserMsg_CombatLogBulkData, which has several entries.
+func (d *Decoder) startCombatLogs(b []byte) bool {
+	d.list.items = pb.NewReader(b)
+	d.stage = stageCombatLogs
+	return false
+}
+
+func (d *Decoder) nextCombatLog(ev *Event) bool {
+	m := &d.list.items
+	for m.Next() {
+		if m.Num != 1 {
+			continue
+		}
+		d.out.place.nextElement()
+		if !d.out.reads(KindCombatLog, KindCombatLog) || d.skipsType(KindCombatLog, dotaCombatLog, m.Raw) {
+			continue
+		}
+		q := pb.NewReader(m.Raw)
+		readCombatLog(d, ev, &q)
+		if q.Bad {
+			d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: an entry of it cannot be read")})
+			return false
+		}
+		d.complete(ev, KindCombatLog)
+		if d.out.want(KindCombatLog, slotEvent) {
+			return true
+		}
+	}
+	d.stage = stagePacket
+	if m.Bad {
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: cannot be read to its end")})
+	}
+	return false
 }
 
 // oldCombatLog is the game event that carried the combat log until September 2015.
@@ -263,8 +297,6 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
-	d.nameParts(ev, KindCombatLog)
-	d.match.clock.dateCombatLog(c)
-	ev.Kind = KindCombatLog
+	d.complete(ev, KindCombatLog)
 	return true
 }

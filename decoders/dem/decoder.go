@@ -38,7 +38,6 @@ type match struct {
 	clock    clock
 	roster   roster
 	events   map[int32]*eventType // kinds of game events
-	names    map[uint32][]byte    // of the messages met so far
 }
 
 // tables holds the string tables, and the readers of their entries.
@@ -88,6 +87,7 @@ const (
 	stageCommands                  // the next command of a player
 	stageCvars                     // the next variable of the console
 	stageChunks                    // the next piece of a large record or message
+	stageCombatLogs                // the next entry of the combat log of a message
 	stageOldCombatLog              // the entry of the combat log that a game event holds
 )
 
@@ -98,7 +98,7 @@ func New(src io.Reader, opts Options) *Decoder {
 		opts:  opts,
 		in:    record.NewReader(src),
 		out:   newDelivery(&opts),
-		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}, names: map[uint32][]byte{}},
+		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}},
 		world: world{
 			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
 		},
@@ -169,6 +169,8 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		ok = d.nextCvar(ev)
 	case stageChunks:
 		ok = d.nextChunk(ev)
+	case stageCombatLogs:
+		ok = d.nextCombatLog(ev)
 	case stageOldCombatLog:
 		ok = d.oldCombatLogEntry(ev)
 	}

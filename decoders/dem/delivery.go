@@ -42,11 +42,11 @@ func (p *place) index(slot int) int64 {
 
 // delivery decides which events are delivered, and keeps track of their positions.
 type delivery struct {
-	kinds  uint64 // bit set of wanted kinds
-	offset int64  // of the record
-	tick   int32  // of the record
-	place  place  // of the element that is being decoded
-	at     int64  // index of the event that was last found to be wanted
+	kinds  kindSet // those that are wanted
+	offset int64   // of the record
+	tick   int32   // of the record
+	place  place   // of the element that is being decoded
+	at     int64   // index of the event that was last found to be wanted
 
 	faults  []pendingFault
 	counted int64            // faults, delivered or not
@@ -68,7 +68,7 @@ func newDelivery(opts *Options) delivery {
 	o := delivery{ofClass: map[uint32]int64{}}
 	for k := range Kind(KindCount) {
 		if k != KindNone && (opts.Kinds == nil || opts.Kinds(k)) {
-			o.kinds |= 1 << k
+			o.kinds.add(k)
 		}
 	}
 	return o
@@ -84,7 +84,7 @@ func (o *delivery) startRecord(offset int64, tick int32) {
 
 // want reports whether the event in a slot of the present element, of kind k, is to be delivered.
 func (o *delivery) want(k Kind, slot int) bool {
-	if o.kinds&(1<<k) == 0 {
+	if !o.kinds.has(k) {
 		return false
 	}
 	at := o.place.index(slot)
@@ -96,7 +96,7 @@ func (o *delivery) want(k Kind, slot int) bool {
 }
 
 // has reports whether Options select events of kind k.
-func (o *delivery) has(k Kind) bool { return o.kinds&(1<<k) != 0 }
+func (o *delivery) has(k Kind) bool { return o.kinds.has(k) }
 
 // reads reports whether to read a message or a record that becomes an event of kind k. It is read for that event, for the
 // fault if it cannot be read, and for the event of kind raw that delivers it undecoded in that case.
@@ -122,9 +122,10 @@ func (o *delivery) holds(slot int) bool {
 
 // wantsEntities reports whether Options select any event of entities.
 func (o *delivery) wantsEntities() bool {
-	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
-	return o.kinds&all != 0
+	return o.kinds.meets(&entityKinds)
 }
+
+var entityKinds = setOf(KindEntityUpdated, KindEntityCreated, KindEntityEntered, KindEntityLeft, KindEntityDeleted)
 
 // pendingFault is a fault that has not been delivered yet.
 type pendingFault struct {

@@ -40,15 +40,15 @@ type Event struct {
 	UserCmd UserCmd
 	// A message without an event of its own.
 	Message Message
-	// The game announced something in the chat of Dota.
+	// The game announced something in the chat (Dota, Deadlock).
 	ChatEvent ChatEvent
 	// A chat message.
 	Chat Chat
-	// A player pinged the map (Dota).
+	// A player pinged the map (Dota, Deadlock).
 	Ping Ping
-	// A player drew on the map (Dota).
+	// A player drew on the map (Dota, Deadlock).
 	MapLine MapLine
-	// A player used the chat wheel (Dota).
+	// A player used the chat wheel (Dota, Deadlock).
 	ChatWheel ChatWheel
 	// The file's header.
 	FileHeader FileHeader
@@ -80,6 +80,22 @@ type Event struct {
 	ServerCvar ServerCvar
 	// A player is on the server, or the player's data changed.
 	PlayerInfo PlayerInfo
+	// An entity was hurt (Deadlock, Counter-Strike 2).
+	Damage Damage
+	// A hero was killed (Deadlock).
+	Kill Kill
+	// A player killed several heroes without dying, or such a streak ended (Deadlock).
+	KillStreak KillStreak
+	// A player bought, upgraded or sold an ability or an item (Deadlock).
+	AbilityChange AbilityChange
+	// A weapon was fired (Deadlock, Counter-Strike 2).
+	Shot Shot
+	// A bullet hit something (Deadlock).
+	Impact Impact
+	// A player spoke.
+	Voice Voice
+	// The results of the match (Dota, Deadlock).
+	MatchSummary MatchSummary
 }
 
 // EntityUpdated: Fields of an entity changed.
@@ -437,7 +453,7 @@ type GameEventKey struct {
 	Uint uint64
 	// A handle of an entity.
 	Handle uint32
-	// A player's slot.
+	// A player's slot. -1 for nobody.
 	Player int32
 	// The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
 	PlayerName []byte
@@ -578,15 +594,18 @@ type Message struct {
 	Offset uint32
 	// The size of the whole message in bytes.
 	Size uint32
+	// True when data was left out, because it is what a person said.
+	Redacted bool
 }
 
-// ChatEvent: The game announced something in the chat of Dota.
+// ChatEvent: The game announced something in the chat.
 type ChatEvent struct {
-	// The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
+	// The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as
+	// 5 paused.
 	Type int32
-	// A value that depends on the type.
+	// A value that depends on the type. Deadlock: the first of values.
 	Value uint32
-	// Ids of the players whom the announcement is about, up to six. -1 for none.
+	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
 	Players []int32
 	// A second value.
 	Value2 uint32
@@ -598,16 +617,19 @@ type ChatEvent struct {
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
-	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+	// the decoder's table.
 	TypeName []byte
 	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
 	// them before the event. Empty when not known.
 	HeroNames [][]byte
+	// Deadlock: all values. Empty in Dota.
+	Values []uint32
 }
 
 // Chat: A chat message.
 type Chat struct {
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId int32
 	// The channel: the game's number. 0 when not known.
 	Channel uint32
@@ -627,29 +649,61 @@ type Chat struct {
 	PlayerName []byte
 	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
 	HeroName []byte
+	// Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
+	AllChat bool
+	// HasAllChat reports whether AllChat is set.
+	HasAllChat bool
+	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	LaneColor int32
 }
 
 // Ping: A player pinged the map.
 type Ping struct {
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId int32
-	// The x coordinate in world units.
+	// The x coordinate in world units. Deadlock: without its fraction, which position has.
 	X int32
-	// The y coordinate in world units.
+	// The y coordinate in world units. Deadlock: without its fraction, which position has.
 	Y int32
 	// Slot of the entity that was pinged. Absent for none.
 	Target int32
 	// True when the entity itself was pinged.
 	Direct bool
-	// The kind of ping: the game's number.
+	// The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
 	Type uint32
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName []byte
+	// Deadlock: the place, in world units. Absent in other games, and when it is not sent.
+	Position Vector
+	// HasPosition reports whether Position is set.
+	HasPosition bool
+	// Deadlock: the number of the ping's message, to which players may respond. 0 for none.
+	MessageId uint32
+	// Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
+	AbilityId uint32
+	// Deadlock: the hero that was pinged. Empty for none.
+	TargetName []byte
+	// Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
+	TargetClass uint32
+	// Deadlock: true when the pinged entity is an enemy.
+	IsEnemy bool
+	// Deadlock: true when the minimap was pinged.
+	IsMinimap bool
+	// Deadlock: true when the player could not see what was pinged.
+	IsBlind bool
+	// Deadlock: how the ping is shown and heard: the game's number.
+	Marker int32
+	// Deadlock: what the hero says: the game's number. 0 for nothing.
+	Speech int32
+	// Deadlock: the response that was chosen. Empty for none.
+	Response []byte
+	// Deadlock: the time until the ability can be used, or until the next ping, in seconds.
+	Cooldown float32
 }
 
 // MapLine: A player drew on the map.
 type MapLine struct {
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId int32
 	// The x coordinate in world units.
 	X int32
@@ -663,7 +717,7 @@ type MapLine struct {
 
 // ChatWheel: A player used the chat wheel.
 type ChatWheel struct {
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId int32
 	// The number of the phrase.
 	MessageId uint32
@@ -671,10 +725,18 @@ type ChatWheel struct {
 	AccountId uint32
 	// The hero that the phrase is about. 0 for none.
 	HeroId int32
-	// That hero's name. Empty for none, and when it is not in the decoder's table.
+	// Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
 	HeroName []byte
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName []byte
+	// Dota: the number of an emoticon. 0 for none.
+	EmoticonId uint32
+	// Deadlock: slot of the entity of the player's hero. Absent when not known.
+	PawnIndex int32
+	// Deadlock: a part of the phrase. Empty for none.
+	Param []byte
+	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	LaneColor int32
 }
 
 // FileHeader: The file's header.
@@ -984,6 +1046,420 @@ type PlayerInfo struct {
 	IsHltv bool
 }
 
+// Damage: An entity was hurt.
+//
+// Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
+type Damage struct {
+	// How much health was taken, as the game shows it.
+	Damage int32
+	// Deadlock: the damage before the victim's resistances.
+	PreDamage float32
+	// Deadlock: the kinds of damage: the game's bits.
+	Type int32
+	// Deadlock: 1 bullet, 2 ability, 3 melee, 4 environment, 5 poison, 6 bonus for a weak point, 0 none of these.
+	CitadelType int32
+	// Where it came from, in world units. Absent when not sent.
+	Origin Vector
+	// HasOrigin reports whether Origin is set.
+	HasOrigin bool
+	// Slot of the entity that was hurt. Absent for none.
+	VictimIndex int32
+	// Slot of the entity that hurt, such as a projectile. Absent for none.
+	InflictorIndex int32
+	// Slot of the entity whose damage it is. Absent for none.
+	AttackerIndex int32
+	// Slot of the entity of the ability. Absent for none.
+	AbilityIndex int32
+	// Slot of the entity that attacks for the attacker. Absent for none.
+	AttackingIndex int32
+	// The ability or item. 0 for none.
+	AbilityId uint32
+	// Deadlock: what kind of entity the attacker is: the game's number.
+	AttackerClass uint32
+	// Deadlock: what kind of entity the victim is: the game's number.
+	VictimClass uint32
+	// Deadlock: the victim's health afterwards.
+	VictimHealth int32
+	// Deadlock: the victim's greatest health.
+	VictimHealthMax int32
+	// Deadlock: the victim's shield afterwards. Absent when not sent.
+	VictimShield int32
+	// HasVictimShield reports whether VictimShield is set.
+	HasVictimShield bool
+	// Deadlock: the victim's greatest shield. Absent when not sent.
+	VictimShieldMax int32
+	// HasVictimShieldMax reports whether VictimShieldMax is set.
+	HasVictimShieldMax bool
+	// Deadlock: how much of the damage was absorbed.
+	Absorbed float32
+	// Deadlock: how much of the damage is for a critical hit.
+	CritDamage float32
+	// The part of the body that was hit: the game's number. Deadlock: -1 for none.
+	HitGroup int32
+	// Deadlock: how many hits the event stands for. 0 when not sent.
+	Hits int32
+	// Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
+	HealthLost int32
+	// Deadlock: the game's flags.
+	Flags uint64
+	// Deadlock: the direction. Absent when not sent.
+	Direction Vector
+	// HasDirection reports whether Direction is set.
+	HasDirection bool
+	// Deadlock: true for damage that the game counts beside other damage.
+	IsSecondary bool
+	// Deadlock: the effectiveness. 0 when not sent.
+	Effectiveness float32
+	// Deadlock: the server's tick. Absent when not sent.
+	ServerTick int32
+	// HasServerTick reports whether ServerTick is set.
+	HasServerTick bool
+	// Counter-Strike 2: slot of the player whose damage it is. Absent when not known.
+	AttackerSlot int32
+	// Counter-Strike 2: slot of the player who was hurt. Absent when not known.
+	VictimSlot int32
+	// Counter-Strike 2: where the player was, in world units. Absent when not sent.
+	VictimPosition Vector
+	// HasVictimPosition reports whether VictimPosition is set.
+	HasVictimPosition bool
+	// Counter-Strike 2: how many things the bullet penetrated.
+	Penetrations int32
+	// Counter-Strike 2: true when the player died of it.
+	IsKill bool
+	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
+	PreDamageWhole int32
+	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
+	AbsorbedWhole int32
+}
+
+// Kill: A hero was killed.
+type Kill struct {
+	// Slot of the entity of the hero that died. Absent for none.
+	VictimIndex int32
+	// Slot of the entity that killed, such as a projectile. Absent for none.
+	InflictorIndex int32
+	// Slot of the entity that attacked. Absent for none.
+	AttackerIndex int32
+	// Slots of the entities of the heroes that assisted.
+	AssisterIndexes []int32
+	// Slot of the entity to which the kill counts. Absent for none.
+	ScorerIndex int32
+	// Why the victim respawns: the game's number. 0 when not sent.
+	RespawnReason int32
+	// The victim's team. 0 when not sent.
+	VictimTeam int32
+}
+
+// KillStreak: A player killed several heroes without dying, or such a streak ended.
+type KillStreak struct {
+	// Handle of the entity of the player's hero. 16777215 for none.
+	Pawn uint32
+	// The number of kills.
+	Kills int32
+	// True for the first kill of the match.
+	IsFirstBlood bool
+	// True when the streak ended.
+	Ended bool
+	// How long the game announces it, in seconds.
+	Duration float32
+}
+
+// AbilityChange: A player bought, upgraded or sold an ability or an item.
+type AbilityChange struct {
+	// The player's slot. Absent for none.
+	PlayerSlot int32
+	// The ability or item, as the game's hash of its name.
+	AbilityId uint32
+	// What happened.
+	Type AbilityChangeType
+	// What happened, as the game's number. Its meanings changed: 4 is a failure before build 6711, and a gained level since.
+	Number int32
+}
+
+// Shot: A weapon was fired.
+type Shot struct {
+	// Where it was fired, in world units. Absent when not sent.
+	Origin Vector
+	// HasOrigin reports whether Origin is set.
+	HasOrigin bool
+	// The angles in degrees: pitch, yaw, roll. Absent when not sent.
+	Angles Vector
+	// HasAngles reports whether Angles is set.
+	HasAngles bool
+	// The seed for its spread.
+	Seed uint32
+	// Slot of the entity that fired. Absent for none.
+	ShooterIndex int32
+	// Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
+	Shooter uint32
+	// The spread. 0 when not sent.
+	Spread float32
+	// Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
+	WeaponId uint32
+	// Counter-Strike 2: the number of the weapon's kind. 0 in other games.
+	ItemDefIndex uint32
+	// Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
+	Mode uint32
+	// Counter-Strike 2: the inaccuracy.
+	Inaccuracy float32
+	// Counter-Strike 2: how far the recoil's pattern is.
+	RecoilIndex float32
+	// Counter-Strike 2: the kind of sound: the game's number.
+	SoundType int32
+	// Counter-Strike 2: the effect on the sound: the game's number.
+	SoundEffect uint32
+	// Counter-Strike 2: where the shooter stands, in world units. Absent when not sent.
+	ShooterPosition Vector
+	// HasShooterPosition reports whether ShooterPosition is set.
+	HasShooterPosition bool
+	// Counter-Strike 2: how many bullets are left.
+	BulletsLeft uint32
+	// Counter-Strike 2: the kind of attack: the game's number.
+	AttackType uint32
+	// Counter-Strike 2: true when the player is in the air.
+	IsInAir bool
+	// Counter-Strike 2: true when the player looks through a scope.
+	IsScoped bool
+	// Counter-Strike 2: the tick. 0 when not sent.
+	Tick int32
+	// Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
+	AimPunch Vector
+	// HasAimPunch reports whether AimPunch is set.
+	HasAimPunch bool
+	// Counter-Strike 2: the tick of the attack. 0 when not sent.
+	AttackTick int32
+	// Counter-Strike 2: the fraction of the tick of the attack.
+	AttackTickFraction float32
+	// Counter-Strike 2: the tick that the player saw. 0 when not sent.
+	RenderTick int32
+	// Counter-Strike 2: the fraction of the tick that the player saw.
+	RenderTickFraction float32
+	// Counter-Strike 2: the inaccuracy because of movement.
+	InaccuracyMove float32
+	// Counter-Strike 2: the inaccuracy because of being in the air.
+	InaccuracyAir float32
+	// Counter-Strike 2: the type that comes with the ticks: the game's number.
+	ExtraType int32
+	// Deadlock: slot of the entity of the ability. Absent for none.
+	AbilityIndex int32
+	// Deadlock: the penetration in percent.
+	Penetration float32
+	// Deadlock: false when an ability fired without a gun.
+	IsFromGun bool
+	// Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
+	Bullets uint32
+	// Deadlock: the angles before they were changed, in degrees. Absent when not sent.
+	OriginalAngles Vector
+	// HasOriginalAngles reports whether OriginalAngles is set.
+	HasOriginalAngles bool
+	// Deadlock: the weapon, as the game's hash of its name.
+	WeaponSubclass uint32
+	// Deadlock: the number of the shot.
+	ShotNumber uint32
+	// Deadlock: slot of an entity that is not hit. Absent for none.
+	IgnoredIndex int32
+	// Deadlock: the range in world units. 0 when not sent.
+	MaxRange float32
+	// Deadlock: the number by which later messages name the shot. 0 when not sent.
+	ShotId uint32
+	// Deadlock: true when the client predicts whom it hits.
+	IsPredicted bool
+	// Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
+	BulletRadius float32
+	// Deadlock: the speed of the bullet. 0 for the weapon's.
+	BulletSpeed float32
+	// Deadlock: the gravity of the bullet. 0 for the weapon's.
+	BulletGravity float32
+	// Deadlock: the number of the muzzle.
+	Muzzle int32
+	// Deadlock: true when the bullet is an ability.
+	IsAbility bool
+	// Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's.
+	Tracer Tracer
+	// HasTracer reports whether Tracer is set.
+	HasTracer bool
+	// Deadlock: more traces.
+	MoreTracers []Tracer
+}
+
+// Tracer: The trace of bullets.
+type Tracer struct {
+	// The resource that is drawn.
+	Resource uint64
+	// The bullets: the game's bits.
+	Bullets uint32
+}
+
+// Impact: A bullet hit something.
+type Impact struct {
+	// Where the bullet came from, in world units. Absent when not sent.
+	TraceStart Vector
+	// HasTraceStart reports whether TraceStart is set.
+	HasTraceStart bool
+	// Where it hit, in world units. Absent when not sent.
+	Position Vector
+	// HasPosition reports whether Position is set.
+	HasPosition bool
+	// The direction away from the surface. Absent when not sent.
+	Normal Vector
+	// HasNormal reports whether Normal is set.
+	HasNormal bool
+	// The damage.
+	Damage uint32
+	// The surface: the game's number.
+	Surface uint32
+	// Slot of the entity of the ability. Absent for none.
+	AbilityIndex int32
+	// Slot of the entity that was hit. Absent for none.
+	HitIndex int32
+	// The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox.
+	Bone uint32
+	// The weapon, as the game's hash of its name.
+	WeaponSubclass uint32
+	// Slot of the entity that fired. Absent for none.
+	ShooterIndex int32
+	// The radius of the bullet, in world units. 0 for the weapon's.
+	BulletRadius float32
+}
+
+// Voice: A player spoke.
+type Voice struct {
+	// The player's slot. Absent when not known.
+	PlayerSlot int32
+	// The Steam id. 0 when not known.
+	SteamId uint64
+	// How it is packed. Formats newer than this list are sent as the game's number plus one.
+	Format VoiceFormat
+	// The speech. Empty unless the request asks for it (Secrets).
+	Data []byte
+	// How many bytes of speech there are.
+	Size uint32
+	// True when data was left out, because it is what a person said.
+	Redacted bool
+	// Samples in a second. 0 when not known.
+	SampleRate uint32
+	// The server's tick. 0 when not known.
+	Tick uint32
+	// The number of bytes before this speech. 0 when not known.
+	SequenceBytes int32
+	// The number of the section of speech. 0 when not known.
+	Section uint32
+	// The first sample. 0 when not known.
+	SampleOffset uint32
+	// How many packets data has. 0 when not known.
+	Packets uint32
+	// Where the packets of data begin, in bytes.
+	PacketOffsets []uint32
+	// How loud it is. 0 when not known.
+	Level float32
+	// True when only players near the speaker hear it.
+	Proximity bool
+	// Who can hear it: the game's bits.
+	AudibleMask int32
+	// The game's number for how the speech is passed on. 0 when not sent.
+	Passthrough int32
+	// Slot of the entity that speaks. Absent when not known.
+	EntityIndex int32
+}
+
+// MatchSummary: The results of the match, as the game sends them at its end.
+type MatchSummary struct {
+	// The match's number.
+	MatchId uint64
+	// The length in seconds.
+	Duration uint32
+	// When the match began, in seconds since 1970. 0 when not known.
+	StartTime uint32
+	// The mode: the game's number.
+	GameMode int32
+	// Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	GameModeName []byte
+	// The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
+	Outcome int32
+	// Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.
+	Winner int32
+	// HasWinner reports whether Winner is set.
+	HasWinner bool
+	// The players, in the game's order.
+	Players []SummaryPlayer
+	// Dota: the second of the first kill. 0 when not known.
+	FirstBloodTime uint32
+	// Dota: Radiant's kills. Deadlock: the first team's score.
+	FirstScore uint32
+	// Dota: Dire's kills. Deadlock: the second team's score.
+	SecondScore uint32
+	// Dota: the length before the horn in seconds.
+	PreGameDuration uint32
+	// Dota: the league's number. 0 for none.
+	LeagueId uint32
+	// Dota: the towers of each team that stand: the game's bits.
+	TowerStatus []uint32
+	// Dota: the barracks of each team that stand: the game's bits.
+	BarracksStatus []uint32
+	// Dota: the kind of lobby. Deadlock: the kind of match. The game's number.
+	LobbyType uint32
+	// The game's own message, which has much more: CMsgDOTAMatch, or Deadlock's CMsgMatchMetaDataContents. Empty when it is larger
+	// than 256 KiB.
+	Raw []byte
+	// The size of the game's own message in bytes.
+	RawSize uint32
+}
+
+// SummaryPlayer: A player in the results of a match.
+type SummaryPlayer struct {
+	// The player's account. 0 when not known.
+	AccountId uint32
+	// The player's slot: the game's number.
+	Slot uint32
+	// The hero's number. 0 for none.
+	HeroId int32
+	// Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	HeroName []byte
+	// The player's name. Empty when not sent.
+	Name []byte
+	// The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
+	Team int32
+	// HasTeam reports whether Team is set.
+	HasTeam bool
+	// Kills.
+	Kills uint32
+	// Deaths.
+	Deaths uint32
+	// Assists.
+	Assists uint32
+	// The level.
+	Level uint32
+	// Last hits.
+	LastHits uint32
+	// Denies.
+	Denies uint32
+	// Net worth.
+	NetWorth uint32
+	// Dota: gold per minute.
+	GoldPerMinute uint32
+	// Dota: experience per minute.
+	XpPerMinute uint32
+	// Damage to heroes. Deadlock: of the last of the statistics in time.
+	HeroDamage uint32
+	// Damage to buildings. Deadlock: of the last of the statistics in time, to bosses.
+	TowerDamage uint32
+	// Healing. Deadlock: of the last of the statistics in time.
+	Healing uint32
+	// Dota: gold in hand.
+	Gold uint32
+	// Dota: gold spent.
+	GoldSpent uint32
+	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+	// Deadlock: the items that were bought, in order.
+	Items []int64
+	// Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.
+	ItemNames [][]byte
+	// How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
+	Left uint32
+	// Deadlock: the number of the player's lane. 0 when not known.
+	Lane uint32
+}
+
 // Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
@@ -1024,10 +1500,18 @@ const (
 	KindFault
 	KindServerCvar
 	KindPlayerInfo
+	KindDamage
+	KindKill
+	KindKillStreak
+	KindAbilityChange
+	KindShot
+	KindImpact
+	KindVoice
+	KindMatchSummary
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 35
+const KindCount = 43
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1065,6 +1549,14 @@ var kindNames = [KindCount]string{
 	"fault",
 	"server_cvar",
 	"player_info",
+	"damage",
+	"kill",
+	"kill_streak",
+	"ability_change",
+	"shot",
+	"impact",
+	"voice",
+	"match_summary",
 }
 
 // String returns the kind's name in the API.
@@ -1279,4 +1771,41 @@ const (
 	FaultKindStringTable FaultKind = 6
 	// A limit on memory was reached. Data that does not fit is left out.
 	FaultKindLimit FaultKind = 7
+)
+
+// AbilityChangeType: What happened to an ability or an item.
+type AbilityChangeType int32
+
+// The values of AbilityChangeType.
+const (
+	// Not known: the game says that it is invalid, it is newer than this list, or its number means different things in different
+	// builds and the build is not known. AbilityChange.number has the game's number.
+	AbilityChangeTypeUnspecified AbilityChangeType = 0
+	// It was bought.
+	AbilityChangeTypePurchased AbilityChangeType = 1
+	// It was upgraded.
+	AbilityChangeTypeUpgraded AbilityChangeType = 2
+	// It was sold.
+	AbilityChangeTypeSold AbilityChangeType = 3
+	// It was put in the place of another one.
+	AbilityChangeTypeSwapped AbilityChangeType = 4
+	// The player could not do it.
+	AbilityChangeTypeFailed AbilityChangeType = 5
+	// It gained a level.
+	AbilityChangeTypeLeveledUp AbilityChangeType = 6
+)
+
+// VoiceFormat: How speech is packed.
+type VoiceFormat int32
+
+// The values of VoiceFormat.
+const (
+	// Not known.
+	VoiceFormatUnspecified VoiceFormat = 0
+	// Steam's codec.
+	VoiceFormatSteam VoiceFormat = 1
+	// The engine's codec.
+	VoiceFormatEngine VoiceFormat = 2
+	// Opus.
+	VoiceFormatOpus VoiceFormat = 3
 )

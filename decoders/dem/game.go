@@ -12,15 +12,6 @@ const (
 	gameDeadlock
 )
 
-// dotaKinds are the kinds of events that only Dota 2 has.
-const dotaKinds = 1<<KindCombatLog | 1<<KindModifier | 1<<KindOrder | 1<<KindChatEvent | 1<<KindPing | 1<<KindMapLine |
-	1<<KindChatWheel
-
-// has reports whether demos of the game can have events of a kind.
-func (g game) has(k Kind) bool {
-	return g == gameDota || g == gameUnknown || dotaKinds&(1<<k) == 0
-}
-
 // Has reports whether demos with this header can have events of a kind. Demos of an unknown game can have all kinds.
 func (h *FileHeader) Has(k Kind) bool { return h.game().has(k) }
 

@@ -219,7 +219,7 @@ func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
 	case keyHandle:
 		k.ValueCase, k.Handle = GameEventKeyValueHandle, uint32(long)
 	case keyPlayer:
-		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(short)
+		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(int16(short)) // 65535 is nobody, too
 	}
 	return append(keys, k)
 }

@@ -14,7 +14,7 @@ import (
 
 // TestMatches: what people ask of a match is in the events, with names. The files are bundled with the command.
 func TestMatches(t *testing.T) {
-	for name, data := range map[string][]byte{"dota": demtest.Match(), "cs2": demtest.Round()} {
+	for name, data := range map[string][]byte{"dota": demtest.Match(), "cs2": demtest.Round(), "deadlock": demtest.Fight()} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, filepath.Join("..", "..", "testdata", "dem", name+".dem"), data)
 			var out strings.Builder

@@ -150,7 +150,7 @@ var rosterNames = [rosterFields][2]string{
 }
 
 // rosterKinds are the kinds of events that contain names of players.
-const rosterKinds = 1<<KindChat | 1<<KindChatEvent | 1<<KindPing | 1<<KindMapLine | 1<<KindChatWheel
+var rosterKinds = setOf(KindChat, KindChatEvent, KindPing, KindMapLine, KindChatWheel)
 
 // setClass finds the fields in the class.
 func (r *roster) setClass(c *entity.Class) {
@@ -220,7 +220,10 @@ func (d *Decoder) nameParts(ev *Event, kind Kind) {
 		}
 	case KindChatEvent:
 		c := &ev.ChatEvent
-		c.TypeName = facts.Announcements.Name(int64(c.Type))
+		c.TypeName = d.announcement(c.Type)
+		if d.match.game == gameDeadlock {
+			return
+		}
 		known := false
 		for _, p := range c.Players {
 			hero := d.playerHero(p)
@@ -234,8 +237,9 @@ func (d *Decoder) nameParts(ev *Event, kind Kind) {
 	case KindMapLine:
 		ev.MapLine.PlayerName = d.playerName(ev.MapLine.PlayerId)
 	case KindChatWheel:
-		c := &ev.ChatWheel
-		c.HeroName, c.PlayerName = facts.Heroes.Name(int64(c.HeroId)), d.playerName(c.PlayerId)
+		if c := &ev.ChatWheel; d.match.game.numbers() == gameDota {
+			c.HeroName, c.PlayerName = facts.Heroes.Name(int64(c.HeroId)), d.playerName(c.PlayerId)
+		}
 	case KindCombatLog:
 		c := &ev.CombatLog
 		switch c.Type {
@@ -252,6 +256,14 @@ func (d *Decoder) nameParts(ev *Event, kind Kind) {
 		o := &ev.Order
 		o.TypeName, o.AbilityName = facts.Orders.Name(int64(o.Type)), facts.Abilities.Name(int64(o.AbilityId))
 	}
+}
+
+// announcement returns the name of a type of announcements in the chat, or nil.
+func (d *Decoder) announcement(number int32) []byte {
+	if d.match.game == gameDeadlock {
+		return facts.CitadelAnnouncements.Name(int64(number))
+	}
+	return facts.Announcements.Name(int64(number))
 }
 
 // parsePlayerInfo reads CMsgPlayerInfo, which the entries of the string table userinfo have.

@@ -39,39 +39,33 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcUserMessage:
 		return d.userMessage(ev, b)
 	}
-	if kind := d.kindOf(id); kind != KindMessage {
-		return d.emitPlain(ev, kind, id, b)
+	t := d.match.game.typed(id)
+	switch {
+	case t.read != nil:
+		return d.emitTyped(ev, t, id, b)
+	case t.kind == KindCombatLog:
+		return d.startCombatLogs(b)
 	}
 	return d.emitMessage(ev, id, b)
 }
 
-// emitPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
-func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
-	if !d.out.reads(kind, KindMessage) || d.skipsType(kind, b) {
+// emitTyped delivers a message that becomes an event of a kind of its own, and needs nothing else.
+func (d *Decoder) emitTyped(ev *Event, t typedMessage, id uint32, b []byte) bool {
+	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
 	}
-	ok := false
-	switch kind {
-	case KindChat:
-		ok = parseChat(&ev.Chat, id, b)
-	case KindSound:
-		ok = parseSound(&ev.Sound, b)
-	case KindChatEvent:
-		ok = parseChatEvent(&ev.ChatEvent, b)
-	case KindPing:
-		ok = parsePing(&ev.Ping, b)
-	case KindMapLine:
-		ok = parseMapLine(&ev.MapLine, b)
-	case KindChatWheel:
-		ok = parseChatWheel(&ev.ChatWheel, b)
-	case KindOrder:
-		ok = parseOrder(&ev.Order, b)
-	case KindCombatLog:
-		ok = d.parseCombatLog(&ev.CombatLog, b)
-	}
-	if !ok {
+	m := pb.NewReader(b)
+	t.read(d, ev, &m)
+	if m.Bad {
 		return d.badMessage(ev, id, b)
 	}
+	d.complete(ev, t.kind)
+	return d.out.want(t.kind, slotEvent)
+}
+
+// complete adds to an event what its message does not have: names, and the time on the game's clock.
+func (d *Decoder) complete(ev *Event, kind Kind) {
+	ev.Kind = kind
 	d.nameParts(ev, kind)
 	switch kind {
 	case KindChat:
@@ -81,13 +75,11 @@ func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	case KindCombatLog:
 		d.match.clock.dateCombatLog(&ev.CombatLog)
 	}
-	ev.Kind = kind
-	return d.out.want(kind, slotEvent)
 }
 
 // skipsType reports whether a message becomes an event of a type that Options.Types leaves out. A message that cannot be read has
 // no type, so that its fault is reported.
-func (d *Decoder) skipsType(kind Kind, b []byte) bool {
+func (d *Decoder) skipsType(kind Kind, id uint32, b []byte) bool {
 	if d.opts.Types == nil {
 		return false
 	}
@@ -95,7 +87,7 @@ func (d *Decoder) skipsType(kind Kind, b []byte) bool {
 	switch kind {
 	case KindCombatLog:
 	case KindChatEvent:
-		number = -1 // without the field
+		number = withoutType(id)
 	case KindOrder:
 		field = 2
 	default:
@@ -112,48 +104,11 @@ func (d *Decoder) skipsType(kind Kind, b []byte) bool {
 	case KindCombatLog:
 		number++ // to CombatLogType
 	case KindChatEvent:
-		name = facts.Announcements.Name(int64(number))
+		name = d.announcement(number)
 	case KindOrder:
 		name = facts.Orders.Name(int64(number))
 	}
 	return !m.Bad && !d.opts.Types(kind, number, name)
-}
-
-// kindOf returns the kind of event that a message becomes.
-func (d *Decoder) kindOf(id uint32) Kind {
-	kind := KindMessage
-	switch id {
-	case svcUserCmds:
-		return KindUserCmd
-	case netSetConVar:
-		return KindServerCvar
-	case umSayText, umSayText2:
-		return KindChat
-	case geGameEvent:
-		return KindGameEvent
-	case geStartSound:
-		return KindSound
-	case dotaChatEvent:
-		kind = KindChatEvent
-	case dotaLocationPing:
-		kind = KindPing
-	case dotaMapLine:
-		kind = KindMapLine
-	case dotaChatWheel:
-		kind = KindChatWheel
-	case dotaOrders:
-		kind = KindOrder
-	case dotaCombatLog:
-		kind = KindCombatLog
-	case dotaChatMessage:
-		if d.match.game.has(KindChatEvent) { // a number of Dota's
-			kind = KindChat
-		}
-	}
-	if !d.match.game.has(kind) {
-		return KindMessage
-	}
-	return kind
 }
 
 // emitMessage delivers a message undecoded.

@@ -2,6 +2,7 @@ package dem
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/facts"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -76,7 +77,11 @@ func (s *Schemas) get(data []byte, dotaBuild int) (*schema.Schema, bool) {
 }
 
 // ChatEventTypes returns the names that ChatEvent.TypeName can have, in alphabetical order.
-func ChatEventTypes() []string { return facts.Announcements.Names() }
+func ChatEventTypes() []string {
+	names := append(facts.Announcements.Names(), facts.CitadelAnnouncements.Names()...)
+	slices.Sort(names)
+	return names
+}
 
 // OrderTypes returns the names that Order.TypeName can have, in alphabetical order.
 func OrderTypes() []string { return facts.Orders.Names() }

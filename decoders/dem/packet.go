@@ -14,6 +14,7 @@ const (
 	svcClassInfo         = 42
 	svcCreateStringTable = 44
 	svcUpdateStringTable = 45
+	svcVoiceData         = 47
 	svcClearTables       = 51
 	svcPacketEntities    = 55
 	svcUserMessage       = 72
@@ -25,12 +26,33 @@ const (
 	geStartSound         = 208
 
 	dotaChatEvent    = 466
+	dotaCombatEntry  = 468
+	dotaCombatBulk   = 470
 	dotaLocationPing = 477
 	dotaMapLine      = 478
 	dotaChatWheel    = 501
 	dotaOrders       = 547
 	dotaCombatLog    = 554
+	dotaMatch        = 558
 	dotaChatMessage  = 612
+
+	csDamage      = 321
+	csFireBullets = 452
+	csBulletHit   = 453
+
+	citadelDamage           = 300
+	citadelMapPing          = 303
+	citadelAbilitiesChanged = 309
+	citadelChatWheel        = 312
+	citadelChatMsg          = 314
+	citadelPostMatch        = 316
+	citadelChatEvent        = 317
+	citadelHeroKilled       = 319
+	citadelMapLine          = 322
+	citadelAbilityPing      = 331
+	citadelKillStreak       = 351
+	citadelFireBullets      = 450
+	citadelBulletImpact     = 461
 )
 
 // message is a message of a packet.

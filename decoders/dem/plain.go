@@ -4,7 +4,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// The records and messages that become events field by field. They do not need the decoder's state.
+// The records, and the messages of the engine and of Dota, that become events field by field.
 
 func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 	*c = ConsoleCmd{}
@@ -17,37 +17,54 @@ func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 	return !m.Bad
 }
 
-func parseChat(c *Chat, id uint32, b []byte) bool {
+func readSayText(_ *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.Chat
 	*c = Chat{PlayerId: -1, EntityIndex: -1}
-	m := pb.NewReader(b)
 	for m.Next() {
-		switch {
-		case id == dotaChatMessage && m.Num == 1:
+		switch m.Num {
+		case 1:
 			c.PlayerId = m.Int32()
-		case id == dotaChatMessage && m.Num == 2:
-			c.Channel = m.Uint32()
-		case id == dotaChatMessage && m.Num == 3:
-			c.Text = m.Raw
-		case id == umSayText && m.Num == 1:
-			c.PlayerId = m.Int32()
-		case id == umSayText && m.Num == 2:
-			c.Text = m.Raw
-		case id == umSayText2 && m.Num == 1:
-			c.EntityIndex = m.Int32()
-		case id == umSayText2 && m.Num == 3:
-			c.ChannelName = m.Raw
-		case id == umSayText2 && m.Num == 4:
-			c.Sender = m.Raw
-		case id == umSayText2 && m.Num == 5:
+		case 2:
 			c.Text = m.Raw
 		}
 	}
-	return !m.Bad
 }
 
-func parseSound(s *Sound, b []byte) bool {
+func readSayText2(_ *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.Chat
+	*c = Chat{PlayerId: -1, EntityIndex: -1}
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			c.EntityIndex = m.Int32()
+		case 3:
+			c.ChannelName = m.Raw
+		case 4:
+			c.Sender = m.Raw
+		case 5:
+			c.Text = m.Raw
+		}
+	}
+}
+
+func readDotaChat(_ *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.Chat
+	*c = Chat{PlayerId: -1, EntityIndex: -1}
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			c.PlayerId = m.Int32()
+		case 2:
+			c.Channel = m.Uint32()
+		case 3:
+			c.Text = m.Raw
+		}
+	}
+}
+
+func readSound(_ *Decoder, ev *Event, m *pb.Reader) {
+	s := &ev.Sound
 	*s = Sound{SourceEntityIndex: -1}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -64,12 +81,11 @@ func parseSound(s *Sound, b []byte) bool {
 			s.StartTime = m.Float32()
 		}
 	}
-	return !m.Bad
 }
 
-func parseChatEvent(c *ChatEvent, b []byte) bool {
-	*c = ChatEvent{Type: -1, HeroNames: c.HeroNames[:0], Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
-	m := pb.NewReader(b)
+func readDotaChatEvent(_ *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.ChatEvent
+	*c = ChatEvent{Type: -1, HeroNames: c.HeroNames[:0], Values: c.Values[:0], Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -89,12 +105,11 @@ func parseChatEvent(c *ChatEvent, b []byte) bool {
 	for n := len(c.Players); n > 0 && c.Players[n-1] == -1; n-- {
 		c.Players = c.Players[:n-1]
 	}
-	return !m.Bad
 }
 
-func parsePing(p *Ping, b []byte) bool {
+func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
+	p := &ev.Ping
 	*p = Ping{PlayerId: -1, Target: -1}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -118,12 +133,11 @@ func parsePing(p *Ping, b []byte) bool {
 			m.Bad = m.Bad || q.Bad
 		}
 	}
-	return !m.Bad
 }
 
-func parseMapLine(l *MapLine, b []byte) bool {
+func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
+	l := &ev.MapLine
 	*l = MapLine{PlayerId: -1}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -143,12 +157,11 @@ func parseMapLine(l *MapLine, b []byte) bool {
 			m.Bad = m.Bad || q.Bad
 		}
 	}
-	return !m.Bad
 }
 
-func parseChatWheel(c *ChatWheel, b []byte) bool {
-	*c = ChatWheel{PlayerId: -1}
-	m := pb.NewReader(b)
+func readDotaChatWheel(_ *Decoder, ev *Event, m *pb.Reader) {
+	c := &ev.ChatWheel
+	*c = ChatWheel{PlayerId: -1, PawnIndex: -1}
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -159,14 +172,15 @@ func parseChatWheel(c *ChatWheel, b []byte) bool {
 			c.AccountId = m.Uint32()
 		case 4:
 			c.HeroId = m.Int32()
+		case 5:
+			c.EmoticonId = m.Uint32()
 		}
 	}
-	return !m.Bad
 }
 
-func parseOrder(o *Order, b []byte) bool {
+func readOrder(_ *Decoder, ev *Event, m *pb.Reader) {
+	o := &ev.Order
 	*o = Order{EntityIndex: -1, AbilityId: -1, Units: o.Units[:0]}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -181,7 +195,7 @@ func parseOrder(o *Order, b []byte) bool {
 			o.AbilityId = m.Int32()
 		case 6:
 			o.HasPosition = true
-			o.Position = parseVector(m.Raw)
+			o.Position = vector(m)
 		case 7:
 			o.Queue = m.Bool()
 		case 8:
@@ -190,19 +204,4 @@ func parseOrder(o *Order, b []byte) bool {
 			o.Flags = m.Uint32()
 		}
 	}
-	return !m.Bad
-}
-
-func parseVector(b []byte) (v Vector) {
-	for m := pb.NewReader(b); m.Next(); {
-		switch m.Num {
-		case 1:
-			v.X = m.Float32()
-		case 2:
-			v.Y = m.Float32()
-		case 3:
-			v.Z = m.Float32()
-		}
-	}
-	return v
 }

@@ -258,6 +258,3 @@ func (d *Decoder) resumeWorld(s *Snapshot) {
 	w.tree.Adopt(s.grown, w.classes)
 	w.store.Thaw(s.entities, w.classes)
 }
-
-// allKinds are all kinds of events.
-const allKinds = 1<<KindCount - 1 - 1<<KindNone

@@ -249,7 +249,13 @@ func Round() []byte {
 	e.Update(10, g.int([]int{1}, 0))
 	e.Update(12, append(g.body(512, -900, 1900, 20), parent(noHandle))...) // it falls to the ground
 	packet(192, e, true,
-		happened(death, player(0), player(1), player(-1), pawn(0), Proto(nil).Varint(1, 1).Text(2, "ak47"), Proto(nil).Varint(1, 6).Varint(7, 1)),
+		Message{452, Proto(nil).Bytes(1, place(-900, 1900, 128)).Bytes(2, place(1, 45, 0)).Varint(3, int64(handle(12))).Varint(4, 1).Varint(5, 77).
+			Fixed32(6, uint32(handle(11))).Float(7, 0.25).Float(8, 1.5).Float(9, 0.125).Varint(10, 2).Varint(11, 7).Fixed32(12, 99).
+			Bytes(13, place(-900, 1900, 64)).Varint(14, 29).Varint(15, 1).Bytes(16, Proto(nil).Bytes(1, place(0.5, 0, 0)).Varint(2, 1180).Float(3, 0.5).
+			Varint(4, 1178).Float(5, 0.75).Float(6, 0.0625).Float(7, 0.03125).Varint(8, 1)).Varint(17, 1).Varint(18, 1).Varint(19, 1192)},
+		Message{453, Proto(nil).Varint(1, 1).Varint(2, 0).Bytes(3, place(-900, 1900, 64)).Varint(4, 1).Varint(5, 143).Varint(6, 1).Varint(7, 1)},
+		Message{321, Proto(nil).Varint(1, 100).Bytes(2, place(1000, -500, 64)).Varint(3, 10)},
+		happened(death, player(0), player(1), player(65535), pawn(0), Proto(nil).Varint(1, 1).Text(2, "ak47"), Proto(nil).Varint(1, 6).Varint(7, 1)),
 		Message{118, Proto(nil).Varint(1, 2).Text(3, "Cstrike_Chat_All").Text(4, "Larry").Text(5, "nice")})
 	e = g.entities()
 	e.Update(12, parent(handle(11))) // and is picked up

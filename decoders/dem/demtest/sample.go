@@ -135,6 +135,21 @@ func Sample() []byte {
 	e.sizes.Varint(uint64(e.bits.Len() - 8))
 	d.Packet(10, Message{4, Proto(nil).Varint(1, 911)}, e.Message(true))
 
+	// The wrapped combat log, speech, and the results of the match.
+	d.Packet(10,
+		Message{468, Proto(nil).Varint(1, 4).Varint(2, 1).Float(15, 20)},
+		Message{470, Proto(nil).Bytes(1, Proto(nil).Varint(1, 1).Varint(2, 1).Varint(13, 10)).Bytes(1, Proto(nil).Varint(1, 8).Varint(2, 2).Varint(13, 20)).
+			Float(2, 20).Float(3, 10).Varint(4, 3).Float(5, 21)},
+		Message{47, Proto(nil).Bytes(1, Proto(nil).Bytes(2, []byte("speech")).Varint(5, 22050)).Varint(2, 3).Fixed64(4, 76561197960265729).Varint(6, 911)},
+		Message{558, Proto(nil).Varint(3, 2400).Fixed32(4, 1700000000).
+			Bytes(5, Proto(nil).Varint(1, 1).Varint(2, 0).Varint(3, 2).Varint(4, 1).Varint(5, -1).Varint(76, 5003).Varint(14, 10).Varint(15, 2).Varint(16, 7).
+				Varint(17, 0).Varint(18, 1200).Varint(19, 200).Varint(20, 12).Varint(21, 600).Varint(22, 700).Varint(23, 20000).Varint(24, 31000).
+				Varint(25, 4000).Varint(26, 500).Varint(27, 25).Text(29, "somebody").Varint(52, 24000).Varint(80, 0)).
+			Bytes(5, Proto(nil).Varint(1, 2).Varint(2, 128).Varint(3, 25).Varint(17, 1).Varint(80, 1)).
+			Varint(6, 7000000001).Varint(8, 2047).Varint(8, 0).Varint(9, 63).Varint(9, 3).Varint(12, 95).Varint(16, 7).Varint(22, 15).Varint(31, 22).
+			Varint(48, 40).Varint(49, 21).Varint(50, 2).Varint(53, 90)},
+		Message{4, Proto(nil).Varint(1, 911)},
+	)
 	d.Record(10, 10, Proto(nil).Varint(1, 1).Bytes(2, []byte("custom")))
 	d.Record(16, 10, Proto(nil).Sint(1, 3).Varint(2, 1))
 	d.Record(50, 10, []byte("nobody knows this record"))

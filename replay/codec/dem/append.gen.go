@@ -255,6 +255,62 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendPlayerInfo(b, &m.PlayerInfo)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindDamage:
+		{
+			b = append(b, 0xaa, 0x01, 0)
+			at := len(b)
+			b = appendDamage(b, &m.Damage)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindKill:
+		{
+			b = append(b, 0xb2, 0x01, 0)
+			at := len(b)
+			b = appendKill(b, &m.Kill)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindKillStreak:
+		{
+			b = append(b, 0xba, 0x01, 0)
+			at := len(b)
+			b = appendKillStreak(b, &m.KillStreak)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindAbilityChange:
+		{
+			b = append(b, 0xc2, 0x01, 0)
+			at := len(b)
+			b = appendAbilityChange(b, &m.AbilityChange)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindShot:
+		{
+			b = append(b, 0xca, 0x01, 0)
+			at := len(b)
+			b = appendShot(b, &m.Shot)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindImpact:
+		{
+			b = append(b, 0xd2, 0x01, 0)
+			at := len(b)
+			b = appendImpact(b, &m.Impact)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindVoice:
+		{
+			b = append(b, 0xda, 0x01, 0)
+			at := len(b)
+			b = appendVoice(b, &m.Voice)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindMatchSummary:
+		{
+			b = append(b, 0xe2, 0x01, 0)
+			at := len(b)
+			b = appendMatchSummary(b, &m.MatchSummary)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1116,6 +1172,10 @@ func appendMessage(b []byte, m *dem.Message) []byte {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.Size))
 	}
+	if m.Redacted {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Redacted)
+	}
 	return b
 }
 
@@ -1160,6 +1220,14 @@ func appendChatEvent(b []byte, m *dem.ChatEvent) []byte {
 		b = append(b, 0x4a)
 		b = protoappend.String(b, v)
 	}
+	if len(m.Values) > 0 {
+		b = append(b, 0x52, 0)
+		at := len(b)
+		for _, v := range m.Values {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
 	return b
 }
 
@@ -1200,6 +1268,14 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 		b = append(b, 0x4a)
 		b = protoappend.String(b, m.HeroName)
 	}
+	if m.HasAllChat {
+		b = append(b, 0x50)
+		b = protoappend.Bool(b, m.AllChat)
+	}
+	if m.LaneColor != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.LaneColor))
+	}
 	return b
 }
 
@@ -1231,6 +1307,58 @@ func appendPing(b []byte, m *dem.Ping) []byte {
 	if len(m.PlayerName) > 0 {
 		b = append(b, 0x3a)
 		b = protoappend.String(b, m.PlayerName)
+	}
+	if m.HasPosition {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendVector(b, &m.Position)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.MessageId != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.MessageId))
+	}
+	if m.AbilityId != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.AbilityId))
+	}
+	if len(m.TargetName) > 0 {
+		b = append(b, 0x5a)
+		b = protoappend.String(b, m.TargetName)
+	}
+	if m.TargetClass != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.TargetClass))
+	}
+	if m.IsEnemy {
+		b = append(b, 0x68)
+		b = protoappend.Bool(b, m.IsEnemy)
+	}
+	if m.IsMinimap {
+		b = append(b, 0x70)
+		b = protoappend.Bool(b, m.IsMinimap)
+	}
+	if m.IsBlind {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.IsBlind)
+	}
+	if m.Marker != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.Marker))
+	}
+	if m.Speech != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.Speech))
+	}
+	if len(m.Response) > 0 {
+		b = append(b, 0x92, 0x01)
+		b = protoappend.String(b, m.Response)
+	}
+	if math.Float32bits(m.Cooldown) != 0 {
+		b = append(b, 0x9d, 0x01)
+		b = protoappend.Float(b, m.Cooldown)
 	}
 	return b
 }
@@ -1283,6 +1411,22 @@ func appendChatWheel(b []byte, m *dem.ChatWheel) []byte {
 	if len(m.PlayerName) > 0 {
 		b = append(b, 0x32)
 		b = protoappend.String(b, m.PlayerName)
+	}
+	if m.EmoticonId != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.EmoticonId))
+	}
+	if m.PawnIndex != -1 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.PawnIndex))
+	}
+	if len(m.Param) > 0 {
+		b = append(b, 0x4a)
+		b = protoappend.String(b, m.Param)
+	}
+	if m.LaneColor != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.LaneColor))
 	}
 	return b
 }
@@ -1819,6 +1963,794 @@ func appendPlayerInfo(b []byte, m *dem.PlayerInfo) []byte {
 	return b
 }
 
+func appendDamage(b []byte, m *dem.Damage) []byte {
+	if m.Damage != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Damage))
+	}
+	if math.Float32bits(m.PreDamage) != 0 {
+		b = append(b, 0x15)
+		b = protoappend.Float(b, m.PreDamage)
+	}
+	if m.Type != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.CitadelType != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.CitadelType))
+	}
+	if m.HasOrigin {
+		{
+			b = append(b, 0x2a, 0)
+			at := len(b)
+			b = appendVector(b, &m.Origin)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.VictimIndex != -1 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.VictimIndex))
+	}
+	if m.InflictorIndex != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.InflictorIndex))
+	}
+	if m.AttackerIndex != -1 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.AttackerIndex))
+	}
+	if m.AbilityIndex != -1 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.AbilityIndex))
+	}
+	if m.AttackingIndex != -1 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.AttackingIndex))
+	}
+	if m.AbilityId != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.AbilityId))
+	}
+	if m.AttackerClass != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.AttackerClass))
+	}
+	if m.VictimClass != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.VictimClass))
+	}
+	if m.VictimHealth != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Varint(b, uint64(m.VictimHealth))
+	}
+	if m.VictimHealthMax != 0 {
+		b = append(b, 0x78)
+		b = protoappend.Varint(b, uint64(m.VictimHealthMax))
+	}
+	if m.HasVictimShield {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.VictimShield))
+	}
+	if m.HasVictimShieldMax {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.VictimShieldMax))
+	}
+	if math.Float32bits(m.Absorbed) != 0 {
+		b = append(b, 0x95, 0x01)
+		b = protoappend.Float(b, m.Absorbed)
+	}
+	if math.Float32bits(m.CritDamage) != 0 {
+		b = append(b, 0x9d, 0x01)
+		b = protoappend.Float(b, m.CritDamage)
+	}
+	if m.HitGroup != 0 {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.HitGroup))
+	}
+	if m.Hits != 0 {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Hits))
+	}
+	if m.HealthLost != 0 {
+		b = append(b, 0xb0, 0x01)
+		b = protoappend.Varint(b, uint64(m.HealthLost))
+	}
+	if m.Flags != 0 {
+		b = append(b, 0xb8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Flags))
+	}
+	if m.HasDirection {
+		{
+			b = append(b, 0xc2, 0x01, 0)
+			at := len(b)
+			b = appendVector(b, &m.Direction)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.IsSecondary {
+		b = append(b, 0xc8, 0x01)
+		b = protoappend.Bool(b, m.IsSecondary)
+	}
+	if math.Float32bits(m.Effectiveness) != 0 {
+		b = append(b, 0xd5, 0x01)
+		b = protoappend.Float(b, m.Effectiveness)
+	}
+	if m.HasServerTick {
+		b = append(b, 0xd8, 0x01)
+		b = protoappend.Varint(b, uint64(m.ServerTick))
+	}
+	if m.AttackerSlot != -1 {
+		b = append(b, 0xe0, 0x01)
+		b = protoappend.Varint(b, uint64(m.AttackerSlot))
+	}
+	if m.VictimSlot != -1 {
+		b = append(b, 0xe8, 0x01)
+		b = protoappend.Varint(b, uint64(m.VictimSlot))
+	}
+	if m.HasVictimPosition {
+		{
+			b = append(b, 0xf2, 0x01, 0)
+			at := len(b)
+			b = appendVector(b, &m.VictimPosition)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Penetrations != 0 {
+		b = append(b, 0xf8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Penetrations))
+	}
+	if m.IsKill {
+		b = append(b, 0x80, 0x02)
+		b = protoappend.Bool(b, m.IsKill)
+	}
+	if m.PreDamageWhole != 0 {
+		b = append(b, 0x88, 0x02)
+		b = protoappend.Varint(b, uint64(m.PreDamageWhole))
+	}
+	if m.AbsorbedWhole != 0 {
+		b = append(b, 0x90, 0x02)
+		b = protoappend.Varint(b, uint64(m.AbsorbedWhole))
+	}
+	return b
+}
+
+func appendKill(b []byte, m *dem.Kill) []byte {
+	if m.VictimIndex != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.VictimIndex))
+	}
+	if m.InflictorIndex != -1 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.InflictorIndex))
+	}
+	if m.AttackerIndex != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.AttackerIndex))
+	}
+	if len(m.AssisterIndexes) > 0 {
+		b = append(b, 0x22, 0)
+		at := len(b)
+		for _, v := range m.AssisterIndexes {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	if m.ScorerIndex != -1 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.ScorerIndex))
+	}
+	if m.RespawnReason != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.RespawnReason))
+	}
+	if m.VictimTeam != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.VictimTeam))
+	}
+	return b
+}
+
+func appendKillStreak(b []byte, m *dem.KillStreak) []byte {
+	if m.Pawn != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Pawn))
+	}
+	if m.Kills != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Kills))
+	}
+	if m.IsFirstBlood {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.IsFirstBlood)
+	}
+	if m.Ended {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.Ended)
+	}
+	if math.Float32bits(m.Duration) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.Duration)
+	}
+	return b
+}
+
+func appendAbilityChange(b []byte, m *dem.AbilityChange) []byte {
+	if m.PlayerSlot != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerSlot))
+	}
+	if m.AbilityId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.AbilityId))
+	}
+	if m.Type != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.Number != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	return b
+}
+
+func appendShot(b []byte, m *dem.Shot) []byte {
+	if m.HasOrigin {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendVector(b, &m.Origin)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasAngles {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendVector(b, &m.Angles)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Seed != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Seed))
+	}
+	if m.ShooterIndex != -1 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.ShooterIndex))
+	}
+	if m.Shooter != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Shooter))
+	}
+	if math.Float32bits(m.Spread) != 0 {
+		b = append(b, 0x35)
+		b = protoappend.Float(b, m.Spread)
+	}
+	if m.WeaponId != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.WeaponId))
+	}
+	if m.ItemDefIndex != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.ItemDefIndex))
+	}
+	if m.Mode != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Mode))
+	}
+	if math.Float32bits(m.Inaccuracy) != 0 {
+		b = append(b, 0x55)
+		b = protoappend.Float(b, m.Inaccuracy)
+	}
+	if math.Float32bits(m.RecoilIndex) != 0 {
+		b = append(b, 0x5d)
+		b = protoappend.Float(b, m.RecoilIndex)
+	}
+	if m.SoundType != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.SoundType))
+	}
+	if m.SoundEffect != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.SoundEffect))
+	}
+	if m.HasShooterPosition {
+		{
+			b = append(b, 0x72, 0)
+			at := len(b)
+			b = appendVector(b, &m.ShooterPosition)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.BulletsLeft != 0 {
+		b = append(b, 0x78)
+		b = protoappend.Varint(b, uint64(m.BulletsLeft))
+	}
+	if m.AttackType != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.AttackType))
+	}
+	if m.IsInAir {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Bool(b, m.IsInAir)
+	}
+	if m.IsScoped {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Bool(b, m.IsScoped)
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.HasAimPunch {
+		{
+			b = append(b, 0xa2, 0x01, 0)
+			at := len(b)
+			b = appendVector(b, &m.AimPunch)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.AttackTick != 0 {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Varint(b, uint64(m.AttackTick))
+	}
+	if math.Float32bits(m.AttackTickFraction) != 0 {
+		b = append(b, 0xb5, 0x01)
+		b = protoappend.Float(b, m.AttackTickFraction)
+	}
+	if m.RenderTick != 0 {
+		b = append(b, 0xb8, 0x01)
+		b = protoappend.Varint(b, uint64(m.RenderTick))
+	}
+	if math.Float32bits(m.RenderTickFraction) != 0 {
+		b = append(b, 0xc5, 0x01)
+		b = protoappend.Float(b, m.RenderTickFraction)
+	}
+	if math.Float32bits(m.InaccuracyMove) != 0 {
+		b = append(b, 0xcd, 0x01)
+		b = protoappend.Float(b, m.InaccuracyMove)
+	}
+	if math.Float32bits(m.InaccuracyAir) != 0 {
+		b = append(b, 0xd5, 0x01)
+		b = protoappend.Float(b, m.InaccuracyAir)
+	}
+	if m.ExtraType != 0 {
+		b = append(b, 0xd8, 0x01)
+		b = protoappend.Varint(b, uint64(m.ExtraType))
+	}
+	if m.AbilityIndex != -1 {
+		b = append(b, 0xe0, 0x01)
+		b = protoappend.Varint(b, uint64(m.AbilityIndex))
+	}
+	if math.Float32bits(m.Penetration) != 0 {
+		b = append(b, 0xed, 0x01)
+		b = protoappend.Float(b, m.Penetration)
+	}
+	if m.IsFromGun {
+		b = append(b, 0xf0, 0x01)
+		b = protoappend.Bool(b, m.IsFromGun)
+	}
+	if m.Bullets != 0 {
+		b = append(b, 0xf8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Bullets))
+	}
+	if m.HasOriginalAngles {
+		{
+			b = append(b, 0x82, 0x02, 0)
+			at := len(b)
+			b = appendVector(b, &m.OriginalAngles)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.WeaponSubclass != 0 {
+		b = append(b, 0x88, 0x02)
+		b = protoappend.Varint(b, uint64(m.WeaponSubclass))
+	}
+	if m.ShotNumber != 0 {
+		b = append(b, 0x90, 0x02)
+		b = protoappend.Varint(b, uint64(m.ShotNumber))
+	}
+	if m.IgnoredIndex != -1 {
+		b = append(b, 0x98, 0x02)
+		b = protoappend.Varint(b, uint64(m.IgnoredIndex))
+	}
+	if math.Float32bits(m.MaxRange) != 0 {
+		b = append(b, 0xa5, 0x02)
+		b = protoappend.Float(b, m.MaxRange)
+	}
+	if m.ShotId != 0 {
+		b = append(b, 0xa8, 0x02)
+		b = protoappend.Varint(b, uint64(m.ShotId))
+	}
+	if m.IsPredicted {
+		b = append(b, 0xb0, 0x02)
+		b = protoappend.Bool(b, m.IsPredicted)
+	}
+	if math.Float32bits(m.BulletRadius) != 0 {
+		b = append(b, 0xbd, 0x02)
+		b = protoappend.Float(b, m.BulletRadius)
+	}
+	if math.Float32bits(m.BulletSpeed) != 0 {
+		b = append(b, 0xc5, 0x02)
+		b = protoappend.Float(b, m.BulletSpeed)
+	}
+	if math.Float32bits(m.BulletGravity) != 0 {
+		b = append(b, 0xcd, 0x02)
+		b = protoappend.Float(b, m.BulletGravity)
+	}
+	if m.Muzzle != 0 {
+		b = append(b, 0xd0, 0x02)
+		b = protoappend.Varint(b, uint64(m.Muzzle))
+	}
+	if m.IsAbility {
+		b = append(b, 0xd8, 0x02)
+		b = protoappend.Bool(b, m.IsAbility)
+	}
+	if m.HasTracer {
+		{
+			b = append(b, 0xe2, 0x02, 0)
+			at := len(b)
+			b = appendTracer(b, &m.Tracer)
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.MoreTracers {
+		{
+			b = append(b, 0xea, 0x02, 0)
+			at := len(b)
+			b = appendTracer(b, &m.MoreTracers[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendTracer(b []byte, m *dem.Tracer) []byte {
+	if m.Resource != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Resource))
+	}
+	if m.Bullets != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Bullets))
+	}
+	return b
+}
+
+func appendImpact(b []byte, m *dem.Impact) []byte {
+	if m.HasTraceStart {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendVector(b, &m.TraceStart)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasPosition {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendVector(b, &m.Position)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasNormal {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendVector(b, &m.Normal)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Damage != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Damage))
+	}
+	if m.Surface != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Surface))
+	}
+	if m.AbilityIndex != -1 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.AbilityIndex))
+	}
+	if m.HitIndex != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.HitIndex))
+	}
+	if m.Bone != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Bone))
+	}
+	if m.WeaponSubclass != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.WeaponSubclass))
+	}
+	if m.ShooterIndex != -1 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.ShooterIndex))
+	}
+	if math.Float32bits(m.BulletRadius) != 0 {
+		b = append(b, 0x5d)
+		b = protoappend.Float(b, m.BulletRadius)
+	}
+	return b
+}
+
+func appendVoice(b []byte, m *dem.Voice) []byte {
+	if m.PlayerSlot != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerSlot))
+	}
+	if m.SteamId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
+	if m.Format != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Format))
+	}
+	if len(m.Data) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.Bytes(b, m.Data)
+	}
+	if m.Size != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Size))
+	}
+	if m.Redacted {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Redacted)
+	}
+	if m.SampleRate != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.SampleRate))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.SequenceBytes != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.SequenceBytes))
+	}
+	if m.Section != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Section))
+	}
+	if m.SampleOffset != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.SampleOffset))
+	}
+	if m.Packets != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.Packets))
+	}
+	if len(m.PacketOffsets) > 0 {
+		b = append(b, 0x6a, 0)
+		at := len(b)
+		for _, v := range m.PacketOffsets {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	if math.Float32bits(m.Level) != 0 {
+		b = append(b, 0x75)
+		b = protoappend.Float(b, m.Level)
+	}
+	if m.Proximity {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.Proximity)
+	}
+	if m.AudibleMask != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.AudibleMask))
+	}
+	if m.Passthrough != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.Passthrough))
+	}
+	if m.EntityIndex != -1 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.EntityIndex))
+	}
+	return b
+}
+
+func appendMatchSummary(b []byte, m *dem.MatchSummary) []byte {
+	if m.MatchId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.MatchId))
+	}
+	if m.Duration != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Duration))
+	}
+	if m.StartTime != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.StartTime))
+	}
+	if m.GameMode != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.GameMode))
+	}
+	if len(m.GameModeName) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.GameModeName)
+	}
+	if m.Outcome != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Outcome))
+	}
+	if m.HasWinner {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Winner))
+	}
+	for i := range m.Players {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendSummaryPlayer(b, &m.Players[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.FirstBloodTime != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.FirstBloodTime))
+	}
+	if m.FirstScore != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.FirstScore))
+	}
+	if m.SecondScore != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.SecondScore))
+	}
+	if m.PreGameDuration != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.PreGameDuration))
+	}
+	if m.LeagueId != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.LeagueId))
+	}
+	if len(m.TowerStatus) > 0 {
+		b = append(b, 0x72, 0)
+		at := len(b)
+		for _, v := range m.TowerStatus {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	if len(m.BarracksStatus) > 0 {
+		b = append(b, 0x7a, 0)
+		at := len(b)
+		for _, v := range m.BarracksStatus {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	if m.LobbyType != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.LobbyType))
+	}
+	if len(m.Raw) > 0 {
+		b = append(b, 0x8a, 0x01)
+		b = protoappend.Bytes(b, m.Raw)
+	}
+	if m.RawSize != 0 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.RawSize))
+	}
+	return b
+}
+
+func appendSummaryPlayer(b []byte, m *dem.SummaryPlayer) []byte {
+	if m.AccountId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.AccountId))
+	}
+	if m.Slot != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Slot))
+	}
+	if m.HeroId != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.HeroId))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.HeroName)
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.HasTeam {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Kills != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Kills))
+	}
+	if m.Deaths != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Deaths))
+	}
+	if m.Assists != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Assists))
+	}
+	if m.Level != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Level))
+	}
+	if m.LastHits != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.LastHits))
+	}
+	if m.Denies != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.Denies))
+	}
+	if m.NetWorth != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.NetWorth))
+	}
+	if m.GoldPerMinute != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Varint(b, uint64(m.GoldPerMinute))
+	}
+	if m.XpPerMinute != 0 {
+		b = append(b, 0x78)
+		b = protoappend.Varint(b, uint64(m.XpPerMinute))
+	}
+	if m.HeroDamage != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.HeroDamage))
+	}
+	if m.TowerDamage != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.TowerDamage))
+	}
+	if m.Healing != 0 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.Healing))
+	}
+	if m.Gold != 0 {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Varint(b, uint64(m.Gold))
+	}
+	if m.GoldSpent != 0 {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.GoldSpent))
+	}
+	if len(m.Items) > 0 {
+		b = append(b, 0xaa, 0x01, 0)
+		at := len(b)
+		for _, v := range m.Items {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	for _, v := range m.ItemNames {
+		b = append(b, 0xb2, 0x01)
+		b = protoappend.String(b, v)
+	}
+	if m.Left != 0 {
+		b = append(b, 0xb8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Left))
+	}
+	if m.Lane != 0 {
+		b = append(b, 0xc0, 0x01)
+		b = protoappend.Varint(b, uint64(m.Lane))
+	}
+	return b
+}
+
 // Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
@@ -1856,4 +2788,12 @@ var Kinds = []string{
 	"fault",
 	"server_cvar",
 	"player_info",
+	"damage",
+	"kill",
+	"kill_streak",
+	"ability_change",
+	"shot",
+	"impact",
+	"voice",
+	"match_summary",
 }

@@ -51,11 +51,22 @@ var properties = filter.Table[event]{
 	dem.KindPing:       {Player: func(e *event) int32 { return player(e.Ping.PlayerId) }},
 	dem.KindMapLine:    {Player: func(e *event) int32 { return player(e.MapLine.PlayerId) }},
 	dem.KindChatWheel:  {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
+	dem.KindDamage: {
+		Player:      func(e *event) int32 { return player(e.Damage.AttackerSlot) },
+		OtherPlayer: func(e *event) int32 { return player(e.Damage.VictimSlot) },
+	},
+	dem.KindAbilityChange: {
+		Player: func(e *event) int32 { return player(e.AbilityChange.PlayerSlot) },
+		Type:   func(e *event) []byte { return typeName(dem.KindAbilityChange, int32(e.AbilityChange.Type), nil) },
+		Types:  enumNames(demv1.AbilityChangeType_name),
+	},
+	dem.KindVoice: {Player: func(e *event) int32 { return player(e.Voice.PlayerSlot) }},
 }
 
 // enums holds the names of the types of kinds whose type is an enum of the API.
 var enums = map[dem.Kind]map[int32][]byte{
 	dem.KindCombatLog: bytesOf(demv1.CombatLogType_name), dem.KindFault: bytesOf(demv1.FaultKind_name),
+	dem.KindAbilityChange: bytesOf(demv1.AbilityChangeType_name),
 }
 
 // typeName returns the name by which filters select a type of events: its name, or its number in decimal if it has none. name is

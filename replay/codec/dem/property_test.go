@@ -16,19 +16,23 @@ func TestProperties(t *testing.T) {
 		CombatLog: dem.CombatLog{AttackerTeam: 2, TargetTeam: 3}, UserCmd: dem.UserCmd{PlayerSlot: 4},
 		ChatEvent: dem.ChatEvent{Players: []int32{5, 6, 7}}, Chat: dem.Chat{PlayerId: 8}, Ping: dem.Ping{PlayerId: 9},
 		MapLine: dem.MapLine{PlayerId: 10}, ChatWheel: dem.ChatWheel{PlayerId: 11},
-		PlayerInfo: dem.PlayerInfo{Slot: 12},
+		PlayerInfo: dem.PlayerInfo{Slot: 12}, Damage: dem.Damage{AttackerSlot: 13, VictimSlot: 14},
+		AbilityChange: dem.AbilityChange{PlayerSlot: 15}, Voice: dem.Voice{PlayerSlot: 16},
 	}
 	none := [2]int32{filter.None, filter.None}
 	type numbers struct{ Players, Teams [2]int32 }
 	want := map[dem.Kind]numbers{
-		dem.KindCombatLog:  {Players: none, Teams: [2]int32{2, 3}},
-		dem.KindUserCmd:    {Players: [2]int32{4, filter.None}, Teams: none},
-		dem.KindChatEvent:  {Players: [2]int32{5, 6}, Teams: none},
-		dem.KindChat:       {Players: [2]int32{8, filter.None}, Teams: none},
-		dem.KindPing:       {Players: [2]int32{9, filter.None}, Teams: none},
-		dem.KindMapLine:    {Players: [2]int32{10, filter.None}, Teams: none},
-		dem.KindChatWheel:  {Players: [2]int32{11, filter.None}, Teams: none},
-		dem.KindPlayerInfo: {Players: [2]int32{12, filter.None}, Teams: none},
+		dem.KindCombatLog:     {Players: none, Teams: [2]int32{2, 3}},
+		dem.KindUserCmd:       {Players: [2]int32{4, filter.None}, Teams: none},
+		dem.KindChatEvent:     {Players: [2]int32{5, 6}, Teams: none},
+		dem.KindChat:          {Players: [2]int32{8, filter.None}, Teams: none},
+		dem.KindPing:          {Players: [2]int32{9, filter.None}, Teams: none},
+		dem.KindMapLine:       {Players: [2]int32{10, filter.None}, Teams: none},
+		dem.KindChatWheel:     {Players: [2]int32{11, filter.None}, Teams: none},
+		dem.KindPlayerInfo:    {Players: [2]int32{12, filter.None}, Teams: none},
+		dem.KindDamage:        {Players: [2]int32{13, 14}, Teams: none},
+		dem.KindAbilityChange: {Players: [2]int32{15, filter.None}, Teams: none},
+		dem.KindVoice:         {Players: [2]int32{16, filter.None}, Teams: none},
 	}
 	for kind := range dem.Kind(dem.KindCount) {
 		w := filter.Of(uint8(kind), 1)

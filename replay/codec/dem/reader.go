@@ -220,9 +220,7 @@ func (r *reader) Present(b *codec.Batch) error {
 
 // add appends the event to the batch. at is needed only for a table.
 func (r *reader) add(b *codec.Batch, at decoders.Position) {
-	if !r.Secrets.Reveal.Has(decoders.SecretPasswords) {
-		redact(&r.ev)
-	}
+	redact(&r.ev, r.Secrets.Reveal)
 	if r.Tables != nil {
 		r.addRow(b, at)
 		return

@@ -4,24 +4,43 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
 )
 
 // secretWords are parts of console commands that take a password, or the address of a server with a password.
 var secretWords = [][]byte{[]byte("password"), []byte("rcon"), []byte("connect"), []byte("token"), []byte("auth")}
 
-// redact removes the values of server variables that may be passwords, and the console lines with which the recording player
-// logged in somewhere. Only the first word of such a line remains, because the line may contain more than one command.
-func redact(ev *dem.Event) {
+// redact removes what an event has of the secrets that are not revealed.
+func redact(ev *dem.Event, reveal decoders.Secrets) {
 	switch ev.Kind {
-	case dem.KindServerCvar:
+	case dem.KindServerCvar, dem.KindConsoleCmd:
+		if !reveal.Has(decoders.SecretPasswords) {
+			redactPassword(ev)
+		}
+	case dem.KindVoice:
+		if v := &ev.Voice; len(v.Data) > 0 && !reveal.Has(decoders.SecretVoice) {
+			v.Data, v.Redacted = nil, true
+		}
+	case dem.KindMessage:
+		if m := &ev.Message; slices.Contains(voiceMessages, m.Id) && !reveal.Has(decoders.SecretVoice) {
+			m.Data, m.Redacted = nil, true
+		}
+	}
+}
+
+// voiceMessages are the numbers of the messages with speech: that of a server, which is delivered as it is when it cannot be read,
+// and that of a client.
+var voiceMessages = []uint32{47, 22}
+
+// redactPassword removes the values of server variables that may be passwords, and the console lines with which the recording player
+// logged in somewhere. Only the first word of such a line remains, because the line may contain more than one command.
+func redactPassword(ev *dem.Event) {
+	if ev.Kind == dem.KindServerCvar {
 		c := &ev.ServerCvar
 		if len(c.Value) > 0 && secret(bytes.ToLower(c.Name)) {
 			c.Value, c.Redacted = nil, true
 		}
-		return
-	case dem.KindConsoleCmd:
-	default:
 		return
 	}
 	c := &ev.ConsoleCmd

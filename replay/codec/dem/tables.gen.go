@@ -205,20 +205,22 @@ var Tables = table.Format{
 			{Name: "data", Comment: "The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into several events.", Type: table.Binary},
 			{Name: "message_offset", Comment: "The position of data in the message, in bytes. 0 unless the message is split into several events.", Type: table.Uint32},
 			{Name: "size", Comment: "The size of the whole message in bytes.", Type: table.Uint32},
+			{Name: "redacted", Comment: "True when data was left out, because it is what a person said.", Type: table.Bool},
 		}},
-		{Name: "chat_event", Comment: "The game announced something in the chat of Dota.", Fields: []table.Field{
-			{Name: "type", Comment: "The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.", Type: table.Int32},
-			{Name: "value", Comment: "A value that depends on the type.", Type: table.Uint32},
-			{Name: "players", Comment: "Ids of the players whom the announcement is about, up to six. -1 for none.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+		{Name: "chat_event", Comment: "The game announced something in the chat.", Fields: []table.Field{
+			{Name: "type", Comment: "The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as 5 paused.", Type: table.Int32},
+			{Name: "value", Comment: "A value that depends on the type. Deadlock: the first of values.", Type: table.Uint32},
+			{Name: "players", Comment: "Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
 			{Name: "value2", Comment: "A second value.", Type: table.Uint32},
 			{Name: "value3", Comment: "A third value.", Type: table.Uint32},
 			{Name: "chat_event_time", Comment: "The time in seconds. 0 when not known.", Type: table.Float32},
 			{Name: "game_time", Nullable: true, Comment: "The time on the game's clock in seconds from the horn, as in Tick.", Type: table.Float32},
-			{Name: "type_name", Comment: "The game's name of the type, such as \"CHAT_MESSAGE_TOWER_KILL\". Empty for types newer than the decoder's table.", Type: table.Name},
+			{Name: "type_name", Comment: "The game's name of the type, such as \"CHAT_MESSAGE_TOWER_KILL\" or \"CITADEL_CHAT_MESSAGE_PAUSED\". Empty for types newer than the decoder's table.", Type: table.Name},
 			{Name: "hero_names", Comment: "The heroes of the players, in the same order, such as \"npc_dota_hero_axe\": as the entity CDOTA_PlayerResource has them before the event. Empty when not known.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
+			{Name: "values", Comment: "Deadlock: all values. Empty in Dota.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
 		}},
 		{Name: "chat", Comment: "A chat message.", Fields: []table.Field{
-			{Name: "player_id", Nullable: true, Comment: "Id of the player. Absent when not known.", Type: table.Int32},
+			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
 			{Name: "channel", Comment: "The channel: the game's number. 0 when not known.", Type: table.Uint32},
 			{Name: "text", Comment: "The text.", Type: table.Text},
 			{Name: "sender", Comment: "The name of the speaker, in messages that carry it instead of an id.", Type: table.Text},
@@ -227,30 +229,48 @@ var Tables = table.Format{
 			{Name: "game_time", Nullable: true, Comment: "Dota: the time on the game's clock in seconds from the horn, as in Tick.", Type: table.Float32},
 			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
 			{Name: "hero_name", Comment: "Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.", Type: table.Name},
+			{Name: "all_chat", Nullable: true, Comment: "Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.", Type: table.Bool},
+			{Name: "lane_color", Comment: "Deadlock: the color of the player's lane: the game's number. 0 for none.", Type: table.Int32},
 		}},
 		{Name: "ping", Comment: "A player pinged the map.", Fields: []table.Field{
-			{Name: "player_id", Nullable: true, Comment: "Id of the player. Absent when not known.", Type: table.Int32},
-			{Name: "x", Comment: "The x coordinate in world units.", Type: table.Int32},
-			{Name: "y", Comment: "The y coordinate in world units.", Type: table.Int32},
+			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
+			{Name: "x", Comment: "The x coordinate in world units. Deadlock: without its fraction, which position has.", Type: table.Int32},
+			{Name: "y", Comment: "The y coordinate in world units. Deadlock: without its fraction, which position has.", Type: table.Int32},
 			{Name: "target", Nullable: true, Comment: "Slot of the entity that was pinged. Absent for none.", Type: table.Int32},
 			{Name: "direct", Comment: "True when the entity itself was pinged.", Type: table.Bool},
-			{Name: "type", Comment: "The kind of ping: the game's number.", Type: table.Uint32},
-			{Name: "player_name", Comment: "The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "type", Comment: "The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.", Type: table.Uint32},
+			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "position", Nullable: true, Comment: "Deadlock: the place, in world units. Absent in other games, and when it is not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "message_id", Comment: "Deadlock: the number of the ping's message, to which players may respond. 0 for none.", Type: table.Uint32},
+			{Name: "ability_id", Comment: "Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.", Type: table.Uint32},
+			{Name: "target_name", Comment: "Deadlock: the hero that was pinged. Empty for none.", Type: table.Name},
+			{Name: "target_class", Comment: "Deadlock: the class of the entity that was pinged: the game's number. 0 for none.", Type: table.Uint32},
+			{Name: "is_enemy", Comment: "Deadlock: true when the pinged entity is an enemy.", Type: table.Bool},
+			{Name: "is_minimap", Comment: "Deadlock: true when the minimap was pinged.", Type: table.Bool},
+			{Name: "is_blind", Comment: "Deadlock: true when the player could not see what was pinged.", Type: table.Bool},
+			{Name: "marker", Comment: "Deadlock: how the ping is shown and heard: the game's number.", Type: table.Int32},
+			{Name: "speech", Comment: "Deadlock: what the hero says: the game's number. 0 for nothing.", Type: table.Int32},
+			{Name: "response", Comment: "Deadlock: the response that was chosen. Empty for none.", Type: table.Text},
+			{Name: "cooldown", Comment: "Deadlock: the time until the ability can be used, or until the next ping, in seconds.", Type: table.Float32},
 		}},
 		{Name: "map_line", Comment: "A player drew on the map.", Fields: []table.Field{
-			{Name: "player_id", Nullable: true, Comment: "Id of the player. Absent when not known.", Type: table.Int32},
+			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
 			{Name: "x", Comment: "The x coordinate in world units.", Type: table.Int32},
 			{Name: "y", Comment: "The y coordinate in world units.", Type: table.Int32},
 			{Name: "initial", Comment: "True when a new line begins here. False when the line continues from the previous point.", Type: table.Bool},
 			{Name: "player_name", Comment: "The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
 		}},
 		{Name: "chat_wheel", Comment: "A player used the chat wheel.", Fields: []table.Field{
-			{Name: "player_id", Nullable: true, Comment: "Id of the player. Absent when not known.", Type: table.Int32},
+			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
 			{Name: "message_id", Comment: "The number of the phrase.", Type: table.Uint32},
 			{Name: "account_id", Comment: "The player's account. 0 when not known.", Type: table.Uint32},
 			{Name: "hero_id", Comment: "The hero that the phrase is about. 0 for none.", Type: table.Int32},
-			{Name: "hero_name", Comment: "That hero's name. Empty for none, and when it is not in the decoder's table.", Type: table.Name},
-			{Name: "player_name", Comment: "The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "hero_name", Comment: "Dota: that hero's name. Empty for none, and when it is not in the decoder's table.", Type: table.Name},
+			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "emoticon_id", Comment: "Dota: the number of an emoticon. 0 for none.", Type: table.Uint32},
+			{Name: "pawn_index", Nullable: true, Comment: "Deadlock: slot of the entity of the player's hero. Absent when not known.", Type: table.Int32},
+			{Name: "param", Comment: "Deadlock: a part of the phrase. Empty for none.", Type: table.Text},
+			{Name: "lane_color", Comment: "Deadlock: the color of the player's lane: the game's number. 0 for none.", Type: table.Int32},
 		}},
 		{Name: "file_header", Comment: "The file's header.", Fields: []table.Field{
 			{Name: "stamp", Comment: "The format's stamp, \"PBDEMS2\".", Type: table.Text},
@@ -354,6 +374,164 @@ var Tables = table.Format{
 			{Name: "is_bot", Comment: "True when it is a bot.", Type: table.Bool},
 			{Name: "is_hltv", Comment: "True for the client that records the demo.", Type: table.Bool},
 		}},
+		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
+			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
+			{Name: "pre_damage", Comment: "Deadlock: the damage before the victim's resistances.", Type: table.Float32},
+			{Name: "type", Comment: "Deadlock: the kinds of damage: the game's bits.", Type: table.Int32},
+			{Name: "citadel_type", Comment: "Deadlock: 1 bullet, 2 ability, 3 melee, 4 environment, 5 poison, 6 bonus for a weak point, 0 none of these.", Type: table.Int32},
+			{Name: "origin", Nullable: true, Comment: "Where it came from, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "victim_index", Nullable: true, Comment: "Slot of the entity that was hurt. Absent for none.", Type: table.Int32},
+			{Name: "inflictor_index", Nullable: true, Comment: "Slot of the entity that hurt, such as a projectile. Absent for none.", Type: table.Int32},
+			{Name: "attacker_index", Nullable: true, Comment: "Slot of the entity whose damage it is. Absent for none.", Type: table.Int32},
+			{Name: "ability_index", Nullable: true, Comment: "Slot of the entity of the ability. Absent for none.", Type: table.Int32},
+			{Name: "attacking_index", Nullable: true, Comment: "Slot of the entity that attacks for the attacker. Absent for none.", Type: table.Int32},
+			{Name: "ability_id", Comment: "The ability or item. 0 for none.", Type: table.Uint32},
+			{Name: "attacker_class", Comment: "Deadlock: what kind of entity the attacker is: the game's number.", Type: table.Uint32},
+			{Name: "victim_class", Comment: "Deadlock: what kind of entity the victim is: the game's number.", Type: table.Uint32},
+			{Name: "victim_health", Comment: "Deadlock: the victim's health afterwards.", Type: table.Int32},
+			{Name: "victim_health_max", Comment: "Deadlock: the victim's greatest health.", Type: table.Int32},
+			{Name: "victim_shield", Nullable: true, Comment: "Deadlock: the victim's shield afterwards. Absent when not sent.", Type: table.Int32},
+			{Name: "victim_shield_max", Nullable: true, Comment: "Deadlock: the victim's greatest shield. Absent when not sent.", Type: table.Int32},
+			{Name: "absorbed", Comment: "Deadlock: how much of the damage was absorbed.", Type: table.Float32},
+			{Name: "crit_damage", Comment: "Deadlock: how much of the damage is for a critical hit.", Type: table.Float32},
+			{Name: "hit_group", Comment: "The part of the body that was hit: the game's number. Deadlock: -1 for none.", Type: table.Int32},
+			{Name: "hits", Comment: "Deadlock: how many hits the event stands for. 0 when not sent.", Type: table.Int32},
+			{Name: "health_lost", Comment: "Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.", Type: table.Int32},
+			{Name: "flags", Comment: "Deadlock: the game's flags.", Type: table.Uint64},
+			{Name: "direction", Nullable: true, Comment: "Deadlock: the direction. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "is_secondary", Comment: "Deadlock: true for damage that the game counts beside other damage.", Type: table.Bool},
+			{Name: "effectiveness", Comment: "Deadlock: the effectiveness. 0 when not sent.", Type: table.Float32},
+			{Name: "server_tick", Nullable: true, Comment: "Deadlock: the server's tick. Absent when not sent.", Type: table.Int32},
+			{Name: "attacker_slot", Nullable: true, Comment: "Counter-Strike 2: slot of the player whose damage it is. Absent when not known.", Type: table.Int32},
+			{Name: "victim_slot", Nullable: true, Comment: "Counter-Strike 2: slot of the player who was hurt. Absent when not known.", Type: table.Int32},
+			{Name: "victim_position", Nullable: true, Comment: "Counter-Strike 2: where the player was, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "penetrations", Comment: "Counter-Strike 2: how many things the bullet penetrated.", Type: table.Int32},
+			{Name: "is_kill", Comment: "Counter-Strike 2: true when the player died of it.", Type: table.Bool},
+			{Name: "pre_damage_whole", Comment: "Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.", Type: table.Int32},
+			{Name: "absorbed_whole", Comment: "Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.", Type: table.Int32},
+		}},
+		{Name: "kill", Comment: "A hero was killed.", Fields: []table.Field{
+			{Name: "victim_index", Nullable: true, Comment: "Slot of the entity of the hero that died. Absent for none.", Type: table.Int32},
+			{Name: "inflictor_index", Nullable: true, Comment: "Slot of the entity that killed, such as a projectile. Absent for none.", Type: table.Int32},
+			{Name: "attacker_index", Nullable: true, Comment: "Slot of the entity that attacked. Absent for none.", Type: table.Int32},
+			{Name: "assister_indexes", Comment: "Slots of the entities of the heroes that assisted.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+			{Name: "scorer_index", Nullable: true, Comment: "Slot of the entity to which the kill counts. Absent for none.", Type: table.Int32},
+			{Name: "respawn_reason", Comment: "Why the victim respawns: the game's number. 0 when not sent.", Type: table.Int32},
+			{Name: "victim_team", Comment: "The victim's team. 0 when not sent.", Type: table.Int32},
+		}},
+		{Name: "kill_streak", Comment: "A player killed several heroes without dying, or such a streak ended.", Fields: []table.Field{
+			{Name: "pawn", Comment: "Handle of the entity of the player's hero. 16777215 for none.", Type: table.Uint32},
+			{Name: "kills", Comment: "The number of kills.", Type: table.Int32},
+			{Name: "is_first_blood", Comment: "True for the first kill of the match.", Type: table.Bool},
+			{Name: "ended", Comment: "True when the streak ended.", Type: table.Bool},
+			{Name: "duration", Comment: "How long the game announces it, in seconds.", Type: table.Float32},
+		}},
+		{Name: "ability_change", Comment: "A player bought, upgraded or sold an ability or an item.", Fields: []table.Field{
+			{Name: "player_slot", Nullable: true, Comment: "The player's slot. Absent for none.", Type: table.Int32},
+			{Name: "ability_id", Comment: "The ability or item, as the game's hash of its name.", Type: table.Uint32},
+			{Name: "type", Comment: "What happened.", Type: table.Name, Enum: namesOfAbilityChangeType},
+			{Name: "number", Comment: "What happened, as the game's number. Its meanings changed: 4 is a failure before build 6711, and a gained level since.", Type: table.Int32},
+		}},
+		{Name: "shot", Comment: "A weapon was fired.", Fields: []table.Field{
+			{Name: "origin", Nullable: true, Comment: "Where it was fired, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "angles", Nullable: true, Comment: "The angles in degrees: pitch, yaw, roll. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "seed", Comment: "The seed for its spread.", Type: table.Uint32},
+			{Name: "shooter_index", Nullable: true, Comment: "Slot of the entity that fired. Absent for none.", Type: table.Int32},
+			{Name: "shooter", Comment: "Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.", Type: table.Uint32},
+			{Name: "spread", Comment: "The spread. 0 when not sent.", Type: table.Float32},
+			{Name: "weapon_id", Comment: "Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.", Type: table.Uint32},
+			{Name: "item_def_index", Comment: "Counter-Strike 2: the number of the weapon's kind. 0 in other games.", Type: table.Uint32},
+			{Name: "mode", Comment: "Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.", Type: table.Uint32},
+			{Name: "inaccuracy", Comment: "Counter-Strike 2: the inaccuracy.", Type: table.Float32},
+			{Name: "recoil_index", Comment: "Counter-Strike 2: how far the recoil's pattern is.", Type: table.Float32},
+			{Name: "sound_type", Comment: "Counter-Strike 2: the kind of sound: the game's number.", Type: table.Int32},
+			{Name: "sound_effect", Comment: "Counter-Strike 2: the effect on the sound: the game's number.", Type: table.Uint32},
+			{Name: "shooter_position", Nullable: true, Comment: "Counter-Strike 2: where the shooter stands, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "bullets_left", Comment: "Counter-Strike 2: how many bullets are left.", Type: table.Uint32},
+			{Name: "attack_type", Comment: "Counter-Strike 2: the kind of attack: the game's number.", Type: table.Uint32},
+			{Name: "is_in_air", Comment: "Counter-Strike 2: true when the player is in the air.", Type: table.Bool},
+			{Name: "is_scoped", Comment: "Counter-Strike 2: true when the player looks through a scope.", Type: table.Bool},
+			{Name: "tick", Comment: "Counter-Strike 2: the tick. 0 when not sent.", Type: table.Int32},
+			{Name: "aim_punch", Nullable: true, Comment: "Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "attack_tick", Comment: "Counter-Strike 2: the tick of the attack. 0 when not sent.", Type: table.Int32},
+			{Name: "attack_tick_fraction", Comment: "Counter-Strike 2: the fraction of the tick of the attack.", Type: table.Float32},
+			{Name: "render_tick", Comment: "Counter-Strike 2: the tick that the player saw. 0 when not sent.", Type: table.Int32},
+			{Name: "render_tick_fraction", Comment: "Counter-Strike 2: the fraction of the tick that the player saw.", Type: table.Float32},
+			{Name: "inaccuracy_move", Comment: "Counter-Strike 2: the inaccuracy because of movement.", Type: table.Float32},
+			{Name: "inaccuracy_air", Comment: "Counter-Strike 2: the inaccuracy because of being in the air.", Type: table.Float32},
+			{Name: "extra_type", Comment: "Counter-Strike 2: the type that comes with the ticks: the game's number.", Type: table.Int32},
+			{Name: "ability_index", Nullable: true, Comment: "Deadlock: slot of the entity of the ability. Absent for none.", Type: table.Int32},
+			{Name: "penetration", Comment: "Deadlock: the penetration in percent.", Type: table.Float32},
+			{Name: "is_from_gun", Comment: "Deadlock: false when an ability fired without a gun.", Type: table.Bool},
+			{Name: "bullets", Comment: "Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.", Type: table.Uint32},
+			{Name: "original_angles", Nullable: true, Comment: "Deadlock: the angles before they were changed, in degrees. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "weapon_subclass", Comment: "Deadlock: the weapon, as the game's hash of its name.", Type: table.Uint32},
+			{Name: "shot_number", Comment: "Deadlock: the number of the shot.", Type: table.Uint32},
+			{Name: "ignored_index", Nullable: true, Comment: "Deadlock: slot of an entity that is not hit. Absent for none.", Type: table.Int32},
+			{Name: "max_range", Comment: "Deadlock: the range in world units. 0 when not sent.", Type: table.Float32},
+			{Name: "shot_id", Comment: "Deadlock: the number by which later messages name the shot. 0 when not sent.", Type: table.Uint32},
+			{Name: "is_predicted", Comment: "Deadlock: true when the client predicts whom it hits.", Type: table.Bool},
+			{Name: "bullet_radius", Comment: "Deadlock: the radius of the bullet, in world units. 0 for the weapon's.", Type: table.Float32},
+			{Name: "bullet_speed", Comment: "Deadlock: the speed of the bullet. 0 for the weapon's.", Type: table.Float32},
+			{Name: "bullet_gravity", Comment: "Deadlock: the gravity of the bullet. 0 for the weapon's.", Type: table.Float32},
+			{Name: "muzzle", Comment: "Deadlock: the number of the muzzle.", Type: table.Int32},
+			{Name: "is_ability", Comment: "Deadlock: true when the bullet is an ability.", Type: table.Bool},
+			{Name: "tracer", Nullable: true, Comment: "Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's.", Type: table.Struct, Fields: columnsOfTracer},
+			{Name: "more_tracers", Comment: "Deadlock: more traces.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfTracer}}},
+		}},
+		{Name: "impact", Comment: "A bullet hit something.", Fields: []table.Field{
+			{Name: "trace_start", Nullable: true, Comment: "Where the bullet came from, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "position", Nullable: true, Comment: "Where it hit, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "normal", Nullable: true, Comment: "The direction away from the surface. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "damage", Comment: "The damage.", Type: table.Uint32},
+			{Name: "surface", Comment: "The surface: the game's number.", Type: table.Uint32},
+			{Name: "ability_index", Nullable: true, Comment: "Slot of the entity of the ability. Absent for none.", Type: table.Int32},
+			{Name: "hit_index", Nullable: true, Comment: "Slot of the entity that was hit. Absent for none.", Type: table.Int32},
+			{Name: "bone", Comment: "The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox.", Type: table.Uint32},
+			{Name: "weapon_subclass", Comment: "The weapon, as the game's hash of its name.", Type: table.Uint32},
+			{Name: "shooter_index", Nullable: true, Comment: "Slot of the entity that fired. Absent for none.", Type: table.Int32},
+			{Name: "bullet_radius", Comment: "The radius of the bullet, in world units. 0 for the weapon's.", Type: table.Float32},
+		}},
+		{Name: "voice", Comment: "A player spoke.", Fields: []table.Field{
+			{Name: "player_slot", Nullable: true, Comment: "The player's slot. Absent when not known.", Type: table.Int32},
+			{Name: "steam_id", Comment: "The Steam id. 0 when not known.", Type: table.Uint64},
+			{Name: "format", Comment: "How it is packed. Formats newer than this list are sent as the game's number plus one.", Type: table.Name, Enum: namesOfVoiceFormat},
+			{Name: "data", Comment: "The speech. Empty unless the request asks for it (Secrets).", Type: table.Binary},
+			{Name: "size", Comment: "How many bytes of speech there are.", Type: table.Uint32},
+			{Name: "redacted", Comment: "True when data was left out, because it is what a person said.", Type: table.Bool},
+			{Name: "sample_rate", Comment: "Samples in a second. 0 when not known.", Type: table.Uint32},
+			{Name: "tick", Comment: "The server's tick. 0 when not known.", Type: table.Uint32},
+			{Name: "sequence_bytes", Comment: "The number of bytes before this speech. 0 when not known.", Type: table.Int32},
+			{Name: "section", Comment: "The number of the section of speech. 0 when not known.", Type: table.Uint32},
+			{Name: "sample_offset", Comment: "The first sample. 0 when not known.", Type: table.Uint32},
+			{Name: "packets", Comment: "How many packets data has. 0 when not known.", Type: table.Uint32},
+			{Name: "packet_offsets", Comment: "Where the packets of data begin, in bytes.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
+			{Name: "level", Comment: "How loud it is. 0 when not known.", Type: table.Float32},
+			{Name: "proximity", Comment: "True when only players near the speaker hear it.", Type: table.Bool},
+			{Name: "audible_mask", Comment: "Who can hear it: the game's bits.", Type: table.Int32},
+			{Name: "passthrough", Comment: "The game's number for how the speech is passed on. 0 when not sent.", Type: table.Int32},
+			{Name: "entity_index", Nullable: true, Comment: "Slot of the entity that speaks. Absent when not known.", Type: table.Int32},
+		}},
+		{Name: "match_summary", Comment: "The results of the match, as the game sends them at its end.", Fields: []table.Field{
+			{Name: "match_id", Comment: "The match's number.", Type: table.Uint64},
+			{Name: "duration", Comment: "The length in seconds.", Type: table.Uint32},
+			{Name: "start_time", Comment: "When the match began, in seconds since 1970. 0 when not known.", Type: table.Uint32},
+			{Name: "game_mode", Comment: "The mode: the game's number.", Type: table.Int32},
+			{Name: "game_mode_name", Comment: "Dota: the name of the mode, such as \"game_mode_captains_mode\". Empty when it is not in the decoder's table.", Type: table.Name},
+			{Name: "outcome", Comment: "The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.", Type: table.Int32},
+			{Name: "winner", Nullable: true, Comment: "Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.", Type: table.Int32},
+			{Name: "players", Comment: "The players, in the game's order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSummaryPlayer}}},
+			{Name: "first_blood_time", Comment: "Dota: the second of the first kill. 0 when not known.", Type: table.Uint32},
+			{Name: "first_score", Comment: "Dota: Radiant's kills. Deadlock: the first team's score.", Type: table.Uint32},
+			{Name: "second_score", Comment: "Dota: Dire's kills. Deadlock: the second team's score.", Type: table.Uint32},
+			{Name: "pre_game_duration", Comment: "Dota: the length before the horn in seconds.", Type: table.Uint32},
+			{Name: "league_id", Comment: "Dota: the league's number. 0 for none.", Type: table.Uint32},
+			{Name: "tower_status", Comment: "Dota: the towers of each team that stand: the game's bits.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
+			{Name: "barracks_status", Comment: "Dota: the barracks of each team that stand: the game's bits.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
+			{Name: "lobby_type", Comment: "Dota: the kind of lobby. Deadlock: the kind of match. The game's number.", Type: table.Uint32},
+			{Name: "raw", Comment: "The game's own message, which has much more: CMsgDOTAMatch, or Deadlock's CMsgMatchMetaDataContents. Empty when it is larger than 256 KiB.", Type: table.Binary},
+			{Name: "raw_size", Comment: "The size of the game's own message in bytes.", Type: table.Uint32},
+		}},
 	},
 }
 
@@ -410,7 +588,7 @@ var columnsOfGameEventKey = []table.Field{
 	{Name: "bool", Nullable: true, Comment: "A truth value.", Type: table.Bool},
 	{Name: "uint", Nullable: true, Comment: "An unsigned number of 64 bits.", Type: table.Uint64},
 	{Name: "handle", Nullable: true, Comment: "A handle of an entity.", Type: table.Uint32},
-	{Name: "player", Nullable: true, Comment: "A player's slot.", Type: table.Int32},
+	{Name: "player", Nullable: true, Comment: "A player's slot. -1 for nobody.", Type: table.Int32},
 	{Name: "player_name", Nullable: true, Comment: "The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.", Type: table.Name},
 	{Name: "steam_id", Nullable: true, Comment: "The player's Steam id, from the same table. 0 for bots.", Type: table.Uint64},
 	{Name: "value_name", Nullable: true, Comment: "Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as \"BombDefused\", and the keys team, oldteam and winner have the name of the team, such as \"CounterTerrorist\". Absent for other keys, and for numbers that are not in the decoder's table.", Type: table.Name},
@@ -463,6 +641,38 @@ var columnsOfSerializerField = []table.Field{
 var columnsOfGameEventTypeKey = []table.Field{
 	{Name: "name", Comment: "The key's name.", Type: table.Name},
 	{Name: "type", Comment: "The key's type: 1 text, 2 float, 3 to 5 whole number, 6 bool, 7 64-bit number, 8 handle, 9 player's slot.", Type: table.Int32},
+}
+
+var columnsOfTracer = []table.Field{
+	{Name: "resource", Comment: "The resource that is drawn.", Type: table.Uint64},
+	{Name: "bullets", Comment: "The bullets: the game's bits.", Type: table.Uint32},
+}
+
+var columnsOfSummaryPlayer = []table.Field{
+	{Name: "account_id", Comment: "The player's account. 0 when not known.", Type: table.Uint32},
+	{Name: "slot", Comment: "The player's slot: the game's number.", Type: table.Uint32},
+	{Name: "hero_id", Comment: "The hero's number. 0 for none.", Type: table.Int32},
+	{Name: "hero_name", Comment: "Dota: the hero's name, such as \"npc_dota_hero_axe\". Empty for none, and when it is not in the decoder's table.", Type: table.Name},
+	{Name: "name", Comment: "The player's name. Empty when not sent.", Type: table.Name},
+	{Name: "team", Nullable: true, Comment: "The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.", Type: table.Int32},
+	{Name: "kills", Comment: "Kills.", Type: table.Uint32},
+	{Name: "deaths", Comment: "Deaths.", Type: table.Uint32},
+	{Name: "assists", Comment: "Assists.", Type: table.Uint32},
+	{Name: "level", Comment: "The level.", Type: table.Uint32},
+	{Name: "last_hits", Comment: "Last hits.", Type: table.Uint32},
+	{Name: "denies", Comment: "Denies.", Type: table.Uint32},
+	{Name: "net_worth", Comment: "Net worth.", Type: table.Uint32},
+	{Name: "gold_per_minute", Comment: "Dota: gold per minute.", Type: table.Uint32},
+	{Name: "xp_per_minute", Comment: "Dota: experience per minute.", Type: table.Uint32},
+	{Name: "hero_damage", Comment: "Damage to heroes. Deadlock: of the last of the statistics in time.", Type: table.Uint32},
+	{Name: "tower_damage", Comment: "Damage to buildings. Deadlock: of the last of the statistics in time, to bosses.", Type: table.Uint32},
+	{Name: "healing", Comment: "Healing. Deadlock: of the last of the statistics in time.", Type: table.Uint32},
+	{Name: "gold", Comment: "Dota: gold in hand.", Type: table.Uint32},
+	{Name: "gold_spent", Comment: "Dota: gold spent.", Type: table.Uint32},
+	{Name: "items", Comment: "Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none. Deadlock: the items that were bought, in order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int64}}},
+	{Name: "item_names", Comment: "Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
+	{Name: "left", Comment: "How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.", Type: table.Uint32},
+	{Name: "lane", Comment: "Deadlock: the number of the player's lane. 0 when not known.", Type: table.Uint32},
 }
 
 var namesOfGamePhase = map[int32]string{
@@ -548,6 +758,23 @@ var namesOfFaultKind = map[int32]string{
 	7: "FAULT_KIND_LIMIT",
 }
 
+var namesOfAbilityChangeType = map[int32]string{
+	0: "ABILITY_CHANGE_TYPE_UNSPECIFIED",
+	1: "ABILITY_CHANGE_TYPE_PURCHASED",
+	2: "ABILITY_CHANGE_TYPE_UPGRADED",
+	3: "ABILITY_CHANGE_TYPE_SOLD",
+	4: "ABILITY_CHANGE_TYPE_SWAPPED",
+	5: "ABILITY_CHANGE_TYPE_FAILED",
+	6: "ABILITY_CHANGE_TYPE_LEVELED_UP",
+}
+
+var namesOfVoiceFormat = map[int32]string{
+	0: "VOICE_FORMAT_UNSPECIFIED",
+	1: "VOICE_FORMAT_STEAM",
+	2: "VOICE_FORMAT_ENGINE",
+	3: "VOICE_FORMAT_OPUS",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -616,6 +843,22 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowServerCvar(c[0:], &m.ServerCvar)
 	case dem.KindPlayerInfo:
 		rowPlayerInfo(c[0:], &m.PlayerInfo)
+	case dem.KindDamage:
+		rowDamage(c[0:], &m.Damage)
+	case dem.KindKill:
+		rowKill(c[0:], &m.Kill)
+	case dem.KindKillStreak:
+		rowKillStreak(c[0:], &m.KillStreak)
+	case dem.KindAbilityChange:
+		rowAbilityChange(c[0:], &m.AbilityChange)
+	case dem.KindShot:
+		rowShot(c[0:], &m.Shot)
+	case dem.KindImpact:
+		rowImpact(c[0:], &m.Impact)
+	case dem.KindVoice:
+		rowVoice(c[0:], &m.Voice)
+	case dem.KindMatchSummary:
+		rowMatchSummary(c[0:], &m.MatchSummary)
 	default: // it has no fields
 	}
 }
@@ -1040,16 +1283,17 @@ func rowUserCmd(c []table.Column, m *dem.UserCmd) {
 }
 
 func rowMessage(c []table.Column, m *dem.Message) {
-	_ = c[4]
+	_ = c[5]
 	c[0].Uint32(m.Id)
 	c[1].Name(m.Name)
 	c[2].Binary(m.Data)
 	c[3].Uint32(m.Offset)
 	c[4].Uint32(m.Size)
+	c[5].Bool(m.Redacted)
 }
 
 func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
-	_ = c[10]
+	_ = c[12]
 	c[0].Int32(m.Type)
 	c[1].Uint32(m.Value)
 	if !c[2].Off {
@@ -1073,10 +1317,16 @@ func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
 			c[10].Name(m.HeroNames[i])
 		}
 	}
+	if !c[11].Off {
+		c[11].Items(len(m.Values))
+		for i := range m.Values {
+			c[12].Uint32(m.Values[i])
+		}
+	}
 }
 
 func rowChat(c []table.Column, m *dem.Chat) {
-	_ = c[8]
+	_ = c[10]
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
@@ -1098,10 +1348,16 @@ func rowChat(c []table.Column, m *dem.Chat) {
 	}
 	c[7].Name(m.PlayerName)
 	c[8].Name(m.HeroName)
+	if m.HasAllChat {
+		c[9].Bool(m.AllChat)
+	} else {
+		c[9].Null()
+	}
+	c[10].Int32(m.LaneColor)
 }
 
 func rowPing(c []table.Column, m *dem.Ping) {
-	_ = c[6]
+	_ = c[21]
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
@@ -1117,6 +1373,25 @@ func rowPing(c []table.Column, m *dem.Ping) {
 	c[4].Bool(m.Direct)
 	c[5].Uint32(m.Type)
 	c[6].Name(m.PlayerName)
+	if !c[7].Off {
+		if m.HasPosition {
+			table.Fields(c[7:])
+			rowVector(c[8:], &m.Position)
+		} else {
+			c[7].Null()
+		}
+	}
+	c[11].Uint32(m.MessageId)
+	c[12].Uint32(m.AbilityId)
+	c[13].Name(m.TargetName)
+	c[14].Uint32(m.TargetClass)
+	c[15].Bool(m.IsEnemy)
+	c[16].Bool(m.IsMinimap)
+	c[17].Bool(m.IsBlind)
+	c[18].Int32(m.Marker)
+	c[19].Int32(m.Speech)
+	c[20].Text(m.Response)
+	c[21].Float32(m.Cooldown)
 }
 
 func rowMapLine(c []table.Column, m *dem.MapLine) {
@@ -1133,7 +1408,7 @@ func rowMapLine(c []table.Column, m *dem.MapLine) {
 }
 
 func rowChatWheel(c []table.Column, m *dem.ChatWheel) {
-	_ = c[5]
+	_ = c[9]
 	if m.PlayerId != -1 {
 		c[0].Int32(m.PlayerId)
 	} else {
@@ -1144,6 +1419,14 @@ func rowChatWheel(c []table.Column, m *dem.ChatWheel) {
 	c[3].Int32(m.HeroId)
 	c[4].Name(m.HeroName)
 	c[5].Name(m.PlayerName)
+	c[6].Uint32(m.EmoticonId)
+	if m.PawnIndex != -1 {
+		c[7].Int32(m.PawnIndex)
+	} else {
+		c[7].Null()
+	}
+	c[8].Text(m.Param)
+	c[9].Int32(m.LaneColor)
 }
 
 func rowFileHeader(c []table.Column, m *dem.FileHeader) {
@@ -1385,4 +1668,438 @@ func rowPlayerInfo(c []table.Column, m *dem.PlayerInfo) {
 	c[3].Int32(m.UserId)
 	c[4].Bool(m.IsBot)
 	c[5].Bool(m.IsHltv)
+}
+
+func rowDamage(c []table.Column, m *dem.Damage) {
+	_ = c[42]
+	c[0].Int32(m.Damage)
+	c[1].Float32(m.PreDamage)
+	c[2].Int32(m.Type)
+	c[3].Int32(m.CitadelType)
+	if !c[4].Off {
+		if m.HasOrigin {
+			table.Fields(c[4:])
+			rowVector(c[5:], &m.Origin)
+		} else {
+			c[4].Null()
+		}
+	}
+	if m.VictimIndex != -1 {
+		c[8].Int32(m.VictimIndex)
+	} else {
+		c[8].Null()
+	}
+	if m.InflictorIndex != -1 {
+		c[9].Int32(m.InflictorIndex)
+	} else {
+		c[9].Null()
+	}
+	if m.AttackerIndex != -1 {
+		c[10].Int32(m.AttackerIndex)
+	} else {
+		c[10].Null()
+	}
+	if m.AbilityIndex != -1 {
+		c[11].Int32(m.AbilityIndex)
+	} else {
+		c[11].Null()
+	}
+	if m.AttackingIndex != -1 {
+		c[12].Int32(m.AttackingIndex)
+	} else {
+		c[12].Null()
+	}
+	c[13].Uint32(m.AbilityId)
+	c[14].Uint32(m.AttackerClass)
+	c[15].Uint32(m.VictimClass)
+	c[16].Int32(m.VictimHealth)
+	c[17].Int32(m.VictimHealthMax)
+	if m.HasVictimShield {
+		c[18].Int32(m.VictimShield)
+	} else {
+		c[18].Null()
+	}
+	if m.HasVictimShieldMax {
+		c[19].Int32(m.VictimShieldMax)
+	} else {
+		c[19].Null()
+	}
+	c[20].Float32(m.Absorbed)
+	c[21].Float32(m.CritDamage)
+	c[22].Int32(m.HitGroup)
+	c[23].Int32(m.Hits)
+	c[24].Int32(m.HealthLost)
+	c[25].Uint64(m.Flags)
+	if !c[26].Off {
+		if m.HasDirection {
+			table.Fields(c[26:])
+			rowVector(c[27:], &m.Direction)
+		} else {
+			c[26].Null()
+		}
+	}
+	c[30].Bool(m.IsSecondary)
+	c[31].Float32(m.Effectiveness)
+	if m.HasServerTick {
+		c[32].Int32(m.ServerTick)
+	} else {
+		c[32].Null()
+	}
+	if m.AttackerSlot != -1 {
+		c[33].Int32(m.AttackerSlot)
+	} else {
+		c[33].Null()
+	}
+	if m.VictimSlot != -1 {
+		c[34].Int32(m.VictimSlot)
+	} else {
+		c[34].Null()
+	}
+	if !c[35].Off {
+		if m.HasVictimPosition {
+			table.Fields(c[35:])
+			rowVector(c[36:], &m.VictimPosition)
+		} else {
+			c[35].Null()
+		}
+	}
+	c[39].Int32(m.Penetrations)
+	c[40].Bool(m.IsKill)
+	c[41].Int32(m.PreDamageWhole)
+	c[42].Int32(m.AbsorbedWhole)
+}
+
+func rowKill(c []table.Column, m *dem.Kill) {
+	_ = c[7]
+	if m.VictimIndex != -1 {
+		c[0].Int32(m.VictimIndex)
+	} else {
+		c[0].Null()
+	}
+	if m.InflictorIndex != -1 {
+		c[1].Int32(m.InflictorIndex)
+	} else {
+		c[1].Null()
+	}
+	if m.AttackerIndex != -1 {
+		c[2].Int32(m.AttackerIndex)
+	} else {
+		c[2].Null()
+	}
+	if !c[3].Off {
+		c[3].Items(len(m.AssisterIndexes))
+		for i := range m.AssisterIndexes {
+			c[4].Int32(m.AssisterIndexes[i])
+		}
+	}
+	if m.ScorerIndex != -1 {
+		c[5].Int32(m.ScorerIndex)
+	} else {
+		c[5].Null()
+	}
+	c[6].Int32(m.RespawnReason)
+	c[7].Int32(m.VictimTeam)
+}
+
+func rowKillStreak(c []table.Column, m *dem.KillStreak) {
+	_ = c[4]
+	c[0].Uint32(m.Pawn)
+	c[1].Int32(m.Kills)
+	c[2].Bool(m.IsFirstBlood)
+	c[3].Bool(m.Ended)
+	c[4].Float32(m.Duration)
+}
+
+func rowAbilityChange(c []table.Column, m *dem.AbilityChange) {
+	_ = c[3]
+	if m.PlayerSlot != -1 {
+		c[0].Int32(m.PlayerSlot)
+	} else {
+		c[0].Null()
+	}
+	c[1].Uint32(m.AbilityId)
+	c[2].Enum(int32(m.Type))
+	c[3].Int32(m.Number)
+}
+
+func rowShot(c []table.Column, m *dem.Shot) {
+	_ = c[64]
+	if !c[0].Off {
+		if m.HasOrigin {
+			table.Fields(c[0:])
+			rowVector(c[1:], &m.Origin)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[4].Off {
+		if m.HasAngles {
+			table.Fields(c[4:])
+			rowVector(c[5:], &m.Angles)
+		} else {
+			c[4].Null()
+		}
+	}
+	c[8].Uint32(m.Seed)
+	if m.ShooterIndex != -1 {
+		c[9].Int32(m.ShooterIndex)
+	} else {
+		c[9].Null()
+	}
+	c[10].Uint32(m.Shooter)
+	c[11].Float32(m.Spread)
+	c[12].Uint32(m.WeaponId)
+	c[13].Uint32(m.ItemDefIndex)
+	c[14].Uint32(m.Mode)
+	c[15].Float32(m.Inaccuracy)
+	c[16].Float32(m.RecoilIndex)
+	c[17].Int32(m.SoundType)
+	c[18].Uint32(m.SoundEffect)
+	if !c[19].Off {
+		if m.HasShooterPosition {
+			table.Fields(c[19:])
+			rowVector(c[20:], &m.ShooterPosition)
+		} else {
+			c[19].Null()
+		}
+	}
+	c[23].Uint32(m.BulletsLeft)
+	c[24].Uint32(m.AttackType)
+	c[25].Bool(m.IsInAir)
+	c[26].Bool(m.IsScoped)
+	c[27].Int32(m.Tick)
+	if !c[28].Off {
+		if m.HasAimPunch {
+			table.Fields(c[28:])
+			rowVector(c[29:], &m.AimPunch)
+		} else {
+			c[28].Null()
+		}
+	}
+	c[32].Int32(m.AttackTick)
+	c[33].Float32(m.AttackTickFraction)
+	c[34].Int32(m.RenderTick)
+	c[35].Float32(m.RenderTickFraction)
+	c[36].Float32(m.InaccuracyMove)
+	c[37].Float32(m.InaccuracyAir)
+	c[38].Int32(m.ExtraType)
+	if m.AbilityIndex != -1 {
+		c[39].Int32(m.AbilityIndex)
+	} else {
+		c[39].Null()
+	}
+	c[40].Float32(m.Penetration)
+	c[41].Bool(m.IsFromGun)
+	c[42].Uint32(m.Bullets)
+	if !c[43].Off {
+		if m.HasOriginalAngles {
+			table.Fields(c[43:])
+			rowVector(c[44:], &m.OriginalAngles)
+		} else {
+			c[43].Null()
+		}
+	}
+	c[47].Uint32(m.WeaponSubclass)
+	c[48].Uint32(m.ShotNumber)
+	if m.IgnoredIndex != -1 {
+		c[49].Int32(m.IgnoredIndex)
+	} else {
+		c[49].Null()
+	}
+	c[50].Float32(m.MaxRange)
+	c[51].Uint32(m.ShotId)
+	c[52].Bool(m.IsPredicted)
+	c[53].Float32(m.BulletRadius)
+	c[54].Float32(m.BulletSpeed)
+	c[55].Float32(m.BulletGravity)
+	c[56].Int32(m.Muzzle)
+	c[57].Bool(m.IsAbility)
+	if !c[58].Off {
+		if m.HasTracer {
+			table.Fields(c[58:])
+			rowTracer(c[59:], &m.Tracer)
+		} else {
+			c[58].Null()
+		}
+	}
+	if !c[61].Off {
+		c[61].Items(len(m.MoreTracers))
+		for i := range m.MoreTracers {
+			table.Fields(c[62:])
+			rowTracer(c[63:], &m.MoreTracers[i])
+		}
+	}
+}
+
+func rowTracer(c []table.Column, m *dem.Tracer) {
+	_ = c[1]
+	c[0].Uint64(m.Resource)
+	c[1].Uint32(m.Bullets)
+}
+
+func rowImpact(c []table.Column, m *dem.Impact) {
+	_ = c[19]
+	if !c[0].Off {
+		if m.HasTraceStart {
+			table.Fields(c[0:])
+			rowVector(c[1:], &m.TraceStart)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[4].Off {
+		if m.HasPosition {
+			table.Fields(c[4:])
+			rowVector(c[5:], &m.Position)
+		} else {
+			c[4].Null()
+		}
+	}
+	if !c[8].Off {
+		if m.HasNormal {
+			table.Fields(c[8:])
+			rowVector(c[9:], &m.Normal)
+		} else {
+			c[8].Null()
+		}
+	}
+	c[12].Uint32(m.Damage)
+	c[13].Uint32(m.Surface)
+	if m.AbilityIndex != -1 {
+		c[14].Int32(m.AbilityIndex)
+	} else {
+		c[14].Null()
+	}
+	if m.HitIndex != -1 {
+		c[15].Int32(m.HitIndex)
+	} else {
+		c[15].Null()
+	}
+	c[16].Uint32(m.Bone)
+	c[17].Uint32(m.WeaponSubclass)
+	if m.ShooterIndex != -1 {
+		c[18].Int32(m.ShooterIndex)
+	} else {
+		c[18].Null()
+	}
+	c[19].Float32(m.BulletRadius)
+}
+
+func rowVoice(c []table.Column, m *dem.Voice) {
+	_ = c[18]
+	if m.PlayerSlot != -1 {
+		c[0].Int32(m.PlayerSlot)
+	} else {
+		c[0].Null()
+	}
+	c[1].Uint64(m.SteamId)
+	c[2].Enum(int32(m.Format))
+	c[3].Binary(m.Data)
+	c[4].Uint32(m.Size)
+	c[5].Bool(m.Redacted)
+	c[6].Uint32(m.SampleRate)
+	c[7].Uint32(m.Tick)
+	c[8].Int32(m.SequenceBytes)
+	c[9].Uint32(m.Section)
+	c[10].Uint32(m.SampleOffset)
+	c[11].Uint32(m.Packets)
+	if !c[12].Off {
+		c[12].Items(len(m.PacketOffsets))
+		for i := range m.PacketOffsets {
+			c[13].Uint32(m.PacketOffsets[i])
+		}
+	}
+	c[14].Float32(m.Level)
+	c[15].Bool(m.Proximity)
+	c[16].Int32(m.AudibleMask)
+	c[17].Int32(m.Passthrough)
+	if m.EntityIndex != -1 {
+		c[18].Int32(m.EntityIndex)
+	} else {
+		c[18].Null()
+	}
+}
+
+func rowMatchSummary(c []table.Column, m *dem.MatchSummary) {
+	_ = c[46]
+	c[0].Uint64(m.MatchId)
+	c[1].Uint32(m.Duration)
+	c[2].Uint32(m.StartTime)
+	c[3].Int32(m.GameMode)
+	c[4].Name(m.GameModeName)
+	c[5].Int32(m.Outcome)
+	if m.HasWinner {
+		c[6].Int32(m.Winner)
+	} else {
+		c[6].Null()
+	}
+	if !c[7].Off {
+		c[7].Items(len(m.Players))
+		for i := range m.Players {
+			table.Fields(c[8:])
+			rowSummaryPlayer(c[9:], &m.Players[i])
+		}
+	}
+	c[35].Uint32(m.FirstBloodTime)
+	c[36].Uint32(m.FirstScore)
+	c[37].Uint32(m.SecondScore)
+	c[38].Uint32(m.PreGameDuration)
+	c[39].Uint32(m.LeagueId)
+	if !c[40].Off {
+		c[40].Items(len(m.TowerStatus))
+		for i := range m.TowerStatus {
+			c[41].Uint32(m.TowerStatus[i])
+		}
+	}
+	if !c[42].Off {
+		c[42].Items(len(m.BarracksStatus))
+		for i := range m.BarracksStatus {
+			c[43].Uint32(m.BarracksStatus[i])
+		}
+	}
+	c[44].Uint32(m.LobbyType)
+	c[45].Binary(m.Raw)
+	c[46].Uint32(m.RawSize)
+}
+
+func rowSummaryPlayer(c []table.Column, m *dem.SummaryPlayer) {
+	_ = c[25]
+	c[0].Uint32(m.AccountId)
+	c[1].Uint32(m.Slot)
+	c[2].Int32(m.HeroId)
+	c[3].Name(m.HeroName)
+	c[4].Name(m.Name)
+	if m.HasTeam {
+		c[5].Int32(m.Team)
+	} else {
+		c[5].Null()
+	}
+	c[6].Uint32(m.Kills)
+	c[7].Uint32(m.Deaths)
+	c[8].Uint32(m.Assists)
+	c[9].Uint32(m.Level)
+	c[10].Uint32(m.LastHits)
+	c[11].Uint32(m.Denies)
+	c[12].Uint32(m.NetWorth)
+	c[13].Uint32(m.GoldPerMinute)
+	c[14].Uint32(m.XpPerMinute)
+	c[15].Uint32(m.HeroDamage)
+	c[16].Uint32(m.TowerDamage)
+	c[17].Uint32(m.Healing)
+	c[18].Uint32(m.Gold)
+	c[19].Uint32(m.GoldSpent)
+	if !c[20].Off {
+		c[20].Items(len(m.Items))
+		for i := range m.Items {
+			c[21].Int64(m.Items[i])
+		}
+	}
+	if !c[22].Off {
+		c[22].Items(len(m.ItemNames))
+		for i := range m.ItemNames {
+			c[23].Name(m.ItemNames[i])
+		}
+	}
+	c[24].Uint32(m.Left)
+	c[25].Uint32(m.Lane)
 }

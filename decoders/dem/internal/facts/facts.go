@@ -6,7 +6,7 @@
 // 8fb43df, 2026-05-04). The names of reasons, runes and teams are from the enums of the game's scripts, as published by ModDota
 // (dota-data 0.47.2, commit 5a6b445, 2026-04-26). tools/dotanames writes names.txt.
 //
-// engine.txt has the names of values of the engine and of Counter-Strike 2, with their sources. A number that is in neither file
+// engine.txt has the names of values of the engine, of Counter-Strike 2 and of Deadlock, with their sources. A number that is in neither file
 // has no name.
 package facts
 
@@ -29,24 +29,25 @@ type Table uint8
 
 // The tables.
 const (
-	Heroes          Table = iota // such as "npc_dota_hero_axe"
-	Abilities                    // and items: "axe_berserkers_call", "item_blink"
-	Orders                       // "DOTA_UNIT_ORDER_MOVE_TO_POSITION"
-	Announcements                // "CHAT_MESSAGE_HERO_KILL"
-	GameStates                   // "DOTA_GAMERULES_STATE_PRE_GAME"
-	GameModes                    // "game_mode_captains_mode"
-	GoldReasons                  // "DOTA_ModifyGold_HeroKill"
-	XPReasons                    // "DOTA_ModifyXP_HeroKill"
-	Runes                        // "DOTA_RUNE_HASTE"
-	DotaTeams                    // "DOTA_TEAM_GOODGUYS"
-	LifeStates                   // of all games: "LIFE_DEAD"
-	CSTeams                      // of Counter-Strike 2: "Terrorist"
-	RoundEndReasons              // of Counter-Strike 2: "BombDefused"
+	Heroes               Table = iota // such as "npc_dota_hero_axe"
+	Abilities                         // and items: "axe_berserkers_call", "item_blink"
+	Orders                            // "DOTA_UNIT_ORDER_MOVE_TO_POSITION"
+	Announcements                     // "CHAT_MESSAGE_HERO_KILL"
+	GameStates                        // "DOTA_GAMERULES_STATE_PRE_GAME"
+	GameModes                         // "game_mode_captains_mode"
+	GoldReasons                       // "DOTA_ModifyGold_HeroKill"
+	XPReasons                         // "DOTA_ModifyXP_HeroKill"
+	Runes                             // "DOTA_RUNE_HASTE"
+	DotaTeams                         // "DOTA_TEAM_GOODGUYS"
+	LifeStates                        // of all games: "LIFE_DEAD"
+	CSTeams                           // of Counter-Strike 2: "Terrorist"
+	RoundEndReasons                   // of Counter-Strike 2: "BombDefused"
+	CitadelAnnouncements              // of Deadlock: "CITADEL_CHAT_MESSAGE_PAUSED"
 	tableCount
 )
 
 var tableNames = [tableCount]string{
-	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend",
+	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend", "citadel",
 }
 
 var tables = sync.OnceValue(func() (all [tableCount]map[int64][]byte) {

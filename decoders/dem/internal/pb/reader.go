@@ -29,6 +29,9 @@ type Reader struct {
 // NewReader returns a reader of the fields of a message.
 func NewReader(b []byte) Reader { return Reader{buf: b} }
 
+// Rest returns the bytes that were not read yet. They alias the message.
+func (m *Reader) Rest() []byte { return m.buf }
+
 // The wire types.
 const (
 	Varint  = 0
@@ -110,13 +113,18 @@ func (m *Reader) Float32() float32 { return math.Float32frombits(uint32(m.Val)) 
 const maxRepeated = 1 << 16
 
 // AppendInt32s appends the values of a repeated number, packed or not. It sets Bad when there are more than 65,536.
-func (m *Reader) AppendInt32s(dst []int32) []int32 {
+func (m *Reader) AppendInt32s(dst []int32) []int32 { return appendNumbers(m, dst) }
+
+// AppendUint32s is like AppendInt32s.
+func (m *Reader) AppendUint32s(dst []uint32) []uint32 { return appendNumbers(m, dst) }
+
+func appendNumbers[T int32 | uint32](m *Reader, dst []T) []T {
 	if m.Type != Bytes {
 		if len(dst) >= maxRepeated {
 			m.Bad = true
 			return dst
 		}
-		return append(dst, m.Int32())
+		return append(dst, T(m.Val))
 	}
 	for b := m.Raw; len(b) > 0; {
 		v, n := Uvarint(b)
@@ -124,7 +132,7 @@ func (m *Reader) AppendInt32s(dst []int32) []int32 {
 			m.Bad = true
 			break
 		}
-		dst = append(dst, int32(v))
+		dst = append(dst, T(v))
 		b = b[n:]
 	}
 	return dst

@@ -408,6 +408,133 @@ func (ModifierState) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
+// What happened to an ability or an item.
+type AbilityChangeType int32
+
+const (
+	// Not known: the game says that it is invalid, it is newer than this list, or its number means different things in different
+	// builds and the build is not known. AbilityChange.number has the game's number.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_UNSPECIFIED AbilityChangeType = 0
+	// It was bought.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_PURCHASED AbilityChangeType = 1
+	// It was upgraded.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_UPGRADED AbilityChangeType = 2
+	// It was sold.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_SOLD AbilityChangeType = 3
+	// It was put in the place of another one.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_SWAPPED AbilityChangeType = 4
+	// The player could not do it.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_FAILED AbilityChangeType = 5
+	// It gained a level.
+	AbilityChangeType_ABILITY_CHANGE_TYPE_LEVELED_UP AbilityChangeType = 6
+)
+
+// Enum value maps for AbilityChangeType.
+var (
+	AbilityChangeType_name = map[int32]string{
+		0: "ABILITY_CHANGE_TYPE_UNSPECIFIED",
+		1: "ABILITY_CHANGE_TYPE_PURCHASED",
+		2: "ABILITY_CHANGE_TYPE_UPGRADED",
+		3: "ABILITY_CHANGE_TYPE_SOLD",
+		4: "ABILITY_CHANGE_TYPE_SWAPPED",
+		5: "ABILITY_CHANGE_TYPE_FAILED",
+		6: "ABILITY_CHANGE_TYPE_LEVELED_UP",
+	}
+	AbilityChangeType_value = map[string]int32{
+		"ABILITY_CHANGE_TYPE_UNSPECIFIED": 0,
+		"ABILITY_CHANGE_TYPE_PURCHASED":   1,
+		"ABILITY_CHANGE_TYPE_UPGRADED":    2,
+		"ABILITY_CHANGE_TYPE_SOLD":        3,
+		"ABILITY_CHANGE_TYPE_SWAPPED":     4,
+		"ABILITY_CHANGE_TYPE_FAILED":      5,
+		"ABILITY_CHANGE_TYPE_LEVELED_UP":  6,
+	}
+)
+
+func (x AbilityChangeType) Enum() *AbilityChangeType {
+	p := new(AbilityChangeType)
+	*p = x
+	return p
+}
+
+func (x AbilityChangeType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AbilityChangeType) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+}
+
+func (AbilityChangeType) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+}
+
+func (x AbilityChangeType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AbilityChangeType.Descriptor instead.
+func (AbilityChangeType) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
+// How speech is packed.
+type VoiceFormat int32
+
+const (
+	// Not known.
+	VoiceFormat_VOICE_FORMAT_UNSPECIFIED VoiceFormat = 0
+	// Steam's codec.
+	VoiceFormat_VOICE_FORMAT_STEAM VoiceFormat = 1
+	// The engine's codec.
+	VoiceFormat_VOICE_FORMAT_ENGINE VoiceFormat = 2
+	// Opus.
+	VoiceFormat_VOICE_FORMAT_OPUS VoiceFormat = 3
+)
+
+// Enum value maps for VoiceFormat.
+var (
+	VoiceFormat_name = map[int32]string{
+		0: "VOICE_FORMAT_UNSPECIFIED",
+		1: "VOICE_FORMAT_STEAM",
+		2: "VOICE_FORMAT_ENGINE",
+		3: "VOICE_FORMAT_OPUS",
+	}
+	VoiceFormat_value = map[string]int32{
+		"VOICE_FORMAT_UNSPECIFIED": 0,
+		"VOICE_FORMAT_STEAM":       1,
+		"VOICE_FORMAT_ENGINE":      2,
+		"VOICE_FORMAT_OPUS":        3,
+	}
+)
+
+func (x VoiceFormat) Enum() *VoiceFormat {
+	p := new(VoiceFormat)
+	*p = x
+	return p
+}
+
+func (x VoiceFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VoiceFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+}
+
+func (VoiceFormat) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+}
+
+func (x VoiceFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VoiceFormat.Descriptor instead.
+func (VoiceFormat) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+}
+
 // The subject of a fault.
 type FaultKind int32
 
@@ -467,11 +594,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+	return &file_replayd_dem_v1_events_proto_enumTypes[5]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -480,7 +607,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // The events of one batch, in order.
@@ -584,6 +711,14 @@ type Event struct {
 	//	*Event_Fault
 	//	*Event_ServerCvar
 	//	*Event_PlayerInfo
+	//	*Event_Damage
+	//	*Event_Kill
+	//	*Event_KillStreak
+	//	*Event_AbilityChange
+	//	*Event_Shot
+	//	*Event_Impact
+	//	*Event_Voice
+	//	*Event_MatchSummary
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -939,6 +1074,78 @@ func (x *Event) GetPlayerInfo() *PlayerInfo {
 	return nil
 }
 
+func (x *Event) GetDamage() *Damage {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Damage); ok {
+			return x.Damage
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetKill() *Kill {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Kill); ok {
+			return x.Kill
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetKillStreak() *KillStreak {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_KillStreak); ok {
+			return x.KillStreak
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAbilityChange() *AbilityChange {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_AbilityChange); ok {
+			return x.AbilityChange
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetShot() *Shot {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Shot); ok {
+			return x.Shot
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetImpact() *Impact {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Impact); ok {
+			return x.Impact
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetVoice() *Voice {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Voice); ok {
+			return x.Voice
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetMatchSummary() *MatchSummary {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_MatchSummary); ok {
+			return x.MatchSummary
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -1014,7 +1221,7 @@ type Event_Message struct {
 }
 
 type Event_ChatEvent struct {
-	// The game announced something in the chat of Dota.
+	// The game announced something in the chat (Dota, Deadlock).
 	ChatEvent *ChatEvent `protobuf:"bytes,16,opt,name=chat_event,json=chatEvent,proto3,oneof"`
 }
 
@@ -1024,17 +1231,17 @@ type Event_Chat struct {
 }
 
 type Event_Ping struct {
-	// A player pinged the map (Dota).
+	// A player pinged the map (Dota, Deadlock).
 	Ping *Ping `protobuf:"bytes,18,opt,name=ping,proto3,oneof"`
 }
 
 type Event_MapLine struct {
-	// A player drew on the map (Dota).
+	// A player drew on the map (Dota, Deadlock).
 	MapLine *MapLine `protobuf:"bytes,19,opt,name=map_line,json=mapLine,proto3,oneof"`
 }
 
 type Event_ChatWheel struct {
-	// A player used the chat wheel (Dota).
+	// A player used the chat wheel (Dota, Deadlock).
 	ChatWheel *ChatWheel `protobuf:"bytes,20,opt,name=chat_wheel,json=chatWheel,proto3,oneof"`
 }
 
@@ -1113,6 +1320,46 @@ type Event_PlayerInfo struct {
 	PlayerInfo *PlayerInfo `protobuf:"bytes,46,opt,name=player_info,json=playerInfo,proto3,oneof"`
 }
 
+type Event_Damage struct {
+	// An entity was hurt (Deadlock, Counter-Strike 2).
+	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
+}
+
+type Event_Kill struct {
+	// A hero was killed (Deadlock).
+	Kill *Kill `protobuf:"bytes,22,opt,name=kill,proto3,oneof"`
+}
+
+type Event_KillStreak struct {
+	// A player killed several heroes without dying, or such a streak ended (Deadlock).
+	KillStreak *KillStreak `protobuf:"bytes,23,opt,name=kill_streak,json=killStreak,proto3,oneof"`
+}
+
+type Event_AbilityChange struct {
+	// A player bought, upgraded or sold an ability or an item (Deadlock).
+	AbilityChange *AbilityChange `protobuf:"bytes,24,opt,name=ability_change,json=abilityChange,proto3,oneof"`
+}
+
+type Event_Shot struct {
+	// A weapon was fired (Deadlock, Counter-Strike 2).
+	Shot *Shot `protobuf:"bytes,25,opt,name=shot,proto3,oneof"`
+}
+
+type Event_Impact struct {
+	// A bullet hit something (Deadlock).
+	Impact *Impact `protobuf:"bytes,26,opt,name=impact,proto3,oneof"`
+}
+
+type Event_Voice struct {
+	// A player spoke.
+	Voice *Voice `protobuf:"bytes,27,opt,name=voice,proto3,oneof"`
+}
+
+type Event_MatchSummary struct {
+	// The results of the match (Dota, Deadlock).
+	MatchSummary *MatchSummary `protobuf:"bytes,28,opt,name=match_summary,json=matchSummary,proto3,oneof"`
+}
+
 func (*Event_EntityUpdated) isEvent_Kind() {}
 
 func (*Event_EntityCreated) isEvent_Kind() {}
@@ -1180,6 +1427,22 @@ func (*Event_Fault) isEvent_Kind() {}
 func (*Event_ServerCvar) isEvent_Kind() {}
 
 func (*Event_PlayerInfo) isEvent_Kind() {}
+
+func (*Event_Damage) isEvent_Kind() {}
+
+func (*Event_Kill) isEvent_Kind() {}
+
+func (*Event_KillStreak) isEvent_Kind() {}
+
+func (*Event_AbilityChange) isEvent_Kind() {}
+
+func (*Event_Shot) isEvent_Kind() {}
+
+func (*Event_Impact) isEvent_Kind() {}
+
+func (*Event_Voice) isEvent_Kind() {}
+
+func (*Event_MatchSummary) isEvent_Kind() {}
 
 // A vector.
 type Vector struct {
@@ -3009,7 +3272,7 @@ type GameEventKey_Handle struct {
 }
 
 type GameEventKey_Player struct {
-	// A player's slot.
+	// A player's slot. -1 for nobody.
 	Player int32 `protobuf:"zigzag32,8,opt,name=player,proto3,oneof"`
 }
 
@@ -3868,7 +4131,9 @@ type Message struct {
 	// The position of data in the message, in bytes. 0 unless the message is split into several events.
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the whole message in bytes.
-	Size          uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	// True when data was left out, because it is what a person said.
+	Redacted      bool `protobuf:"varint,6,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3938,14 +4203,22 @@ func (x *Message) GetSize() uint32 {
 	return 0
 }
 
-// The game announced something in the chat of Dota.
+func (x *Message) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
+// The game announced something in the chat.
 type ChatEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
+	// The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as
+	// 5 paused.
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
-	// A value that depends on the type.
+	// A value that depends on the type. Deadlock: the first of values.
 	Value uint32 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Ids of the players whom the announcement is about, up to six. -1 for none.
+	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
 	Players []int32 `protobuf:"zigzag32,3,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// A second value.
 	Value2 uint32 `protobuf:"varint,4,opt,name=value2,proto3" json:"value2,omitempty"`
@@ -3955,11 +4228,14 @@ type ChatEvent struct {
 	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
-	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+	// the decoder's table.
 	TypeName string `protobuf:"bytes,8,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
 	// them before the event. Empty when not known.
-	HeroNames     []string `protobuf:"bytes,9,rep,name=hero_names,json=heroNames,proto3" json:"hero_names,omitempty"`
+	HeroNames []string `protobuf:"bytes,9,rep,name=hero_names,json=heroNames,proto3" json:"hero_names,omitempty"`
+	// Deadlock: all values. Empty in Dota.
+	Values        []uint32 `protobuf:"varint,10,rep,packed,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4057,10 +4333,17 @@ func (x *ChatEvent) GetHeroNames() []string {
 	return nil
 }
 
+func (x *ChatEvent) GetValues() []uint32 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // A chat message.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The channel: the game's number. 0 when not known.
 	Channel uint32 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
@@ -4077,7 +4360,11 @@ type Chat struct {
 	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName string `protobuf:"bytes,8,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
 	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
-	HeroName      string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	HeroName string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	// Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
+	AllChat *bool `protobuf:"varint,10,opt,name=all_chat,json=allChat,proto3,oneof" json:"all_chat,omitempty"`
+	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	LaneColor     int32 `protobuf:"varint,11,opt,name=lane_color,json=laneColor,proto3" json:"lane_color,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4175,23 +4462,61 @@ func (x *Chat) GetHeroName() string {
 	return ""
 }
 
+func (x *Chat) GetAllChat() bool {
+	if x != nil && x.AllChat != nil {
+		return *x.AllChat
+	}
+	return false
+}
+
+func (x *Chat) GetLaneColor() int32 {
+	if x != nil {
+		return x.LaneColor
+	}
+	return 0
+}
+
 // A player pinged the map.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
-	// The x coordinate in world units.
+	// The x coordinate in world units. Deadlock: without its fraction, which position has.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
-	// The y coordinate in world units.
+	// The y coordinate in world units. Deadlock: without its fraction, which position has.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
 	// Slot of the entity that was pinged. Absent for none.
 	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
 	// True when the entity itself was pinged.
 	Direct bool `protobuf:"varint,5,opt,name=direct,proto3" json:"direct,omitempty"`
-	// The kind of ping: the game's number.
+	// The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
 	Type uint32 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName    string `protobuf:"bytes,7,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName string `protobuf:"bytes,7,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Deadlock: the place, in world units. Absent in other games, and when it is not sent.
+	Position *Vector `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
+	// Deadlock: the number of the ping's message, to which players may respond. 0 for none.
+	MessageId uint32 `protobuf:"varint,9,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
+	AbilityId uint32 `protobuf:"varint,10,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
+	// Deadlock: the hero that was pinged. Empty for none.
+	TargetName string `protobuf:"bytes,11,opt,name=target_name,json=targetName,proto3" json:"target_name,omitempty"`
+	// Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
+	TargetClass uint32 `protobuf:"varint,12,opt,name=target_class,json=targetClass,proto3" json:"target_class,omitempty"`
+	// Deadlock: true when the pinged entity is an enemy.
+	IsEnemy bool `protobuf:"varint,13,opt,name=is_enemy,json=isEnemy,proto3" json:"is_enemy,omitempty"`
+	// Deadlock: true when the minimap was pinged.
+	IsMinimap bool `protobuf:"varint,14,opt,name=is_minimap,json=isMinimap,proto3" json:"is_minimap,omitempty"`
+	// Deadlock: true when the player could not see what was pinged.
+	IsBlind bool `protobuf:"varint,15,opt,name=is_blind,json=isBlind,proto3" json:"is_blind,omitempty"`
+	// Deadlock: how the ping is shown and heard: the game's number.
+	Marker int32 `protobuf:"varint,16,opt,name=marker,proto3" json:"marker,omitempty"`
+	// Deadlock: what the hero says: the game's number. 0 for nothing.
+	Speech int32 `protobuf:"varint,17,opt,name=speech,proto3" json:"speech,omitempty"`
+	// Deadlock: the response that was chosen. Empty for none.
+	Response string `protobuf:"bytes,18,opt,name=response,proto3" json:"response,omitempty"`
+	// Deadlock: the time until the ability can be used, or until the next ping, in seconds.
+	Cooldown      float32 `protobuf:"fixed32,19,opt,name=cooldown,proto3" json:"cooldown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4275,10 +4600,94 @@ func (x *Ping) GetPlayerName() string {
 	return ""
 }
 
+func (x *Ping) GetPosition() *Vector {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *Ping) GetMessageId() uint32 {
+	if x != nil {
+		return x.MessageId
+	}
+	return 0
+}
+
+func (x *Ping) GetAbilityId() uint32 {
+	if x != nil {
+		return x.AbilityId
+	}
+	return 0
+}
+
+func (x *Ping) GetTargetName() string {
+	if x != nil {
+		return x.TargetName
+	}
+	return ""
+}
+
+func (x *Ping) GetTargetClass() uint32 {
+	if x != nil {
+		return x.TargetClass
+	}
+	return 0
+}
+
+func (x *Ping) GetIsEnemy() bool {
+	if x != nil {
+		return x.IsEnemy
+	}
+	return false
+}
+
+func (x *Ping) GetIsMinimap() bool {
+	if x != nil {
+		return x.IsMinimap
+	}
+	return false
+}
+
+func (x *Ping) GetIsBlind() bool {
+	if x != nil {
+		return x.IsBlind
+	}
+	return false
+}
+
+func (x *Ping) GetMarker() int32 {
+	if x != nil {
+		return x.Marker
+	}
+	return 0
+}
+
+func (x *Ping) GetSpeech() int32 {
+	if x != nil {
+		return x.Speech
+	}
+	return 0
+}
+
+func (x *Ping) GetResponse() string {
+	if x != nil {
+		return x.Response
+	}
+	return ""
+}
+
+func (x *Ping) GetCooldown() float32 {
+	if x != nil {
+		return x.Cooldown
+	}
+	return 0
+}
+
 // A player drew on the map.
 type MapLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The x coordinate in world units.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
@@ -4360,7 +4769,7 @@ func (x *MapLine) GetPlayerName() string {
 // A player used the chat wheel.
 type ChatWheel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not known.
+	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The number of the phrase.
 	MessageId uint32 `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
@@ -4368,10 +4777,18 @@ type ChatWheel struct {
 	AccountId uint32 `protobuf:"varint,3,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// The hero that the phrase is about. 0 for none.
 	HeroId int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
-	// That hero's name. Empty for none, and when it is not in the decoder's table.
+	// Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
 	HeroName string `protobuf:"bytes,5,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName    string `protobuf:"bytes,6,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName string `protobuf:"bytes,6,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Dota: the number of an emoticon. 0 for none.
+	EmoticonId uint32 `protobuf:"varint,7,opt,name=emoticon_id,json=emoticonId,proto3" json:"emoticon_id,omitempty"`
+	// Deadlock: slot of the entity of the player's hero. Absent when not known.
+	PawnIndex *int32 `protobuf:"varint,8,opt,name=pawn_index,json=pawnIndex,proto3,oneof" json:"pawn_index,omitempty"`
+	// Deadlock: a part of the phrase. Empty for none.
+	Param string `protobuf:"bytes,9,opt,name=param,proto3" json:"param,omitempty"`
+	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	LaneColor     int32 `protobuf:"varint,10,opt,name=lane_color,json=laneColor,proto3" json:"lane_color,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4448,6 +4865,1920 @@ func (x *ChatWheel) GetPlayerName() string {
 	return ""
 }
 
+func (x *ChatWheel) GetEmoticonId() uint32 {
+	if x != nil {
+		return x.EmoticonId
+	}
+	return 0
+}
+
+func (x *ChatWheel) GetPawnIndex() int32 {
+	if x != nil && x.PawnIndex != nil {
+		return *x.PawnIndex
+	}
+	return 0
+}
+
+func (x *ChatWheel) GetParam() string {
+	if x != nil {
+		return x.Param
+	}
+	return ""
+}
+
+func (x *ChatWheel) GetLaneColor() int32 {
+	if x != nil {
+		return x.LaneColor
+	}
+	return 0
+}
+
+// An entity was hurt.
+//
+// Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
+type Damage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How much health was taken, as the game shows it.
+	Damage int32 `protobuf:"varint,1,opt,name=damage,proto3" json:"damage,omitempty"`
+	// Deadlock: the damage before the victim's resistances.
+	PreDamage float32 `protobuf:"fixed32,2,opt,name=pre_damage,json=preDamage,proto3" json:"pre_damage,omitempty"`
+	// Deadlock: the kinds of damage: the game's bits.
+	Type int32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Deadlock: 1 bullet, 2 ability, 3 melee, 4 environment, 5 poison, 6 bonus for a weak point, 0 none of these.
+	CitadelType int32 `protobuf:"varint,4,opt,name=citadel_type,json=citadelType,proto3" json:"citadel_type,omitempty"`
+	// Where it came from, in world units. Absent when not sent.
+	Origin *Vector `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Slot of the entity that was hurt. Absent for none.
+	VictimIndex *int32 `protobuf:"varint,6,opt,name=victim_index,json=victimIndex,proto3,oneof" json:"victim_index,omitempty"`
+	// Slot of the entity that hurt, such as a projectile. Absent for none.
+	InflictorIndex *int32 `protobuf:"varint,7,opt,name=inflictor_index,json=inflictorIndex,proto3,oneof" json:"inflictor_index,omitempty"`
+	// Slot of the entity whose damage it is. Absent for none.
+	AttackerIndex *int32 `protobuf:"varint,8,opt,name=attacker_index,json=attackerIndex,proto3,oneof" json:"attacker_index,omitempty"`
+	// Slot of the entity of the ability. Absent for none.
+	AbilityIndex *int32 `protobuf:"varint,9,opt,name=ability_index,json=abilityIndex,proto3,oneof" json:"ability_index,omitempty"`
+	// Slot of the entity that attacks for the attacker. Absent for none.
+	AttackingIndex *int32 `protobuf:"varint,10,opt,name=attacking_index,json=attackingIndex,proto3,oneof" json:"attacking_index,omitempty"`
+	// The ability or item. 0 for none.
+	AbilityId uint32 `protobuf:"varint,11,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
+	// Deadlock: what kind of entity the attacker is: the game's number.
+	AttackerClass uint32 `protobuf:"varint,12,opt,name=attacker_class,json=attackerClass,proto3" json:"attacker_class,omitempty"`
+	// Deadlock: what kind of entity the victim is: the game's number.
+	VictimClass uint32 `protobuf:"varint,13,opt,name=victim_class,json=victimClass,proto3" json:"victim_class,omitempty"`
+	// Deadlock: the victim's health afterwards.
+	VictimHealth int32 `protobuf:"varint,14,opt,name=victim_health,json=victimHealth,proto3" json:"victim_health,omitempty"`
+	// Deadlock: the victim's greatest health.
+	VictimHealthMax int32 `protobuf:"varint,15,opt,name=victim_health_max,json=victimHealthMax,proto3" json:"victim_health_max,omitempty"`
+	// Deadlock: the victim's shield afterwards. Absent when not sent.
+	VictimShield *int32 `protobuf:"varint,16,opt,name=victim_shield,json=victimShield,proto3,oneof" json:"victim_shield,omitempty"`
+	// Deadlock: the victim's greatest shield. Absent when not sent.
+	VictimShieldMax *int32 `protobuf:"varint,17,opt,name=victim_shield_max,json=victimShieldMax,proto3,oneof" json:"victim_shield_max,omitempty"`
+	// Deadlock: how much of the damage was absorbed.
+	Absorbed float32 `protobuf:"fixed32,18,opt,name=absorbed,proto3" json:"absorbed,omitempty"`
+	// Deadlock: how much of the damage is for a critical hit.
+	CritDamage float32 `protobuf:"fixed32,19,opt,name=crit_damage,json=critDamage,proto3" json:"crit_damage,omitempty"`
+	// The part of the body that was hit: the game's number. Deadlock: -1 for none.
+	HitGroup int32 `protobuf:"varint,20,opt,name=hit_group,json=hitGroup,proto3" json:"hit_group,omitempty"`
+	// Deadlock: how many hits the event stands for. 0 when not sent.
+	Hits int32 `protobuf:"varint,21,opt,name=hits,proto3" json:"hits,omitempty"`
+	// Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
+	HealthLost int32 `protobuf:"varint,22,opt,name=health_lost,json=healthLost,proto3" json:"health_lost,omitempty"`
+	// Deadlock: the game's flags.
+	Flags uint64 `protobuf:"varint,23,opt,name=flags,proto3" json:"flags,omitempty"`
+	// Deadlock: the direction. Absent when not sent.
+	Direction *Vector `protobuf:"bytes,24,opt,name=direction,proto3" json:"direction,omitempty"`
+	// Deadlock: true for damage that the game counts beside other damage.
+	IsSecondary bool `protobuf:"varint,25,opt,name=is_secondary,json=isSecondary,proto3" json:"is_secondary,omitempty"`
+	// Deadlock: the effectiveness. 0 when not sent.
+	Effectiveness float32 `protobuf:"fixed32,26,opt,name=effectiveness,proto3" json:"effectiveness,omitempty"`
+	// Deadlock: the server's tick. Absent when not sent.
+	ServerTick *int32 `protobuf:"varint,27,opt,name=server_tick,json=serverTick,proto3,oneof" json:"server_tick,omitempty"`
+	// Counter-Strike 2: slot of the player whose damage it is. Absent when not known.
+	AttackerSlot *int32 `protobuf:"varint,28,opt,name=attacker_slot,json=attackerSlot,proto3,oneof" json:"attacker_slot,omitempty"`
+	// Counter-Strike 2: slot of the player who was hurt. Absent when not known.
+	VictimSlot *int32 `protobuf:"varint,29,opt,name=victim_slot,json=victimSlot,proto3,oneof" json:"victim_slot,omitempty"`
+	// Counter-Strike 2: where the player was, in world units. Absent when not sent.
+	VictimPosition *Vector `protobuf:"bytes,30,opt,name=victim_position,json=victimPosition,proto3" json:"victim_position,omitempty"`
+	// Counter-Strike 2: how many things the bullet penetrated.
+	Penetrations int32 `protobuf:"varint,31,opt,name=penetrations,proto3" json:"penetrations,omitempty"`
+	// Counter-Strike 2: true when the player died of it.
+	IsKill bool `protobuf:"varint,32,opt,name=is_kill,json=isKill,proto3" json:"is_kill,omitempty"`
+	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
+	PreDamageWhole int32 `protobuf:"varint,33,opt,name=pre_damage_whole,json=preDamageWhole,proto3" json:"pre_damage_whole,omitempty"`
+	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
+	AbsorbedWhole int32 `protobuf:"varint,34,opt,name=absorbed_whole,json=absorbedWhole,proto3" json:"absorbed_whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Damage) Reset() {
+	*x = Damage{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Damage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Damage) ProtoMessage() {}
+
+func (x *Damage) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Damage.ProtoReflect.Descriptor instead.
+func (*Damage) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Damage) GetDamage() int32 {
+	if x != nil {
+		return x.Damage
+	}
+	return 0
+}
+
+func (x *Damage) GetPreDamage() float32 {
+	if x != nil {
+		return x.PreDamage
+	}
+	return 0
+}
+
+func (x *Damage) GetType() int32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *Damage) GetCitadelType() int32 {
+	if x != nil {
+		return x.CitadelType
+	}
+	return 0
+}
+
+func (x *Damage) GetOrigin() *Vector {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *Damage) GetVictimIndex() int32 {
+	if x != nil && x.VictimIndex != nil {
+		return *x.VictimIndex
+	}
+	return 0
+}
+
+func (x *Damage) GetInflictorIndex() int32 {
+	if x != nil && x.InflictorIndex != nil {
+		return *x.InflictorIndex
+	}
+	return 0
+}
+
+func (x *Damage) GetAttackerIndex() int32 {
+	if x != nil && x.AttackerIndex != nil {
+		return *x.AttackerIndex
+	}
+	return 0
+}
+
+func (x *Damage) GetAbilityIndex() int32 {
+	if x != nil && x.AbilityIndex != nil {
+		return *x.AbilityIndex
+	}
+	return 0
+}
+
+func (x *Damage) GetAttackingIndex() int32 {
+	if x != nil && x.AttackingIndex != nil {
+		return *x.AttackingIndex
+	}
+	return 0
+}
+
+func (x *Damage) GetAbilityId() uint32 {
+	if x != nil {
+		return x.AbilityId
+	}
+	return 0
+}
+
+func (x *Damage) GetAttackerClass() uint32 {
+	if x != nil {
+		return x.AttackerClass
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimClass() uint32 {
+	if x != nil {
+		return x.VictimClass
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimHealth() int32 {
+	if x != nil {
+		return x.VictimHealth
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimHealthMax() int32 {
+	if x != nil {
+		return x.VictimHealthMax
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimShield() int32 {
+	if x != nil && x.VictimShield != nil {
+		return *x.VictimShield
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimShieldMax() int32 {
+	if x != nil && x.VictimShieldMax != nil {
+		return *x.VictimShieldMax
+	}
+	return 0
+}
+
+func (x *Damage) GetAbsorbed() float32 {
+	if x != nil {
+		return x.Absorbed
+	}
+	return 0
+}
+
+func (x *Damage) GetCritDamage() float32 {
+	if x != nil {
+		return x.CritDamage
+	}
+	return 0
+}
+
+func (x *Damage) GetHitGroup() int32 {
+	if x != nil {
+		return x.HitGroup
+	}
+	return 0
+}
+
+func (x *Damage) GetHits() int32 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *Damage) GetHealthLost() int32 {
+	if x != nil {
+		return x.HealthLost
+	}
+	return 0
+}
+
+func (x *Damage) GetFlags() uint64 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *Damage) GetDirection() *Vector {
+	if x != nil {
+		return x.Direction
+	}
+	return nil
+}
+
+func (x *Damage) GetIsSecondary() bool {
+	if x != nil {
+		return x.IsSecondary
+	}
+	return false
+}
+
+func (x *Damage) GetEffectiveness() float32 {
+	if x != nil {
+		return x.Effectiveness
+	}
+	return 0
+}
+
+func (x *Damage) GetServerTick() int32 {
+	if x != nil && x.ServerTick != nil {
+		return *x.ServerTick
+	}
+	return 0
+}
+
+func (x *Damage) GetAttackerSlot() int32 {
+	if x != nil && x.AttackerSlot != nil {
+		return *x.AttackerSlot
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimSlot() int32 {
+	if x != nil && x.VictimSlot != nil {
+		return *x.VictimSlot
+	}
+	return 0
+}
+
+func (x *Damage) GetVictimPosition() *Vector {
+	if x != nil {
+		return x.VictimPosition
+	}
+	return nil
+}
+
+func (x *Damage) GetPenetrations() int32 {
+	if x != nil {
+		return x.Penetrations
+	}
+	return 0
+}
+
+func (x *Damage) GetIsKill() bool {
+	if x != nil {
+		return x.IsKill
+	}
+	return false
+}
+
+func (x *Damage) GetPreDamageWhole() int32 {
+	if x != nil {
+		return x.PreDamageWhole
+	}
+	return 0
+}
+
+func (x *Damage) GetAbsorbedWhole() int32 {
+	if x != nil {
+		return x.AbsorbedWhole
+	}
+	return 0
+}
+
+// A hero was killed.
+type Kill struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot of the entity of the hero that died. Absent for none.
+	VictimIndex *int32 `protobuf:"varint,1,opt,name=victim_index,json=victimIndex,proto3,oneof" json:"victim_index,omitempty"`
+	// Slot of the entity that killed, such as a projectile. Absent for none.
+	InflictorIndex *int32 `protobuf:"varint,2,opt,name=inflictor_index,json=inflictorIndex,proto3,oneof" json:"inflictor_index,omitempty"`
+	// Slot of the entity that attacked. Absent for none.
+	AttackerIndex *int32 `protobuf:"varint,3,opt,name=attacker_index,json=attackerIndex,proto3,oneof" json:"attacker_index,omitempty"`
+	// Slots of the entities of the heroes that assisted.
+	AssisterIndexes []int32 `protobuf:"varint,4,rep,packed,name=assister_indexes,json=assisterIndexes,proto3" json:"assister_indexes,omitempty"`
+	// Slot of the entity to which the kill counts. Absent for none.
+	ScorerIndex *int32 `protobuf:"varint,5,opt,name=scorer_index,json=scorerIndex,proto3,oneof" json:"scorer_index,omitempty"`
+	// Why the victim respawns: the game's number. 0 when not sent.
+	RespawnReason int32 `protobuf:"varint,6,opt,name=respawn_reason,json=respawnReason,proto3" json:"respawn_reason,omitempty"`
+	// The victim's team. 0 when not sent.
+	VictimTeam    int32 `protobuf:"varint,7,opt,name=victim_team,json=victimTeam,proto3" json:"victim_team,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kill) Reset() {
+	*x = Kill{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kill) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kill) ProtoMessage() {}
+
+func (x *Kill) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kill.ProtoReflect.Descriptor instead.
+func (*Kill) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Kill) GetVictimIndex() int32 {
+	if x != nil && x.VictimIndex != nil {
+		return *x.VictimIndex
+	}
+	return 0
+}
+
+func (x *Kill) GetInflictorIndex() int32 {
+	if x != nil && x.InflictorIndex != nil {
+		return *x.InflictorIndex
+	}
+	return 0
+}
+
+func (x *Kill) GetAttackerIndex() int32 {
+	if x != nil && x.AttackerIndex != nil {
+		return *x.AttackerIndex
+	}
+	return 0
+}
+
+func (x *Kill) GetAssisterIndexes() []int32 {
+	if x != nil {
+		return x.AssisterIndexes
+	}
+	return nil
+}
+
+func (x *Kill) GetScorerIndex() int32 {
+	if x != nil && x.ScorerIndex != nil {
+		return *x.ScorerIndex
+	}
+	return 0
+}
+
+func (x *Kill) GetRespawnReason() int32 {
+	if x != nil {
+		return x.RespawnReason
+	}
+	return 0
+}
+
+func (x *Kill) GetVictimTeam() int32 {
+	if x != nil {
+		return x.VictimTeam
+	}
+	return 0
+}
+
+// A player killed several heroes without dying, or such a streak ended.
+type KillStreak struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Handle of the entity of the player's hero. 16777215 for none.
+	Pawn uint32 `protobuf:"varint,1,opt,name=pawn,proto3" json:"pawn,omitempty"`
+	// The number of kills.
+	Kills int32 `protobuf:"varint,2,opt,name=kills,proto3" json:"kills,omitempty"`
+	// True for the first kill of the match.
+	IsFirstBlood bool `protobuf:"varint,3,opt,name=is_first_blood,json=isFirstBlood,proto3" json:"is_first_blood,omitempty"`
+	// True when the streak ended.
+	Ended bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// How long the game announces it, in seconds.
+	Duration      float32 `protobuf:"fixed32,5,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillStreak) Reset() {
+	*x = KillStreak{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillStreak) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillStreak) ProtoMessage() {}
+
+func (x *KillStreak) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
+func (*KillStreak) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *KillStreak) GetPawn() uint32 {
+	if x != nil {
+		return x.Pawn
+	}
+	return 0
+}
+
+func (x *KillStreak) GetKills() int32 {
+	if x != nil {
+		return x.Kills
+	}
+	return 0
+}
+
+func (x *KillStreak) GetIsFirstBlood() bool {
+	if x != nil {
+		return x.IsFirstBlood
+	}
+	return false
+}
+
+func (x *KillStreak) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *KillStreak) GetDuration() float32 {
+	if x != nil {
+		return x.Duration
+	}
+	return 0
+}
+
+// A player bought, upgraded or sold an ability or an item.
+type AbilityChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's slot. Absent for none.
+	PlayerSlot *int32 `protobuf:"varint,1,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
+	// The ability or item, as the game's hash of its name.
+	AbilityId uint32 `protobuf:"varint,2,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
+	// What happened.
+	Type AbilityChangeType `protobuf:"varint,3,opt,name=type,proto3,enum=replayd.dem.v1.AbilityChangeType" json:"type,omitempty"`
+	// What happened, as the game's number. Its meanings changed: 4 is a failure before build 6711, and a gained level since.
+	Number        int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbilityChange) Reset() {
+	*x = AbilityChange{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbilityChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbilityChange) ProtoMessage() {}
+
+func (x *AbilityChange) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
+func (*AbilityChange) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AbilityChange) GetPlayerSlot() int32 {
+	if x != nil && x.PlayerSlot != nil {
+		return *x.PlayerSlot
+	}
+	return 0
+}
+
+func (x *AbilityChange) GetAbilityId() uint32 {
+	if x != nil {
+		return x.AbilityId
+	}
+	return 0
+}
+
+func (x *AbilityChange) GetType() AbilityChangeType {
+	if x != nil {
+		return x.Type
+	}
+	return AbilityChangeType_ABILITY_CHANGE_TYPE_UNSPECIFIED
+}
+
+func (x *AbilityChange) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// A weapon was fired.
+type Shot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it was fired, in world units. Absent when not sent.
+	Origin *Vector `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	// The angles in degrees: pitch, yaw, roll. Absent when not sent.
+	Angles *Vector `protobuf:"bytes,2,opt,name=angles,proto3" json:"angles,omitempty"`
+	// The seed for its spread.
+	Seed uint32 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	// Slot of the entity that fired. Absent for none.
+	ShooterIndex *int32 `protobuf:"varint,4,opt,name=shooter_index,json=shooterIndex,proto3,oneof" json:"shooter_index,omitempty"`
+	// Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
+	Shooter uint32 `protobuf:"varint,5,opt,name=shooter,proto3" json:"shooter,omitempty"`
+	// The spread. 0 when not sent.
+	Spread float32 `protobuf:"fixed32,6,opt,name=spread,proto3" json:"spread,omitempty"`
+	// Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
+	WeaponId uint32 `protobuf:"varint,7,opt,name=weapon_id,json=weaponId,proto3" json:"weapon_id,omitempty"`
+	// Counter-Strike 2: the number of the weapon's kind. 0 in other games.
+	ItemDefIndex uint32 `protobuf:"varint,8,opt,name=item_def_index,json=itemDefIndex,proto3" json:"item_def_index,omitempty"`
+	// Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
+	Mode uint32 `protobuf:"varint,9,opt,name=mode,proto3" json:"mode,omitempty"`
+	// Counter-Strike 2: the inaccuracy.
+	Inaccuracy float32 `protobuf:"fixed32,10,opt,name=inaccuracy,proto3" json:"inaccuracy,omitempty"`
+	// Counter-Strike 2: how far the recoil's pattern is.
+	RecoilIndex float32 `protobuf:"fixed32,11,opt,name=recoil_index,json=recoilIndex,proto3" json:"recoil_index,omitempty"`
+	// Counter-Strike 2: the kind of sound: the game's number.
+	SoundType int32 `protobuf:"varint,12,opt,name=sound_type,json=soundType,proto3" json:"sound_type,omitempty"`
+	// Counter-Strike 2: the effect on the sound: the game's number.
+	SoundEffect uint32 `protobuf:"varint,13,opt,name=sound_effect,json=soundEffect,proto3" json:"sound_effect,omitempty"`
+	// Counter-Strike 2: where the shooter stands, in world units. Absent when not sent.
+	ShooterPosition *Vector `protobuf:"bytes,14,opt,name=shooter_position,json=shooterPosition,proto3" json:"shooter_position,omitempty"`
+	// Counter-Strike 2: how many bullets are left.
+	BulletsLeft uint32 `protobuf:"varint,15,opt,name=bullets_left,json=bulletsLeft,proto3" json:"bullets_left,omitempty"`
+	// Counter-Strike 2: the kind of attack: the game's number.
+	AttackType uint32 `protobuf:"varint,16,opt,name=attack_type,json=attackType,proto3" json:"attack_type,omitempty"`
+	// Counter-Strike 2: true when the player is in the air.
+	IsInAir bool `protobuf:"varint,17,opt,name=is_in_air,json=isInAir,proto3" json:"is_in_air,omitempty"`
+	// Counter-Strike 2: true when the player looks through a scope.
+	IsScoped bool `protobuf:"varint,18,opt,name=is_scoped,json=isScoped,proto3" json:"is_scoped,omitempty"`
+	// Counter-Strike 2: the tick. 0 when not sent.
+	Tick int32 `protobuf:"varint,19,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
+	AimPunch *Vector `protobuf:"bytes,20,opt,name=aim_punch,json=aimPunch,proto3" json:"aim_punch,omitempty"`
+	// Counter-Strike 2: the tick of the attack. 0 when not sent.
+	AttackTick int32 `protobuf:"varint,21,opt,name=attack_tick,json=attackTick,proto3" json:"attack_tick,omitempty"`
+	// Counter-Strike 2: the fraction of the tick of the attack.
+	AttackTickFraction float32 `protobuf:"fixed32,22,opt,name=attack_tick_fraction,json=attackTickFraction,proto3" json:"attack_tick_fraction,omitempty"`
+	// Counter-Strike 2: the tick that the player saw. 0 when not sent.
+	RenderTick int32 `protobuf:"varint,23,opt,name=render_tick,json=renderTick,proto3" json:"render_tick,omitempty"`
+	// Counter-Strike 2: the fraction of the tick that the player saw.
+	RenderTickFraction float32 `protobuf:"fixed32,24,opt,name=render_tick_fraction,json=renderTickFraction,proto3" json:"render_tick_fraction,omitempty"`
+	// Counter-Strike 2: the inaccuracy because of movement.
+	InaccuracyMove float32 `protobuf:"fixed32,25,opt,name=inaccuracy_move,json=inaccuracyMove,proto3" json:"inaccuracy_move,omitempty"`
+	// Counter-Strike 2: the inaccuracy because of being in the air.
+	InaccuracyAir float32 `protobuf:"fixed32,26,opt,name=inaccuracy_air,json=inaccuracyAir,proto3" json:"inaccuracy_air,omitempty"`
+	// Counter-Strike 2: the type that comes with the ticks: the game's number.
+	ExtraType int32 `protobuf:"varint,27,opt,name=extra_type,json=extraType,proto3" json:"extra_type,omitempty"`
+	// Deadlock: slot of the entity of the ability. Absent for none.
+	AbilityIndex *int32 `protobuf:"varint,28,opt,name=ability_index,json=abilityIndex,proto3,oneof" json:"ability_index,omitempty"`
+	// Deadlock: the penetration in percent.
+	Penetration float32 `protobuf:"fixed32,29,opt,name=penetration,proto3" json:"penetration,omitempty"`
+	// Deadlock: false when an ability fired without a gun.
+	IsFromGun bool `protobuf:"varint,30,opt,name=is_from_gun,json=isFromGun,proto3" json:"is_from_gun,omitempty"`
+	// Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
+	Bullets uint32 `protobuf:"varint,31,opt,name=bullets,proto3" json:"bullets,omitempty"`
+	// Deadlock: the angles before they were changed, in degrees. Absent when not sent.
+	OriginalAngles *Vector `protobuf:"bytes,32,opt,name=original_angles,json=originalAngles,proto3" json:"original_angles,omitempty"`
+	// Deadlock: the weapon, as the game's hash of its name.
+	WeaponSubclass uint32 `protobuf:"varint,33,opt,name=weapon_subclass,json=weaponSubclass,proto3" json:"weapon_subclass,omitempty"`
+	// Deadlock: the number of the shot.
+	ShotNumber uint32 `protobuf:"varint,34,opt,name=shot_number,json=shotNumber,proto3" json:"shot_number,omitempty"`
+	// Deadlock: slot of an entity that is not hit. Absent for none.
+	IgnoredIndex *int32 `protobuf:"varint,35,opt,name=ignored_index,json=ignoredIndex,proto3,oneof" json:"ignored_index,omitempty"`
+	// Deadlock: the range in world units. 0 when not sent.
+	MaxRange float32 `protobuf:"fixed32,36,opt,name=max_range,json=maxRange,proto3" json:"max_range,omitempty"`
+	// Deadlock: the number by which later messages name the shot. 0 when not sent.
+	ShotId uint32 `protobuf:"varint,37,opt,name=shot_id,json=shotId,proto3" json:"shot_id,omitempty"`
+	// Deadlock: true when the client predicts whom it hits.
+	IsPredicted bool `protobuf:"varint,38,opt,name=is_predicted,json=isPredicted,proto3" json:"is_predicted,omitempty"`
+	// Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
+	BulletRadius float32 `protobuf:"fixed32,39,opt,name=bullet_radius,json=bulletRadius,proto3" json:"bullet_radius,omitempty"`
+	// Deadlock: the speed of the bullet. 0 for the weapon's.
+	BulletSpeed float32 `protobuf:"fixed32,40,opt,name=bullet_speed,json=bulletSpeed,proto3" json:"bullet_speed,omitempty"`
+	// Deadlock: the gravity of the bullet. 0 for the weapon's.
+	BulletGravity float32 `protobuf:"fixed32,41,opt,name=bullet_gravity,json=bulletGravity,proto3" json:"bullet_gravity,omitempty"`
+	// Deadlock: the number of the muzzle.
+	Muzzle int32 `protobuf:"varint,42,opt,name=muzzle,proto3" json:"muzzle,omitempty"`
+	// Deadlock: true when the bullet is an ability.
+	IsAbility bool `protobuf:"varint,43,opt,name=is_ability,json=isAbility,proto3" json:"is_ability,omitempty"`
+	// Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's.
+	Tracer *Tracer `protobuf:"bytes,44,opt,name=tracer,proto3" json:"tracer,omitempty"`
+	// Deadlock: more traces.
+	MoreTracers   []*Tracer `protobuf:"bytes,45,rep,name=more_tracers,json=moreTracers,proto3" json:"more_tracers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shot) Reset() {
+	*x = Shot{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shot) ProtoMessage() {}
+
+func (x *Shot) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shot.ProtoReflect.Descriptor instead.
+func (*Shot) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Shot) GetOrigin() *Vector {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *Shot) GetAngles() *Vector {
+	if x != nil {
+		return x.Angles
+	}
+	return nil
+}
+
+func (x *Shot) GetSeed() uint32 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+func (x *Shot) GetShooterIndex() int32 {
+	if x != nil && x.ShooterIndex != nil {
+		return *x.ShooterIndex
+	}
+	return 0
+}
+
+func (x *Shot) GetShooter() uint32 {
+	if x != nil {
+		return x.Shooter
+	}
+	return 0
+}
+
+func (x *Shot) GetSpread() float32 {
+	if x != nil {
+		return x.Spread
+	}
+	return 0
+}
+
+func (x *Shot) GetWeaponId() uint32 {
+	if x != nil {
+		return x.WeaponId
+	}
+	return 0
+}
+
+func (x *Shot) GetItemDefIndex() uint32 {
+	if x != nil {
+		return x.ItemDefIndex
+	}
+	return 0
+}
+
+func (x *Shot) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *Shot) GetInaccuracy() float32 {
+	if x != nil {
+		return x.Inaccuracy
+	}
+	return 0
+}
+
+func (x *Shot) GetRecoilIndex() float32 {
+	if x != nil {
+		return x.RecoilIndex
+	}
+	return 0
+}
+
+func (x *Shot) GetSoundType() int32 {
+	if x != nil {
+		return x.SoundType
+	}
+	return 0
+}
+
+func (x *Shot) GetSoundEffect() uint32 {
+	if x != nil {
+		return x.SoundEffect
+	}
+	return 0
+}
+
+func (x *Shot) GetShooterPosition() *Vector {
+	if x != nil {
+		return x.ShooterPosition
+	}
+	return nil
+}
+
+func (x *Shot) GetBulletsLeft() uint32 {
+	if x != nil {
+		return x.BulletsLeft
+	}
+	return 0
+}
+
+func (x *Shot) GetAttackType() uint32 {
+	if x != nil {
+		return x.AttackType
+	}
+	return 0
+}
+
+func (x *Shot) GetIsInAir() bool {
+	if x != nil {
+		return x.IsInAir
+	}
+	return false
+}
+
+func (x *Shot) GetIsScoped() bool {
+	if x != nil {
+		return x.IsScoped
+	}
+	return false
+}
+
+func (x *Shot) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *Shot) GetAimPunch() *Vector {
+	if x != nil {
+		return x.AimPunch
+	}
+	return nil
+}
+
+func (x *Shot) GetAttackTick() int32 {
+	if x != nil {
+		return x.AttackTick
+	}
+	return 0
+}
+
+func (x *Shot) GetAttackTickFraction() float32 {
+	if x != nil {
+		return x.AttackTickFraction
+	}
+	return 0
+}
+
+func (x *Shot) GetRenderTick() int32 {
+	if x != nil {
+		return x.RenderTick
+	}
+	return 0
+}
+
+func (x *Shot) GetRenderTickFraction() float32 {
+	if x != nil {
+		return x.RenderTickFraction
+	}
+	return 0
+}
+
+func (x *Shot) GetInaccuracyMove() float32 {
+	if x != nil {
+		return x.InaccuracyMove
+	}
+	return 0
+}
+
+func (x *Shot) GetInaccuracyAir() float32 {
+	if x != nil {
+		return x.InaccuracyAir
+	}
+	return 0
+}
+
+func (x *Shot) GetExtraType() int32 {
+	if x != nil {
+		return x.ExtraType
+	}
+	return 0
+}
+
+func (x *Shot) GetAbilityIndex() int32 {
+	if x != nil && x.AbilityIndex != nil {
+		return *x.AbilityIndex
+	}
+	return 0
+}
+
+func (x *Shot) GetPenetration() float32 {
+	if x != nil {
+		return x.Penetration
+	}
+	return 0
+}
+
+func (x *Shot) GetIsFromGun() bool {
+	if x != nil {
+		return x.IsFromGun
+	}
+	return false
+}
+
+func (x *Shot) GetBullets() uint32 {
+	if x != nil {
+		return x.Bullets
+	}
+	return 0
+}
+
+func (x *Shot) GetOriginalAngles() *Vector {
+	if x != nil {
+		return x.OriginalAngles
+	}
+	return nil
+}
+
+func (x *Shot) GetWeaponSubclass() uint32 {
+	if x != nil {
+		return x.WeaponSubclass
+	}
+	return 0
+}
+
+func (x *Shot) GetShotNumber() uint32 {
+	if x != nil {
+		return x.ShotNumber
+	}
+	return 0
+}
+
+func (x *Shot) GetIgnoredIndex() int32 {
+	if x != nil && x.IgnoredIndex != nil {
+		return *x.IgnoredIndex
+	}
+	return 0
+}
+
+func (x *Shot) GetMaxRange() float32 {
+	if x != nil {
+		return x.MaxRange
+	}
+	return 0
+}
+
+func (x *Shot) GetShotId() uint32 {
+	if x != nil {
+		return x.ShotId
+	}
+	return 0
+}
+
+func (x *Shot) GetIsPredicted() bool {
+	if x != nil {
+		return x.IsPredicted
+	}
+	return false
+}
+
+func (x *Shot) GetBulletRadius() float32 {
+	if x != nil {
+		return x.BulletRadius
+	}
+	return 0
+}
+
+func (x *Shot) GetBulletSpeed() float32 {
+	if x != nil {
+		return x.BulletSpeed
+	}
+	return 0
+}
+
+func (x *Shot) GetBulletGravity() float32 {
+	if x != nil {
+		return x.BulletGravity
+	}
+	return 0
+}
+
+func (x *Shot) GetMuzzle() int32 {
+	if x != nil {
+		return x.Muzzle
+	}
+	return 0
+}
+
+func (x *Shot) GetIsAbility() bool {
+	if x != nil {
+		return x.IsAbility
+	}
+	return false
+}
+
+func (x *Shot) GetTracer() *Tracer {
+	if x != nil {
+		return x.Tracer
+	}
+	return nil
+}
+
+func (x *Shot) GetMoreTracers() []*Tracer {
+	if x != nil {
+		return x.MoreTracers
+	}
+	return nil
+}
+
+// The trace of bullets.
+type Tracer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource that is drawn.
+	Resource uint64 `protobuf:"varint,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The bullets: the game's bits.
+	Bullets       uint32 `protobuf:"varint,2,opt,name=bullets,proto3" json:"bullets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tracer) Reset() {
+	*x = Tracer{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tracer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tracer) ProtoMessage() {}
+
+func (x *Tracer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
+func (*Tracer) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Tracer) GetResource() uint64 {
+	if x != nil {
+		return x.Resource
+	}
+	return 0
+}
+
+func (x *Tracer) GetBullets() uint32 {
+	if x != nil {
+		return x.Bullets
+	}
+	return 0
+}
+
+// A bullet hit something.
+type Impact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the bullet came from, in world units. Absent when not sent.
+	TraceStart *Vector `protobuf:"bytes,1,opt,name=trace_start,json=traceStart,proto3" json:"trace_start,omitempty"`
+	// Where it hit, in world units. Absent when not sent.
+	Position *Vector `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The direction away from the surface. Absent when not sent.
+	Normal *Vector `protobuf:"bytes,3,opt,name=normal,proto3" json:"normal,omitempty"`
+	// The damage.
+	Damage uint32 `protobuf:"varint,4,opt,name=damage,proto3" json:"damage,omitempty"`
+	// The surface: the game's number.
+	Surface uint32 `protobuf:"varint,5,opt,name=surface,proto3" json:"surface,omitempty"`
+	// Slot of the entity of the ability. Absent for none.
+	AbilityIndex *int32 `protobuf:"varint,6,opt,name=ability_index,json=abilityIndex,proto3,oneof" json:"ability_index,omitempty"`
+	// Slot of the entity that was hit. Absent for none.
+	HitIndex *int32 `protobuf:"varint,7,opt,name=hit_index,json=hitIndex,proto3,oneof" json:"hit_index,omitempty"`
+	// The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox.
+	Bone uint32 `protobuf:"varint,8,opt,name=bone,proto3" json:"bone,omitempty"`
+	// The weapon, as the game's hash of its name.
+	WeaponSubclass uint32 `protobuf:"varint,9,opt,name=weapon_subclass,json=weaponSubclass,proto3" json:"weapon_subclass,omitempty"`
+	// Slot of the entity that fired. Absent for none.
+	ShooterIndex *int32 `protobuf:"varint,10,opt,name=shooter_index,json=shooterIndex,proto3,oneof" json:"shooter_index,omitempty"`
+	// The radius of the bullet, in world units. 0 for the weapon's.
+	BulletRadius  float32 `protobuf:"fixed32,11,opt,name=bullet_radius,json=bulletRadius,proto3" json:"bullet_radius,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Impact) Reset() {
+	*x = Impact{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Impact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Impact) ProtoMessage() {}
+
+func (x *Impact) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Impact.ProtoReflect.Descriptor instead.
+func (*Impact) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Impact) GetTraceStart() *Vector {
+	if x != nil {
+		return x.TraceStart
+	}
+	return nil
+}
+
+func (x *Impact) GetPosition() *Vector {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *Impact) GetNormal() *Vector {
+	if x != nil {
+		return x.Normal
+	}
+	return nil
+}
+
+func (x *Impact) GetDamage() uint32 {
+	if x != nil {
+		return x.Damage
+	}
+	return 0
+}
+
+func (x *Impact) GetSurface() uint32 {
+	if x != nil {
+		return x.Surface
+	}
+	return 0
+}
+
+func (x *Impact) GetAbilityIndex() int32 {
+	if x != nil && x.AbilityIndex != nil {
+		return *x.AbilityIndex
+	}
+	return 0
+}
+
+func (x *Impact) GetHitIndex() int32 {
+	if x != nil && x.HitIndex != nil {
+		return *x.HitIndex
+	}
+	return 0
+}
+
+func (x *Impact) GetBone() uint32 {
+	if x != nil {
+		return x.Bone
+	}
+	return 0
+}
+
+func (x *Impact) GetWeaponSubclass() uint32 {
+	if x != nil {
+		return x.WeaponSubclass
+	}
+	return 0
+}
+
+func (x *Impact) GetShooterIndex() int32 {
+	if x != nil && x.ShooterIndex != nil {
+		return *x.ShooterIndex
+	}
+	return 0
+}
+
+func (x *Impact) GetBulletRadius() float32 {
+	if x != nil {
+		return x.BulletRadius
+	}
+	return 0
+}
+
+// A player spoke.
+type Voice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's slot. Absent when not known.
+	PlayerSlot *int32 `protobuf:"varint,1,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
+	// The Steam id. 0 when not known.
+	SteamId uint64 `protobuf:"varint,2,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// How it is packed. Formats newer than this list are sent as the game's number plus one.
+	Format VoiceFormat `protobuf:"varint,3,opt,name=format,proto3,enum=replayd.dem.v1.VoiceFormat" json:"format,omitempty"`
+	// The speech. Empty unless the request asks for it (Secrets).
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	// How many bytes of speech there are.
+	Size uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	// True when data was left out, because it is what a person said.
+	Redacted bool `protobuf:"varint,6,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// Samples in a second. 0 when not known.
+	SampleRate uint32 `protobuf:"varint,7,opt,name=sample_rate,json=sampleRate,proto3" json:"sample_rate,omitempty"`
+	// The server's tick. 0 when not known.
+	Tick uint32 `protobuf:"varint,8,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The number of bytes before this speech. 0 when not known.
+	SequenceBytes int32 `protobuf:"varint,9,opt,name=sequence_bytes,json=sequenceBytes,proto3" json:"sequence_bytes,omitempty"`
+	// The number of the section of speech. 0 when not known.
+	Section uint32 `protobuf:"varint,10,opt,name=section,proto3" json:"section,omitempty"`
+	// The first sample. 0 when not known.
+	SampleOffset uint32 `protobuf:"varint,11,opt,name=sample_offset,json=sampleOffset,proto3" json:"sample_offset,omitempty"`
+	// How many packets data has. 0 when not known.
+	Packets uint32 `protobuf:"varint,12,opt,name=packets,proto3" json:"packets,omitempty"`
+	// Where the packets of data begin, in bytes.
+	PacketOffsets []uint32 `protobuf:"varint,13,rep,packed,name=packet_offsets,json=packetOffsets,proto3" json:"packet_offsets,omitempty"`
+	// How loud it is. 0 when not known.
+	Level float32 `protobuf:"fixed32,14,opt,name=level,proto3" json:"level,omitempty"`
+	// True when only players near the speaker hear it.
+	Proximity bool `protobuf:"varint,15,opt,name=proximity,proto3" json:"proximity,omitempty"`
+	// Who can hear it: the game's bits.
+	AudibleMask int32 `protobuf:"varint,16,opt,name=audible_mask,json=audibleMask,proto3" json:"audible_mask,omitempty"`
+	// The game's number for how the speech is passed on. 0 when not sent.
+	Passthrough int32 `protobuf:"varint,17,opt,name=passthrough,proto3" json:"passthrough,omitempty"`
+	// Slot of the entity that speaks. Absent when not known.
+	EntityIndex   *int32 `protobuf:"varint,18,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Voice) Reset() {
+	*x = Voice{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Voice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Voice) ProtoMessage() {}
+
+func (x *Voice) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Voice.ProtoReflect.Descriptor instead.
+func (*Voice) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Voice) GetPlayerSlot() int32 {
+	if x != nil && x.PlayerSlot != nil {
+		return *x.PlayerSlot
+	}
+	return 0
+}
+
+func (x *Voice) GetSteamId() uint64 {
+	if x != nil {
+		return x.SteamId
+	}
+	return 0
+}
+
+func (x *Voice) GetFormat() VoiceFormat {
+	if x != nil {
+		return x.Format
+	}
+	return VoiceFormat_VOICE_FORMAT_UNSPECIFIED
+}
+
+func (x *Voice) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Voice) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Voice) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
+func (x *Voice) GetSampleRate() uint32 {
+	if x != nil {
+		return x.SampleRate
+	}
+	return 0
+}
+
+func (x *Voice) GetTick() uint32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *Voice) GetSequenceBytes() int32 {
+	if x != nil {
+		return x.SequenceBytes
+	}
+	return 0
+}
+
+func (x *Voice) GetSection() uint32 {
+	if x != nil {
+		return x.Section
+	}
+	return 0
+}
+
+func (x *Voice) GetSampleOffset() uint32 {
+	if x != nil {
+		return x.SampleOffset
+	}
+	return 0
+}
+
+func (x *Voice) GetPackets() uint32 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *Voice) GetPacketOffsets() []uint32 {
+	if x != nil {
+		return x.PacketOffsets
+	}
+	return nil
+}
+
+func (x *Voice) GetLevel() float32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Voice) GetProximity() bool {
+	if x != nil {
+		return x.Proximity
+	}
+	return false
+}
+
+func (x *Voice) GetAudibleMask() int32 {
+	if x != nil {
+		return x.AudibleMask
+	}
+	return 0
+}
+
+func (x *Voice) GetPassthrough() int32 {
+	if x != nil {
+		return x.Passthrough
+	}
+	return 0
+}
+
+func (x *Voice) GetEntityIndex() int32 {
+	if x != nil && x.EntityIndex != nil {
+		return *x.EntityIndex
+	}
+	return 0
+}
+
+// A player in the results of a match.
+type SummaryPlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's account. 0 when not known.
+	AccountId uint32 `protobuf:"varint,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// The player's slot: the game's number.
+	Slot uint32 `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The hero's number. 0 for none.
+	HeroId int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	// Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	HeroName string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	// The player's name. Empty when not sent.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
+	Team *int32 `protobuf:"varint,6,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// Kills.
+	Kills uint32 `protobuf:"varint,7,opt,name=kills,proto3" json:"kills,omitempty"`
+	// Deaths.
+	Deaths uint32 `protobuf:"varint,8,opt,name=deaths,proto3" json:"deaths,omitempty"`
+	// Assists.
+	Assists uint32 `protobuf:"varint,9,opt,name=assists,proto3" json:"assists,omitempty"`
+	// The level.
+	Level uint32 `protobuf:"varint,10,opt,name=level,proto3" json:"level,omitempty"`
+	// Last hits.
+	LastHits uint32 `protobuf:"varint,11,opt,name=last_hits,json=lastHits,proto3" json:"last_hits,omitempty"`
+	// Denies.
+	Denies uint32 `protobuf:"varint,12,opt,name=denies,proto3" json:"denies,omitempty"`
+	// Net worth.
+	NetWorth uint32 `protobuf:"varint,13,opt,name=net_worth,json=netWorth,proto3" json:"net_worth,omitempty"`
+	// Dota: gold per minute.
+	GoldPerMinute uint32 `protobuf:"varint,14,opt,name=gold_per_minute,json=goldPerMinute,proto3" json:"gold_per_minute,omitempty"`
+	// Dota: experience per minute.
+	XpPerMinute uint32 `protobuf:"varint,15,opt,name=xp_per_minute,json=xpPerMinute,proto3" json:"xp_per_minute,omitempty"`
+	// Damage to heroes. Deadlock: of the last of the statistics in time.
+	HeroDamage uint32 `protobuf:"varint,16,opt,name=hero_damage,json=heroDamage,proto3" json:"hero_damage,omitempty"`
+	// Damage to buildings. Deadlock: of the last of the statistics in time, to bosses.
+	TowerDamage uint32 `protobuf:"varint,17,opt,name=tower_damage,json=towerDamage,proto3" json:"tower_damage,omitempty"`
+	// Healing. Deadlock: of the last of the statistics in time.
+	Healing uint32 `protobuf:"varint,18,opt,name=healing,proto3" json:"healing,omitempty"`
+	// Dota: gold in hand.
+	Gold uint32 `protobuf:"varint,19,opt,name=gold,proto3" json:"gold,omitempty"`
+	// Dota: gold spent.
+	GoldSpent uint32 `protobuf:"varint,20,opt,name=gold_spent,json=goldSpent,proto3" json:"gold_spent,omitempty"`
+	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+	// Deadlock: the items that were bought, in order.
+	Items []int64 `protobuf:"varint,21,rep,packed,name=items,proto3" json:"items,omitempty"`
+	// Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.
+	ItemNames []string `protobuf:"bytes,22,rep,name=item_names,json=itemNames,proto3" json:"item_names,omitempty"`
+	// How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
+	Left uint32 `protobuf:"varint,23,opt,name=left,proto3" json:"left,omitempty"`
+	// Deadlock: the number of the player's lane. 0 when not known.
+	Lane          uint32 `protobuf:"varint,24,opt,name=lane,proto3" json:"lane,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SummaryPlayer) Reset() {
+	*x = SummaryPlayer{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummaryPlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummaryPlayer) ProtoMessage() {}
+
+func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
+func (*SummaryPlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *SummaryPlayer) GetAccountId() uint32 {
+	if x != nil {
+		return x.AccountId
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetSlot() uint32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetHeroId() int32 {
+	if x != nil {
+		return x.HeroId
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetHeroName() string {
+	if x != nil {
+		return x.HeroName
+	}
+	return ""
+}
+
+func (x *SummaryPlayer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SummaryPlayer) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetKills() uint32 {
+	if x != nil {
+		return x.Kills
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetDeaths() uint32 {
+	if x != nil {
+		return x.Deaths
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetAssists() uint32 {
+	if x != nil {
+		return x.Assists
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetLastHits() uint32 {
+	if x != nil {
+		return x.LastHits
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetDenies() uint32 {
+	if x != nil {
+		return x.Denies
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetNetWorth() uint32 {
+	if x != nil {
+		return x.NetWorth
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetGoldPerMinute() uint32 {
+	if x != nil {
+		return x.GoldPerMinute
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetXpPerMinute() uint32 {
+	if x != nil {
+		return x.XpPerMinute
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetHeroDamage() uint32 {
+	if x != nil {
+		return x.HeroDamage
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetTowerDamage() uint32 {
+	if x != nil {
+		return x.TowerDamage
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetHealing() uint32 {
+	if x != nil {
+		return x.Healing
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetGold() uint32 {
+	if x != nil {
+		return x.Gold
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetGoldSpent() uint32 {
+	if x != nil {
+		return x.GoldSpent
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetItems() []int64 {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *SummaryPlayer) GetItemNames() []string {
+	if x != nil {
+		return x.ItemNames
+	}
+	return nil
+}
+
+func (x *SummaryPlayer) GetLeft() uint32 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *SummaryPlayer) GetLane() uint32 {
+	if x != nil {
+		return x.Lane
+	}
+	return 0
+}
+
+// The results of the match, as the game sends them at its end.
+type MatchSummary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The match's number.
+	MatchId uint64 `protobuf:"varint,1,opt,name=match_id,json=matchId,proto3" json:"match_id,omitempty"`
+	// The length in seconds.
+	Duration uint32 `protobuf:"varint,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	// When the match began, in seconds since 1970. 0 when not known.
+	StartTime uint32 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// The mode: the game's number.
+	GameMode int32 `protobuf:"varint,4,opt,name=game_mode,json=gameMode,proto3" json:"game_mode,omitempty"`
+	// Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	GameModeName string `protobuf:"bytes,5,opt,name=game_mode_name,json=gameModeName,proto3" json:"game_mode_name,omitempty"`
+	// The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
+	Outcome int32 `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.
+	Winner *int32 `protobuf:"varint,7,opt,name=winner,proto3,oneof" json:"winner,omitempty"`
+	// The players, in the game's order.
+	Players []*SummaryPlayer `protobuf:"bytes,8,rep,name=players,proto3" json:"players,omitempty"`
+	// Dota: the second of the first kill. 0 when not known.
+	FirstBloodTime uint32 `protobuf:"varint,9,opt,name=first_blood_time,json=firstBloodTime,proto3" json:"first_blood_time,omitempty"`
+	// Dota: Radiant's kills. Deadlock: the first team's score.
+	FirstScore uint32 `protobuf:"varint,10,opt,name=first_score,json=firstScore,proto3" json:"first_score,omitempty"`
+	// Dota: Dire's kills. Deadlock: the second team's score.
+	SecondScore uint32 `protobuf:"varint,11,opt,name=second_score,json=secondScore,proto3" json:"second_score,omitempty"`
+	// Dota: the length before the horn in seconds.
+	PreGameDuration uint32 `protobuf:"varint,12,opt,name=pre_game_duration,json=preGameDuration,proto3" json:"pre_game_duration,omitempty"`
+	// Dota: the league's number. 0 for none.
+	LeagueId uint32 `protobuf:"varint,13,opt,name=league_id,json=leagueId,proto3" json:"league_id,omitempty"`
+	// Dota: the towers of each team that stand: the game's bits.
+	TowerStatus []uint32 `protobuf:"varint,14,rep,packed,name=tower_status,json=towerStatus,proto3" json:"tower_status,omitempty"`
+	// Dota: the barracks of each team that stand: the game's bits.
+	BarracksStatus []uint32 `protobuf:"varint,15,rep,packed,name=barracks_status,json=barracksStatus,proto3" json:"barracks_status,omitempty"`
+	// Dota: the kind of lobby. Deadlock: the kind of match. The game's number.
+	LobbyType uint32 `protobuf:"varint,16,opt,name=lobby_type,json=lobbyType,proto3" json:"lobby_type,omitempty"`
+	// The game's own message, which has much more: CMsgDOTAMatch, or Deadlock's CMsgMatchMetaDataContents. Empty when it is larger
+	// than 256 KiB.
+	Raw []byte `protobuf:"bytes,17,opt,name=raw,proto3" json:"raw,omitempty"`
+	// The size of the game's own message in bytes.
+	RawSize       uint32 `protobuf:"varint,18,opt,name=raw_size,json=rawSize,proto3" json:"raw_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MatchSummary) Reset() {
+	*x = MatchSummary{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MatchSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MatchSummary) ProtoMessage() {}
+
+func (x *MatchSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
+func (*MatchSummary) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *MatchSummary) GetMatchId() uint64 {
+	if x != nil {
+		return x.MatchId
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetDuration() uint32 {
+	if x != nil {
+		return x.Duration
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetStartTime() uint32 {
+	if x != nil {
+		return x.StartTime
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetGameMode() int32 {
+	if x != nil {
+		return x.GameMode
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetGameModeName() string {
+	if x != nil {
+		return x.GameModeName
+	}
+	return ""
+}
+
+func (x *MatchSummary) GetOutcome() int32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetWinner() int32 {
+	if x != nil && x.Winner != nil {
+		return *x.Winner
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetPlayers() []*SummaryPlayer {
+	if x != nil {
+		return x.Players
+	}
+	return nil
+}
+
+func (x *MatchSummary) GetFirstBloodTime() uint32 {
+	if x != nil {
+		return x.FirstBloodTime
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetFirstScore() uint32 {
+	if x != nil {
+		return x.FirstScore
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetSecondScore() uint32 {
+	if x != nil {
+		return x.SecondScore
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetPreGameDuration() uint32 {
+	if x != nil {
+		return x.PreGameDuration
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetLeagueId() uint32 {
+	if x != nil {
+		return x.LeagueId
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetTowerStatus() []uint32 {
+	if x != nil {
+		return x.TowerStatus
+	}
+	return nil
+}
+
+func (x *MatchSummary) GetBarracksStatus() []uint32 {
+	if x != nil {
+		return x.BarracksStatus
+	}
+	return nil
+}
+
+func (x *MatchSummary) GetLobbyType() uint32 {
+	if x != nil {
+		return x.LobbyType
+	}
+	return 0
+}
+
+func (x *MatchSummary) GetRaw() []byte {
+	if x != nil {
+		return x.Raw
+	}
+	return nil
+}
+
+func (x *MatchSummary) GetRawSize() uint32 {
+	if x != nil {
+		return x.RawSize
+	}
+	return 0
+}
+
 // The file's header.
 type FileHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4487,7 +6818,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4499,7 +6830,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4512,7 +6843,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -4639,7 +6970,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +6982,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +6995,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -4719,7 +7050,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4731,7 +7062,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4744,7 +7075,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -4808,7 +7139,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4820,7 +7151,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +7164,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Match) GetId() uint64 {
@@ -4939,7 +7270,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4951,7 +7282,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4964,7 +7295,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -5039,7 +7370,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +7382,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5064,7 +7395,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -5180,7 +7511,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5192,7 +7523,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5205,7 +7536,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -5260,7 +7591,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +7603,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +7616,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SerializerField) GetName() string {
@@ -5380,7 +7711,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5392,7 +7723,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5405,7 +7736,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Serializer) GetName() string {
@@ -5442,7 +7773,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5454,7 +7785,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5467,7 +7798,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -5493,7 +7824,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5505,7 +7836,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5518,7 +7849,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -5532,7 +7863,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5544,7 +7875,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5557,7 +7888,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -5576,7 +7907,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5588,7 +7919,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5601,7 +7932,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 // A record of the file without an event of its own.
@@ -5623,7 +7954,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5635,7 +7966,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5648,7 +7979,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Command) GetId() uint32 {
@@ -5715,7 +8046,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5727,7 +8058,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5740,7 +8071,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -5828,7 +8159,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5840,7 +8171,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5853,7 +8184,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -5899,7 +8230,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +8242,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +8255,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -5976,7 +8307,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xff\x0f\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xb6\x13\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -6026,7 +8357,16 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vserver_cvar\x18- \x01(\v2\x1a.replayd.dem.v1.ServerCvarH\x00R\n" +
 	"serverCvar\x12=\n" +
 	"\vplayer_info\x18. \x01(\v2\x1a.replayd.dem.v1.PlayerInfoH\x00R\n" +
-	"playerInfoB\x06\n" +
+	"playerInfo\x120\n" +
+	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
+	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
+	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
+	"killStreak\x12F\n" +
+	"\x0eability_change\x18\x18 \x01(\v2\x1d.replayd.dem.v1.AbilityChangeH\x00R\rabilityChange\x12*\n" +
+	"\x04shot\x18\x19 \x01(\v2\x14.replayd.dem.v1.ShotH\x00R\x04shot\x120\n" +
+	"\x06impact\x18\x1a \x01(\v2\x16.replayd.dem.v1.ImpactH\x00R\x06impact\x12-\n" +
+	"\x05voice\x18\x1b \x01(\v2\x15.replayd.dem.v1.VoiceH\x00R\x05voice\x12C\n" +
+	"\rmatch_summary\x18\x1c \x01(\v2\x1c.replayd.dem.v1.MatchSummaryH\x00R\fmatchSummaryB\x06\n" +
 	"\x04kind\"2\n" +
 	"\x06Vector\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
@@ -6282,13 +8622,14 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"serverTick\x12\x1f\n" +
 	"\vclient_tick\x18\x04 \x01(\x05R\n" +
 	"clientTick\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"m\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\"\x89\x01\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\rR\x04size\"\xff\x01\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\x12\x1a\n" +
+	"\bredacted\x18\x06 \x01(\bR\bredacted\"\x97\x02\n" +
 	"\tChatEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value\x12\x18\n" +
@@ -6299,9 +8640,11 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\tgame_time\x18\a \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12\x1b\n" +
 	"\ttype_name\x18\b \x01(\tR\btypeName\x12\x1d\n" +
 	"\n" +
-	"hero_names\x18\t \x03(\tR\theroNamesB\f\n" +
+	"hero_names\x18\t \x03(\tR\theroNames\x12\x16\n" +
+	"\x06values\x18\n" +
+	" \x03(\rR\x06valuesB\f\n" +
 	"\n" +
-	"_game_time\"\xd2\x02\n" +
+	"_game_time\"\x9e\x03\n" +
 	"\x04Chat\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
@@ -6312,12 +8655,17 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\tgame_time\x18\a \x01(\x02H\x02R\bgameTime\x88\x01\x01\x12\x1f\n" +
 	"\vplayer_name\x18\b \x01(\tR\n" +
 	"playerName\x12\x1b\n" +
-	"\thero_name\x18\t \x01(\tR\bheroNameB\f\n" +
+	"\thero_name\x18\t \x01(\tR\bheroName\x12\x1e\n" +
+	"\ball_chat\x18\n" +
+	" \x01(\bH\x03R\aallChat\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"lane_color\x18\v \x01(\x05R\tlaneColorB\f\n" +
 	"\n" +
 	"_player_idB\x0f\n" +
 	"\r_entity_indexB\f\n" +
 	"\n" +
-	"_game_time\"\xd3\x01\n" +
+	"_game_timeB\v\n" +
+	"\t_all_chat\"\xc6\x04\n" +
 	"\x04Ping\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
@@ -6326,7 +8674,24 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06direct\x18\x05 \x01(\bR\x06direct\x12\x12\n" +
 	"\x04type\x18\x06 \x01(\rR\x04type\x12\x1f\n" +
 	"\vplayer_name\x18\a \x01(\tR\n" +
-	"playerNameB\f\n" +
+	"playerName\x122\n" +
+	"\bposition\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\t \x01(\rR\tmessageId\x12\x1d\n" +
+	"\n" +
+	"ability_id\x18\n" +
+	" \x01(\rR\tabilityId\x12\x1f\n" +
+	"\vtarget_name\x18\v \x01(\tR\n" +
+	"targetName\x12!\n" +
+	"\ftarget_class\x18\f \x01(\rR\vtargetClass\x12\x19\n" +
+	"\bis_enemy\x18\r \x01(\bR\aisEnemy\x12\x1d\n" +
+	"\n" +
+	"is_minimap\x18\x0e \x01(\bR\tisMinimap\x12\x19\n" +
+	"\bis_blind\x18\x0f \x01(\bR\aisBlind\x12\x16\n" +
+	"\x06marker\x18\x10 \x01(\x05R\x06marker\x12\x16\n" +
+	"\x06speech\x18\x11 \x01(\x05R\x06speech\x12\x1a\n" +
+	"\bresponse\x18\x12 \x01(\tR\bresponse\x12\x1a\n" +
+	"\bcooldown\x18\x13 \x01(\x02R\bcooldownB\f\n" +
 	"\n" +
 	"_player_idB\t\n" +
 	"\a_target\"\x96\x01\n" +
@@ -6338,7 +8703,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vplayer_name\x18\x05 \x01(\tR\n" +
 	"playerNameB\f\n" +
 	"\n" +
-	"_player_id\"\xd6\x01\n" +
+	"_player_id\"\xe5\x02\n" +
 	"\tChatWheel\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x1d\n" +
 	"\n" +
@@ -6348,9 +8713,257 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\ahero_id\x18\x04 \x01(\x05R\x06heroId\x12\x1b\n" +
 	"\thero_name\x18\x05 \x01(\tR\bheroName\x12\x1f\n" +
 	"\vplayer_name\x18\x06 \x01(\tR\n" +
-	"playerNameB\f\n" +
+	"playerName\x12\x1f\n" +
+	"\vemoticon_id\x18\a \x01(\rR\n" +
+	"emoticonId\x12(\n" +
 	"\n" +
-	"_player_id\"\xc3\x04\n" +
+	"pawn_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\tpawnIndex\x88\x01\x01\x12\x14\n" +
+	"\x05param\x18\t \x01(\tR\x05param\x12\x1d\n" +
+	"\n" +
+	"lane_color\x18\n" +
+	" \x01(\x05R\tlaneColorB\f\n" +
+	"\n" +
+	"_player_idB\r\n" +
+	"\v_pawn_index\"\xe0\v\n" +
+	"\x06Damage\x12\x16\n" +
+	"\x06damage\x18\x01 \x01(\x05R\x06damage\x12\x1d\n" +
+	"\n" +
+	"pre_damage\x18\x02 \x01(\x02R\tpreDamage\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\x05R\x04type\x12!\n" +
+	"\fcitadel_type\x18\x04 \x01(\x05R\vcitadelType\x12.\n" +
+	"\x06origin\x18\x05 \x01(\v2\x16.replayd.dem.v1.VectorR\x06origin\x12,\n" +
+	"\fvictim_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\vvictimIndex\x88\x01\x01\x122\n" +
+	"\x0finflictor_index\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x0einflictorIndex\x88\x01\x01\x120\n" +
+	"\x0eattacker_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\rattackerIndex\x88\x01\x01\x12.\n" +
+	"\rability_index\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\fabilityIndex\x88\x01\x01\x122\n" +
+	"\x0fattacking_index\x18\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x04R\x0eattackingIndex\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"ability_id\x18\v \x01(\rR\tabilityId\x12%\n" +
+	"\x0eattacker_class\x18\f \x01(\rR\rattackerClass\x12!\n" +
+	"\fvictim_class\x18\r \x01(\rR\vvictimClass\x12#\n" +
+	"\rvictim_health\x18\x0e \x01(\x05R\fvictimHealth\x12*\n" +
+	"\x11victim_health_max\x18\x0f \x01(\x05R\x0fvictimHealthMax\x12(\n" +
+	"\rvictim_shield\x18\x10 \x01(\x05H\x05R\fvictimShield\x88\x01\x01\x12/\n" +
+	"\x11victim_shield_max\x18\x11 \x01(\x05H\x06R\x0fvictimShieldMax\x88\x01\x01\x12\x1a\n" +
+	"\babsorbed\x18\x12 \x01(\x02R\babsorbed\x12\x1f\n" +
+	"\vcrit_damage\x18\x13 \x01(\x02R\n" +
+	"critDamage\x12\x1b\n" +
+	"\thit_group\x18\x14 \x01(\x05R\bhitGroup\x12\x12\n" +
+	"\x04hits\x18\x15 \x01(\x05R\x04hits\x12\x1f\n" +
+	"\vhealth_lost\x18\x16 \x01(\x05R\n" +
+	"healthLost\x12\x14\n" +
+	"\x05flags\x18\x17 \x01(\x04R\x05flags\x124\n" +
+	"\tdirection\x18\x18 \x01(\v2\x16.replayd.dem.v1.VectorR\tdirection\x12!\n" +
+	"\fis_secondary\x18\x19 \x01(\bR\visSecondary\x12$\n" +
+	"\reffectiveness\x18\x1a \x01(\x02R\reffectiveness\x12$\n" +
+	"\vserver_tick\x18\x1b \x01(\x05H\aR\n" +
+	"serverTick\x88\x01\x01\x12.\n" +
+	"\rattacker_slot\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\bR\fattackerSlot\x88\x01\x01\x12*\n" +
+	"\vvictim_slot\x18\x1d \x01(\x05B\x04\xf0\xe1\x18\x01H\tR\n" +
+	"victimSlot\x88\x01\x01\x12?\n" +
+	"\x0fvictim_position\x18\x1e \x01(\v2\x16.replayd.dem.v1.VectorR\x0evictimPosition\x12\"\n" +
+	"\fpenetrations\x18\x1f \x01(\x05R\fpenetrations\x12\x17\n" +
+	"\ais_kill\x18  \x01(\bR\x06isKill\x12(\n" +
+	"\x10pre_damage_whole\x18! \x01(\x05R\x0epreDamageWhole\x12%\n" +
+	"\x0eabsorbed_whole\x18\" \x01(\x05R\rabsorbedWholeB\x0f\n" +
+	"\r_victim_indexB\x12\n" +
+	"\x10_inflictor_indexB\x11\n" +
+	"\x0f_attacker_indexB\x10\n" +
+	"\x0e_ability_indexB\x12\n" +
+	"\x10_attacking_indexB\x10\n" +
+	"\x0e_victim_shieldB\x14\n" +
+	"\x12_victim_shield_maxB\x0e\n" +
+	"\f_server_tickB\x10\n" +
+	"\x0e_attacker_slotB\x0e\n" +
+	"\f_victim_slot\"\x84\x03\n" +
+	"\x04Kill\x12,\n" +
+	"\fvictim_index\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\vvictimIndex\x88\x01\x01\x122\n" +
+	"\x0finflictor_index\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x0einflictorIndex\x88\x01\x01\x120\n" +
+	"\x0eattacker_index\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\rattackerIndex\x88\x01\x01\x12)\n" +
+	"\x10assister_indexes\x18\x04 \x03(\x05R\x0fassisterIndexes\x12,\n" +
+	"\fscorer_index\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\vscorerIndex\x88\x01\x01\x12%\n" +
+	"\x0erespawn_reason\x18\x06 \x01(\x05R\rrespawnReason\x12\x1f\n" +
+	"\vvictim_team\x18\a \x01(\x05R\n" +
+	"victimTeamB\x0f\n" +
+	"\r_victim_indexB\x12\n" +
+	"\x10_inflictor_indexB\x11\n" +
+	"\x0f_attacker_indexB\x0f\n" +
+	"\r_scorer_index\"\x8e\x01\n" +
+	"\n" +
+	"KillStreak\x12\x12\n" +
+	"\x04pawn\x18\x01 \x01(\rR\x04pawn\x12\x14\n" +
+	"\x05kills\x18\x02 \x01(\x05R\x05kills\x12$\n" +
+	"\x0eis_first_blood\x18\x03 \x01(\bR\fisFirstBlood\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x1a\n" +
+	"\bduration\x18\x05 \x01(\x02R\bduration\"\xb9\x01\n" +
+	"\rAbilityChange\x12*\n" +
+	"\vplayer_slot\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
+	"playerSlot\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"ability_id\x18\x02 \x01(\rR\tabilityId\x125\n" +
+	"\x04type\x18\x03 \x01(\x0e2!.replayd.dem.v1.AbilityChangeTypeR\x04type\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06numberB\x0e\n" +
+	"\f_player_slot\"\xbd\r\n" +
+	"\x04Shot\x12.\n" +
+	"\x06origin\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\x06origin\x12.\n" +
+	"\x06angles\x18\x02 \x01(\v2\x16.replayd.dem.v1.VectorR\x06angles\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\rR\x04seed\x12.\n" +
+	"\rshooter_index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\fshooterIndex\x88\x01\x01\x12\x18\n" +
+	"\ashooter\x18\x05 \x01(\rR\ashooter\x12\x16\n" +
+	"\x06spread\x18\x06 \x01(\x02R\x06spread\x12\x1b\n" +
+	"\tweapon_id\x18\a \x01(\rR\bweaponId\x12$\n" +
+	"\x0eitem_def_index\x18\b \x01(\rR\fitemDefIndex\x12\x12\n" +
+	"\x04mode\x18\t \x01(\rR\x04mode\x12\x1e\n" +
+	"\n" +
+	"inaccuracy\x18\n" +
+	" \x01(\x02R\n" +
+	"inaccuracy\x12!\n" +
+	"\frecoil_index\x18\v \x01(\x02R\vrecoilIndex\x12\x1d\n" +
+	"\n" +
+	"sound_type\x18\f \x01(\x05R\tsoundType\x12!\n" +
+	"\fsound_effect\x18\r \x01(\rR\vsoundEffect\x12A\n" +
+	"\x10shooter_position\x18\x0e \x01(\v2\x16.replayd.dem.v1.VectorR\x0fshooterPosition\x12!\n" +
+	"\fbullets_left\x18\x0f \x01(\rR\vbulletsLeft\x12\x1f\n" +
+	"\vattack_type\x18\x10 \x01(\rR\n" +
+	"attackType\x12\x1a\n" +
+	"\tis_in_air\x18\x11 \x01(\bR\aisInAir\x12\x1b\n" +
+	"\tis_scoped\x18\x12 \x01(\bR\bisScoped\x12\x12\n" +
+	"\x04tick\x18\x13 \x01(\x05R\x04tick\x123\n" +
+	"\taim_punch\x18\x14 \x01(\v2\x16.replayd.dem.v1.VectorR\baimPunch\x12\x1f\n" +
+	"\vattack_tick\x18\x15 \x01(\x05R\n" +
+	"attackTick\x120\n" +
+	"\x14attack_tick_fraction\x18\x16 \x01(\x02R\x12attackTickFraction\x12\x1f\n" +
+	"\vrender_tick\x18\x17 \x01(\x05R\n" +
+	"renderTick\x120\n" +
+	"\x14render_tick_fraction\x18\x18 \x01(\x02R\x12renderTickFraction\x12'\n" +
+	"\x0finaccuracy_move\x18\x19 \x01(\x02R\x0einaccuracyMove\x12%\n" +
+	"\x0einaccuracy_air\x18\x1a \x01(\x02R\rinaccuracyAir\x12\x1d\n" +
+	"\n" +
+	"extra_type\x18\x1b \x01(\x05R\textraType\x12.\n" +
+	"\rability_index\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\fabilityIndex\x88\x01\x01\x12 \n" +
+	"\vpenetration\x18\x1d \x01(\x02R\vpenetration\x12\x1e\n" +
+	"\vis_from_gun\x18\x1e \x01(\bR\tisFromGun\x12\x18\n" +
+	"\abullets\x18\x1f \x01(\rR\abullets\x12?\n" +
+	"\x0foriginal_angles\x18  \x01(\v2\x16.replayd.dem.v1.VectorR\x0eoriginalAngles\x12'\n" +
+	"\x0fweapon_subclass\x18! \x01(\rR\x0eweaponSubclass\x12\x1f\n" +
+	"\vshot_number\x18\" \x01(\rR\n" +
+	"shotNumber\x12.\n" +
+	"\rignored_index\x18# \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\fignoredIndex\x88\x01\x01\x12\x1b\n" +
+	"\tmax_range\x18$ \x01(\x02R\bmaxRange\x12\x17\n" +
+	"\ashot_id\x18% \x01(\rR\x06shotId\x12!\n" +
+	"\fis_predicted\x18& \x01(\bR\visPredicted\x12#\n" +
+	"\rbullet_radius\x18' \x01(\x02R\fbulletRadius\x12!\n" +
+	"\fbullet_speed\x18( \x01(\x02R\vbulletSpeed\x12%\n" +
+	"\x0ebullet_gravity\x18) \x01(\x02R\rbulletGravity\x12\x16\n" +
+	"\x06muzzle\x18* \x01(\x05R\x06muzzle\x12\x1d\n" +
+	"\n" +
+	"is_ability\x18+ \x01(\bR\tisAbility\x12.\n" +
+	"\x06tracer\x18, \x01(\v2\x16.replayd.dem.v1.TracerR\x06tracer\x129\n" +
+	"\fmore_tracers\x18- \x03(\v2\x16.replayd.dem.v1.TracerR\vmoreTracersB\x10\n" +
+	"\x0e_shooter_indexB\x10\n" +
+	"\x0e_ability_indexB\x10\n" +
+	"\x0e_ignored_index\">\n" +
+	"\x06Tracer\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\x04R\bresource\x12\x18\n" +
+	"\abullets\x18\x02 \x01(\rR\abullets\"\xf3\x03\n" +
+	"\x06Impact\x127\n" +
+	"\vtrace_start\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\n" +
+	"traceStart\x122\n" +
+	"\bposition\x18\x02 \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12.\n" +
+	"\x06normal\x18\x03 \x01(\v2\x16.replayd.dem.v1.VectorR\x06normal\x12\x16\n" +
+	"\x06damage\x18\x04 \x01(\rR\x06damage\x12\x18\n" +
+	"\asurface\x18\x05 \x01(\rR\asurface\x12.\n" +
+	"\rability_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\fabilityIndex\x88\x01\x01\x12&\n" +
+	"\thit_index\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\bhitIndex\x88\x01\x01\x12\x12\n" +
+	"\x04bone\x18\b \x01(\rR\x04bone\x12'\n" +
+	"\x0fweapon_subclass\x18\t \x01(\rR\x0eweaponSubclass\x12.\n" +
+	"\rshooter_index\x18\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\fshooterIndex\x88\x01\x01\x12#\n" +
+	"\rbullet_radius\x18\v \x01(\x02R\fbulletRadiusB\x10\n" +
+	"\x0e_ability_indexB\f\n" +
+	"\n" +
+	"_hit_indexB\x10\n" +
+	"\x0e_shooter_index\"\xeb\x04\n" +
+	"\x05Voice\x12*\n" +
+	"\vplayer_slot\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
+	"playerSlot\x88\x01\x01\x12\x19\n" +
+	"\bsteam_id\x18\x02 \x01(\x04R\asteamId\x123\n" +
+	"\x06format\x18\x03 \x01(\x0e2\x1b.replayd.dem.v1.VoiceFormatR\x06format\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\x12\x1a\n" +
+	"\bredacted\x18\x06 \x01(\bR\bredacted\x12\x1f\n" +
+	"\vsample_rate\x18\a \x01(\rR\n" +
+	"sampleRate\x12\x12\n" +
+	"\x04tick\x18\b \x01(\rR\x04tick\x12%\n" +
+	"\x0esequence_bytes\x18\t \x01(\x05R\rsequenceBytes\x12\x18\n" +
+	"\asection\x18\n" +
+	" \x01(\rR\asection\x12#\n" +
+	"\rsample_offset\x18\v \x01(\rR\fsampleOffset\x12\x18\n" +
+	"\apackets\x18\f \x01(\rR\apackets\x12%\n" +
+	"\x0epacket_offsets\x18\r \x03(\rR\rpacketOffsets\x12\x14\n" +
+	"\x05level\x18\x0e \x01(\x02R\x05level\x12\x1c\n" +
+	"\tproximity\x18\x0f \x01(\bR\tproximity\x12!\n" +
+	"\faudible_mask\x18\x10 \x01(\x05R\vaudibleMask\x12 \n" +
+	"\vpassthrough\x18\x11 \x01(\x05R\vpassthrough\x12,\n" +
+	"\fentity_index\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01B\x0e\n" +
+	"\f_player_slotB\x0f\n" +
+	"\r_entity_index\"\x98\x05\n" +
+	"\rSummaryPlayer\x12\x1d\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\rR\taccountId\x12\x12\n" +
+	"\x04slot\x18\x02 \x01(\rR\x04slot\x12\x17\n" +
+	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12\x1b\n" +
+	"\thero_name\x18\x04 \x01(\tR\bheroName\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x17\n" +
+	"\x04team\x18\x06 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x14\n" +
+	"\x05kills\x18\a \x01(\rR\x05kills\x12\x16\n" +
+	"\x06deaths\x18\b \x01(\rR\x06deaths\x12\x18\n" +
+	"\aassists\x18\t \x01(\rR\aassists\x12\x14\n" +
+	"\x05level\x18\n" +
+	" \x01(\rR\x05level\x12\x1b\n" +
+	"\tlast_hits\x18\v \x01(\rR\blastHits\x12\x16\n" +
+	"\x06denies\x18\f \x01(\rR\x06denies\x12\x1b\n" +
+	"\tnet_worth\x18\r \x01(\rR\bnetWorth\x12&\n" +
+	"\x0fgold_per_minute\x18\x0e \x01(\rR\rgoldPerMinute\x12\"\n" +
+	"\rxp_per_minute\x18\x0f \x01(\rR\vxpPerMinute\x12\x1f\n" +
+	"\vhero_damage\x18\x10 \x01(\rR\n" +
+	"heroDamage\x12!\n" +
+	"\ftower_damage\x18\x11 \x01(\rR\vtowerDamage\x12\x18\n" +
+	"\ahealing\x18\x12 \x01(\rR\ahealing\x12\x12\n" +
+	"\x04gold\x18\x13 \x01(\rR\x04gold\x12\x1d\n" +
+	"\n" +
+	"gold_spent\x18\x14 \x01(\rR\tgoldSpent\x12\x14\n" +
+	"\x05items\x18\x15 \x03(\x03R\x05items\x12\x1d\n" +
+	"\n" +
+	"item_names\x18\x16 \x03(\tR\titemNames\x12\x12\n" +
+	"\x04left\x18\x17 \x01(\rR\x04left\x12\x12\n" +
+	"\x04lane\x18\x18 \x01(\rR\x04laneB\a\n" +
+	"\x05_team\"\xf1\x04\n" +
+	"\fMatchSummary\x12\x19\n" +
+	"\bmatch_id\x18\x01 \x01(\x04R\amatchId\x12\x1a\n" +
+	"\bduration\x18\x02 \x01(\rR\bduration\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x03 \x01(\rR\tstartTime\x12\x1b\n" +
+	"\tgame_mode\x18\x04 \x01(\x05R\bgameMode\x12$\n" +
+	"\x0egame_mode_name\x18\x05 \x01(\tR\fgameModeName\x12\x18\n" +
+	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x1b\n" +
+	"\x06winner\x18\a \x01(\x05H\x00R\x06winner\x88\x01\x01\x127\n" +
+	"\aplayers\x18\b \x03(\v2\x1d.replayd.dem.v1.SummaryPlayerR\aplayers\x12(\n" +
+	"\x10first_blood_time\x18\t \x01(\rR\x0efirstBloodTime\x12\x1f\n" +
+	"\vfirst_score\x18\n" +
+	" \x01(\rR\n" +
+	"firstScore\x12!\n" +
+	"\fsecond_score\x18\v \x01(\rR\vsecondScore\x12*\n" +
+	"\x11pre_game_duration\x18\f \x01(\rR\x0fpreGameDuration\x12\x1b\n" +
+	"\tleague_id\x18\r \x01(\rR\bleagueId\x12!\n" +
+	"\ftower_status\x18\x0e \x03(\rR\vtowerStatus\x12'\n" +
+	"\x0fbarracks_status\x18\x0f \x03(\rR\x0ebarracksStatus\x12\x1d\n" +
+	"\n" +
+	"lobby_type\x18\x10 \x01(\rR\tlobbyType\x12\x10\n" +
+	"\x03raw\x18\x11 \x01(\fR\x03raw\x12\x19\n" +
+	"\braw_size\x18\x12 \x01(\rR\arawSizeB\t\n" +
+	"\a_winner\"\xc3\x04\n" +
 	"\n" +
 	"FileHeader\x12\x14\n" +
 	"\x05stamp\x18\x01 \x01(\tR\x05stamp\x12#\n" +
@@ -6564,7 +9177,20 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\rModifierState\x12\x1e\n" +
 	"\x1aMODIFIER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODIFIER_STATE_ACTIVE\x10\x01\x12\x1a\n" +
-	"\x16MODIFIER_STATE_REMOVED\x10\x02*\xd0\x01\n" +
+	"\x16MODIFIER_STATE_REMOVED\x10\x02*\x80\x02\n" +
+	"\x11AbilityChangeType\x12#\n" +
+	"\x1fABILITY_CHANGE_TYPE_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dABILITY_CHANGE_TYPE_PURCHASED\x10\x01\x12 \n" +
+	"\x1cABILITY_CHANGE_TYPE_UPGRADED\x10\x02\x12\x1c\n" +
+	"\x18ABILITY_CHANGE_TYPE_SOLD\x10\x03\x12\x1f\n" +
+	"\x1bABILITY_CHANGE_TYPE_SWAPPED\x10\x04\x12\x1e\n" +
+	"\x1aABILITY_CHANGE_TYPE_FAILED\x10\x05\x12\"\n" +
+	"\x1eABILITY_CHANGE_TYPE_LEVELED_UP\x10\x06*s\n" +
+	"\vVoiceFormat\x12\x1c\n" +
+	"\x18VOICE_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12VOICE_FORMAT_STEAM\x10\x01\x12\x17\n" +
+	"\x13VOICE_FORMAT_ENGINE\x10\x02\x12\x15\n" +
+	"\x11VOICE_FORMAT_OPUS\x10\x03*\xd0\x01\n" +
 	"\tFaultKind\x12\x1a\n" +
 	"\x16FAULT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11FAULT_KIND_RECORD\x10\x01\x12\x16\n" +
@@ -6587,116 +9213,153 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
 	(ModifierState)(0),       // 2: replayd.dem.v1.ModifierState
-	(FaultKind)(0),           // 3: replayd.dem.v1.FaultKind
-	(*EventList)(nil),        // 4: replayd.dem.v1.EventList
-	(*Event)(nil),            // 5: replayd.dem.v1.Event
-	(*Vector)(nil),           // 6: replayd.dem.v1.Vector
-	(*Tuple)(nil),            // 7: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),       // 8: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),    // 9: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),    // 10: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),    // 11: replayd.dem.v1.EntityEntered
-	(*EntityLeft)(nil),       // 12: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),    // 13: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),             // 14: replayd.dem.v1.Tick
-	(*CombatLog)(nil),        // 15: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),     // 16: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),        // 17: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil), // 18: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),    // 19: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),      // 20: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil), // 21: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),         // 22: replayd.dem.v1.Modifier
-	(*Order)(nil),            // 23: replayd.dem.v1.Order
-	(*Sound)(nil),            // 24: replayd.dem.v1.Sound
-	(*UserCmd)(nil),          // 25: replayd.dem.v1.UserCmd
-	(*Message)(nil),          // 26: replayd.dem.v1.Message
-	(*ChatEvent)(nil),        // 27: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),             // 28: replayd.dem.v1.Chat
-	(*Ping)(nil),             // 29: replayd.dem.v1.Ping
-	(*MapLine)(nil),          // 30: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),        // 31: replayd.dem.v1.ChatWheel
-	(*FileHeader)(nil),       // 32: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),      // 33: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),        // 34: replayd.dem.v1.DraftPick
-	(*Match)(nil),            // 35: replayd.dem.v1.Match
-	(*FileInfo)(nil),         // 36: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),       // 37: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),        // 38: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),  // 39: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),       // 40: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),       // 41: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),         // 42: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),         // 43: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),             // 44: replayd.dem.v1.Stop
-	(*Command)(nil),          // 45: replayd.dem.v1.Command
-	(*Fault)(nil),            // 46: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),       // 47: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),       // 48: replayd.dem.v1.PlayerInfo
+	(AbilityChangeType)(0),   // 3: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),         // 4: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),           // 5: replayd.dem.v1.FaultKind
+	(*EventList)(nil),        // 6: replayd.dem.v1.EventList
+	(*Event)(nil),            // 7: replayd.dem.v1.Event
+	(*Vector)(nil),           // 8: replayd.dem.v1.Vector
+	(*Tuple)(nil),            // 9: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),       // 10: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),    // 11: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),    // 12: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),    // 13: replayd.dem.v1.EntityEntered
+	(*EntityLeft)(nil),       // 14: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),    // 15: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),             // 16: replayd.dem.v1.Tick
+	(*CombatLog)(nil),        // 17: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),     // 18: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),        // 19: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil), // 20: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),    // 21: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),      // 22: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil), // 23: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),         // 24: replayd.dem.v1.Modifier
+	(*Order)(nil),            // 25: replayd.dem.v1.Order
+	(*Sound)(nil),            // 26: replayd.dem.v1.Sound
+	(*UserCmd)(nil),          // 27: replayd.dem.v1.UserCmd
+	(*Message)(nil),          // 28: replayd.dem.v1.Message
+	(*ChatEvent)(nil),        // 29: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),             // 30: replayd.dem.v1.Chat
+	(*Ping)(nil),             // 31: replayd.dem.v1.Ping
+	(*MapLine)(nil),          // 32: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),        // 33: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),           // 34: replayd.dem.v1.Damage
+	(*Kill)(nil),             // 35: replayd.dem.v1.Kill
+	(*KillStreak)(nil),       // 36: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),    // 37: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),             // 38: replayd.dem.v1.Shot
+	(*Tracer)(nil),           // 39: replayd.dem.v1.Tracer
+	(*Impact)(nil),           // 40: replayd.dem.v1.Impact
+	(*Voice)(nil),            // 41: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),    // 42: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),     // 43: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),       // 44: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),      // 45: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),        // 46: replayd.dem.v1.DraftPick
+	(*Match)(nil),            // 47: replayd.dem.v1.Match
+	(*FileInfo)(nil),         // 48: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),       // 49: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),        // 50: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),  // 51: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),       // 52: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),       // 53: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),         // 54: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),         // 55: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),             // 56: replayd.dem.v1.Stop
+	(*Command)(nil),          // 57: replayd.dem.v1.Command
+	(*Fault)(nil),            // 58: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),       // 59: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),       // 60: replayd.dem.v1.PlayerInfo
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	5,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	10, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	9,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	11, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	12, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	13, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	14, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	15, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	17, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	21, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	22, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	23, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	24, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	25, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	26, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	27, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	28, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	29, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	30, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	31, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	32, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	36, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	37, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	38, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	40, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	20, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	19, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	41, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	42, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	43, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	44, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	45, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	46, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	47, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	48, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	6,  // 35: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	7,  // 36: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	8,  // 37: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	8,  // 38: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	8,  // 39: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	0,  // 40: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,  // 41: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	16, // 42: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	18, // 43: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,  // 44: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	6,  // 45: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	33, // 46: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	34, // 47: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	35, // 48: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	39, // 49: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	3,  // 50: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	7,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	12, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	11, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	13, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	14, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	15, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	16, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	17, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	19, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	23, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	24, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	25, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	26, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	27, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	28, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	29, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	30, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	31, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	32, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	33, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	44, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	48, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	49, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	50, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	52, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	22, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	21, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	53, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	54, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	55, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	56, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	57, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	58, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	59, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	60, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	34, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	35, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	36, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	37, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	38, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	40, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	41, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	43, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	8,  // 43: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	9,  // 44: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	10, // 45: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	10, // 46: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	10, // 47: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	0,  // 48: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,  // 49: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	18, // 50: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	20, // 51: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,  // 52: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	8,  // 53: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	8,  // 54: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	8,  // 55: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	8,  // 56: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	8,  // 57: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	3,  // 58: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	8,  // 59: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	8,  // 60: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	8,  // 61: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	8,  // 62: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	8,  // 63: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	39, // 64: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	39, // 65: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	8,  // 66: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	8,  // 67: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	8,  // 68: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	4,  // 69: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	42, // 70: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	45, // 71: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	46, // 72: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	47, // 73: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	51, // 74: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	5,  // 75: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -6739,6 +9402,14 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_Fault)(nil),
 		(*Event_ServerCvar)(nil),
 		(*Event_PlayerInfo)(nil),
+		(*Event_Damage)(nil),
+		(*Event_Kill)(nil),
+		(*Event_KillStreak)(nil),
+		(*Event_AbilityChange)(nil),
+		(*Event_Shot)(nil),
+		(*Event_Impact)(nil),
+		(*Event_Voice)(nil),
+		(*Event_MatchSummary)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[4].OneofWrappers = []any{
 		(*FieldValue_Int)(nil),
@@ -6770,16 +9441,24 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   45,
+			NumEnums:      6,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

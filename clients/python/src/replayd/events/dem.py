@@ -238,7 +238,7 @@ class Message(_Event):
 
 
 class ChatEvent(_Event):
-    """The game announced something in the chat of Dota."""
+    """The game announced something in the chat (Dota, Deadlock)."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -270,7 +270,7 @@ class Chat(_Event):
 
 
 class Ping(_Event):
-    """A player pinged the map (Dota)."""
+    """A player pinged the map (Dota, Deadlock)."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -286,7 +286,7 @@ class Ping(_Event):
 
 
 class MapLine(_Event):
-    """A player drew on the map (Dota)."""
+    """A player drew on the map (Dota, Deadlock)."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -302,7 +302,7 @@ class MapLine(_Event):
 
 
 class ChatWheel(_Event):
-    """A player used the chat wheel (Dota)."""
+    """A player used the chat wheel (Dota, Deadlock)."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -557,6 +557,134 @@ class PlayerInfo(_Event):
         return self.event.player_info
 
 
+class Damage(_Event):
+    """An entity was hurt (Deadlock, Counter-Strike 2)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["damage"] = "damage"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Damage:
+        return self.event.damage
+
+
+class Kill(_Event):
+    """A hero was killed (Deadlock)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["kill"] = "kill"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Kill:
+        return self.event.kill
+
+
+class KillStreak(_Event):
+    """A player killed several heroes without dying, or such a streak ended (Deadlock)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["kill_streak"] = "kill_streak"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.KillStreak:
+        return self.event.kill_streak
+
+
+class AbilityChange(_Event):
+    """A player bought, upgraded or sold an ability or an item (Deadlock)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["ability_change"] = "ability_change"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.AbilityChange:
+        return self.event.ability_change
+
+
+class Shot(_Event):
+    """A weapon was fired (Deadlock, Counter-Strike 2)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["shot"] = "shot"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Shot:
+        return self.event.shot
+
+
+class Impact(_Event):
+    """A bullet hit something (Deadlock)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["impact"] = "impact"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Impact:
+        return self.event.impact
+
+
+class Voice(_Event):
+    """A player spoke."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["voice"] = "voice"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Voice:
+        return self.event.voice
+
+
+class MatchSummary(_Event):
+    """The results of the match (Dota, Deadlock)."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["match_summary"] = "match_summary"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.MatchSummary:
+        return self.event.match_summary
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -608,6 +736,14 @@ Event: _TypeAlias = _Union[
     Fault,
     ServerCvar,
     PlayerInfo,
+    Damage,
+    Kill,
+    KillStreak,
+    AbilityChange,
+    Shot,
+    Impact,
+    Voice,
+    MatchSummary,
     Unknown,
 ]
 """An event of any kind."""
@@ -647,6 +783,14 @@ Kind: _TypeAlias = _Literal[
     "fault",
     "server_cvar",
     "player_info",
+    "damage",
+    "kill",
+    "kill_streak",
+    "ability_change",
+    "shot",
+    "impact",
+    "voice",
+    "match_summary",
 ]
 """The names of the kinds, as in filters."""
 
@@ -690,6 +834,14 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fault": Fault,
         "server_cvar": ServerCvar,
         "player_info": PlayerInfo,
+        "damage": Damage,
+        "kill": Kill,
+        "kill_streak": KillStreak,
+        "ability_change": AbilityChange,
+        "shot": Shot,
+        "impact": Impact,
+        "voice": Voice,
+        "match_summary": MatchSummary,
     },
     Unknown,
 )

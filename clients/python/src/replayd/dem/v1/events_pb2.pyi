@@ -319,6 +319,78 @@ MODIFIER_STATE_REMOVED: ModifierState.ValueType  # 2
 """It ended."""
 Global___ModifierState: typing_extensions.TypeAlias = ModifierState
 
+class _AbilityChangeType:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _AbilityChangeTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_AbilityChangeType.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ABILITY_CHANGE_TYPE_UNSPECIFIED: _AbilityChangeType.ValueType  # 0
+    """Not known: the game says that it is invalid, it is newer than this list, or its number means different things in different
+    builds and the build is not known. AbilityChange.number has the game's number.
+    """
+    ABILITY_CHANGE_TYPE_PURCHASED: _AbilityChangeType.ValueType  # 1
+    """It was bought."""
+    ABILITY_CHANGE_TYPE_UPGRADED: _AbilityChangeType.ValueType  # 2
+    """It was upgraded."""
+    ABILITY_CHANGE_TYPE_SOLD: _AbilityChangeType.ValueType  # 3
+    """It was sold."""
+    ABILITY_CHANGE_TYPE_SWAPPED: _AbilityChangeType.ValueType  # 4
+    """It was put in the place of another one."""
+    ABILITY_CHANGE_TYPE_FAILED: _AbilityChangeType.ValueType  # 5
+    """The player could not do it."""
+    ABILITY_CHANGE_TYPE_LEVELED_UP: _AbilityChangeType.ValueType  # 6
+    """It gained a level."""
+
+class AbilityChangeType(_AbilityChangeType, metaclass=_AbilityChangeTypeEnumTypeWrapper):
+    """What happened to an ability or an item."""
+
+ABILITY_CHANGE_TYPE_UNSPECIFIED: AbilityChangeType.ValueType  # 0
+"""Not known: the game says that it is invalid, it is newer than this list, or its number means different things in different
+builds and the build is not known. AbilityChange.number has the game's number.
+"""
+ABILITY_CHANGE_TYPE_PURCHASED: AbilityChangeType.ValueType  # 1
+"""It was bought."""
+ABILITY_CHANGE_TYPE_UPGRADED: AbilityChangeType.ValueType  # 2
+"""It was upgraded."""
+ABILITY_CHANGE_TYPE_SOLD: AbilityChangeType.ValueType  # 3
+"""It was sold."""
+ABILITY_CHANGE_TYPE_SWAPPED: AbilityChangeType.ValueType  # 4
+"""It was put in the place of another one."""
+ABILITY_CHANGE_TYPE_FAILED: AbilityChangeType.ValueType  # 5
+"""The player could not do it."""
+ABILITY_CHANGE_TYPE_LEVELED_UP: AbilityChangeType.ValueType  # 6
+"""It gained a level."""
+Global___AbilityChangeType: typing_extensions.TypeAlias = AbilityChangeType
+
+class _VoiceFormat:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _VoiceFormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_VoiceFormat.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    VOICE_FORMAT_UNSPECIFIED: _VoiceFormat.ValueType  # 0
+    """Not known."""
+    VOICE_FORMAT_STEAM: _VoiceFormat.ValueType  # 1
+    """Steam's codec."""
+    VOICE_FORMAT_ENGINE: _VoiceFormat.ValueType  # 2
+    """The engine's codec."""
+    VOICE_FORMAT_OPUS: _VoiceFormat.ValueType  # 3
+    """Opus."""
+
+class VoiceFormat(_VoiceFormat, metaclass=_VoiceFormatEnumTypeWrapper):
+    """How speech is packed."""
+
+VOICE_FORMAT_UNSPECIFIED: VoiceFormat.ValueType  # 0
+"""Not known."""
+VOICE_FORMAT_STEAM: VoiceFormat.ValueType  # 1
+"""Steam's codec."""
+VOICE_FORMAT_ENGINE: VoiceFormat.ValueType  # 2
+"""The engine's codec."""
+VOICE_FORMAT_OPUS: VoiceFormat.ValueType  # 3
+"""Opus."""
+Global___VoiceFormat: typing_extensions.TypeAlias = VoiceFormat
+
 class _FaultKind:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -443,6 +515,14 @@ class Event(google.protobuf.message.Message):
     FAULT_FIELD_NUMBER: builtins.int
     SERVER_CVAR_FIELD_NUMBER: builtins.int
     PLAYER_INFO_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    KILL_FIELD_NUMBER: builtins.int
+    KILL_STREAK_FIELD_NUMBER: builtins.int
+    ABILITY_CHANGE_FIELD_NUMBER: builtins.int
+    SHOT_FIELD_NUMBER: builtins.int
+    IMPACT_FIELD_NUMBER: builtins.int
+    VOICE_FIELD_NUMBER: builtins.int
+    MATCH_SUMMARY_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The tick in which it happened. -1 before the first tick."""
     @property
@@ -503,7 +583,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def chat_event(self) -> Global___ChatEvent:
-        """The game announced something in the chat of Dota."""
+        """The game announced something in the chat (Dota, Deadlock)."""
 
     @property
     def chat(self) -> Global___Chat:
@@ -511,15 +591,15 @@ class Event(google.protobuf.message.Message):
 
     @property
     def ping(self) -> Global___Ping:
-        """A player pinged the map (Dota)."""
+        """A player pinged the map (Dota, Deadlock)."""
 
     @property
     def map_line(self) -> Global___MapLine:
-        """A player drew on the map (Dota)."""
+        """A player drew on the map (Dota, Deadlock)."""
 
     @property
     def chat_wheel(self) -> Global___ChatWheel:
-        """A player used the chat wheel (Dota)."""
+        """A player used the chat wheel (Dota, Deadlock)."""
 
     @property
     def file_header(self) -> Global___FileHeader:
@@ -581,6 +661,38 @@ class Event(google.protobuf.message.Message):
     def player_info(self) -> Global___PlayerInfo:
         """A player is on the server, or the player's data changed."""
 
+    @property
+    def damage(self) -> Global___Damage:
+        """An entity was hurt (Deadlock, Counter-Strike 2)."""
+
+    @property
+    def kill(self) -> Global___Kill:
+        """A hero was killed (Deadlock)."""
+
+    @property
+    def kill_streak(self) -> Global___KillStreak:
+        """A player killed several heroes without dying, or such a streak ended (Deadlock)."""
+
+    @property
+    def ability_change(self) -> Global___AbilityChange:
+        """A player bought, upgraded or sold an ability or an item (Deadlock)."""
+
+    @property
+    def shot(self) -> Global___Shot:
+        """A weapon was fired (Deadlock, Counter-Strike 2)."""
+
+    @property
+    def impact(self) -> Global___Impact:
+        """A bullet hit something (Deadlock)."""
+
+    @property
+    def voice(self) -> Global___Voice:
+        """A player spoke."""
+
+    @property
+    def match_summary(self) -> Global___MatchSummary:
+        """The results of the match (Dota, Deadlock)."""
+
     def __init__(
         self,
         *,
@@ -619,12 +731,20 @@ class Event(google.protobuf.message.Message):
         fault: Global___Fault | None = ...,
         server_cvar: Global___ServerCvar | None = ...,
         player_info: Global___PlayerInfo | None = ...,
+        damage: Global___Damage | None = ...,
+        kill: Global___Kill | None = ...,
+        kill_streak: Global___KillStreak | None = ...,
+        ability_change: Global___AbilityChange | None = ...,
+        shot: Global___Shot | None = ...,
+        impact: Global___Impact | None = ...,
+        voice: Global___Voice | None = ...,
+        match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1379,7 +1499,7 @@ class GameEventKey(google.protobuf.message.Message):
     handle: builtins.int
     """A handle of an entity."""
     player: builtins.int
-    """A player's slot."""
+    """A player's slot. -1 for nobody."""
     player_name: builtins.str
     """The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values."""
     steam_id: builtins.int
@@ -1816,6 +1936,7 @@ class Message(google.protobuf.message.Message):
     DATA_FIELD_NUMBER: builtins.int
     OFFSET_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
+    REDACTED_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The message's number."""
     name: builtins.str
@@ -1828,6 +1949,8 @@ class Message(google.protobuf.message.Message):
     """The position of data in the message, in bytes. 0 unless the message is split into several events."""
     size: builtins.int
     """The size of the whole message in bytes."""
+    redacted: builtins.bool
+    """True when data was left out, because it is what a person said."""
     def __init__(
         self,
         *,
@@ -1836,15 +1959,16 @@ class Message(google.protobuf.message.Message):
         data: builtins.bytes = ...,
         offset: builtins.int = ...,
         size: builtins.int = ...,
+        redacted: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "id", b"id", "name", b"name", "offset", b"offset", "size", b"size"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "id", b"id", "name", b"name", "offset", b"offset", "redacted", b"redacted", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Message: typing_extensions.TypeAlias = Message
 
 @typing.final
 class ChatEvent(google.protobuf.message.Message):
-    """The game announced something in the chat of Dota."""
+    """The game announced something in the chat."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1857,10 +1981,13 @@ class ChatEvent(google.protobuf.message.Message):
     GAME_TIME_FIELD_NUMBER: builtins.int
     TYPE_NAME_FIELD_NUMBER: builtins.int
     HERO_NAMES_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
     type: builtins.int
-    """The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill."""
+    """The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as
+    5 paused.
+    """
     value: builtins.int
-    """A value that depends on the type."""
+    """A value that depends on the type. Deadlock: the first of values."""
     value2: builtins.int
     """A second value."""
     value3: builtins.int
@@ -1870,16 +1997,22 @@ class ChatEvent(google.protobuf.message.Message):
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick."""
     type_name: builtins.str
-    """The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table."""
+    """The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+    the decoder's table.
+    """
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Ids of the players whom the announcement is about, up to six. -1 for none."""
+        """Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none."""
 
     @property
     def hero_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
         them before the event. Empty when not known.
         """
+
+    @property
+    def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Deadlock: all values. Empty in Dota."""
 
     def __init__(
         self,
@@ -1893,10 +2026,11 @@ class ChatEvent(google.protobuf.message.Message):
         game_time: builtins.float | None = ...,
         type_name: builtins.str = ...,
         hero_names: collections.abc.Iterable[builtins.str] | None = ...,
+        values: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "hero_names", b"hero_names", "players", b"players", "time", b"time", "type", b"type", "type_name", b"type_name", "value", b"value", "value2", b"value2", "value3", b"value3"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "hero_names", b"hero_names", "players", b"players", "time", b"time", "type", b"type", "type_name", b"type_name", "value", b"value", "value2", b"value2", "value3", b"value3", "values", b"values"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
@@ -1919,8 +2053,10 @@ class Chat(google.protobuf.message.Message):
     GAME_TIME_FIELD_NUMBER: builtins.int
     PLAYER_NAME_FIELD_NUMBER: builtins.int
     HERO_NAME_FIELD_NUMBER: builtins.int
+    ALL_CHAT_FIELD_NUMBER: builtins.int
+    LANE_COLOR_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not known."""
+    """Dota: id of the player. Deadlock: the player's slot. Absent when not known."""
     channel: builtins.int
     """The channel: the game's number. 0 when not known."""
     text: builtins.str
@@ -1937,6 +2073,10 @@ class Chat(google.protobuf.message.Message):
     """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     hero_name: builtins.str
     """Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked."""
+    all_chat: builtins.bool
+    """Deadlock: whether the message is for both teams, or for the player's own. Absent in other games."""
+    lane_color: builtins.int
+    """Deadlock: the color of the player's lane: the game's number. 0 for none."""
     def __init__(
         self,
         *,
@@ -1949,17 +2089,23 @@ class Chat(google.protobuf.message.Message):
         game_time: builtins.float | None = ...,
         player_name: builtins.str = ...,
         hero_name: builtins.str = ...,
+        all_chat: builtins.bool | None = ...,
+        lane_color: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "all_chat", b"all_chat", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "player_id", b"player_id", "player_name", b"player_name", "sender", b"sender", "text", b"text"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "all_chat", b"all_chat", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "lane_color", b"lane_color", "player_id", b"player_id", "player_name", b"player_name", "sender", b"sender", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__all_chat: typing_extensions.TypeAlias = typing.Literal["all_chat"]
+    _WhichOneofArgType__all_chat: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat"]
     _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
     _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__all_chat) -> _WhichOneofReturnType__all_chat | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
     @typing.overload
@@ -1982,20 +2128,58 @@ class Ping(google.protobuf.message.Message):
     DIRECT_FIELD_NUMBER: builtins.int
     TYPE_FIELD_NUMBER: builtins.int
     PLAYER_NAME_FIELD_NUMBER: builtins.int
+    POSITION_FIELD_NUMBER: builtins.int
+    MESSAGE_ID_FIELD_NUMBER: builtins.int
+    ABILITY_ID_FIELD_NUMBER: builtins.int
+    TARGET_NAME_FIELD_NUMBER: builtins.int
+    TARGET_CLASS_FIELD_NUMBER: builtins.int
+    IS_ENEMY_FIELD_NUMBER: builtins.int
+    IS_MINIMAP_FIELD_NUMBER: builtins.int
+    IS_BLIND_FIELD_NUMBER: builtins.int
+    MARKER_FIELD_NUMBER: builtins.int
+    SPEECH_FIELD_NUMBER: builtins.int
+    RESPONSE_FIELD_NUMBER: builtins.int
+    COOLDOWN_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not known."""
+    """Dota: id of the player. Deadlock: the player's slot. Absent when not known."""
     x: builtins.int
-    """The x coordinate in world units."""
+    """The x coordinate in world units. Deadlock: without its fraction, which position has."""
     y: builtins.int
-    """The y coordinate in world units."""
+    """The y coordinate in world units. Deadlock: without its fraction, which position has."""
     target: builtins.int
     """Slot of the entity that was pinged. Absent for none."""
     direct: builtins.bool
     """True when the entity itself was pinged."""
     type: builtins.int
-    """The kind of ping: the game's number."""
+    """The kind of ping: the game's number. 0 for the ping of an ability in Deadlock."""
     player_name: builtins.str
-    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    message_id: builtins.int
+    """Deadlock: the number of the ping's message, to which players may respond. 0 for none."""
+    ability_id: builtins.int
+    """Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none."""
+    target_name: builtins.str
+    """Deadlock: the hero that was pinged. Empty for none."""
+    target_class: builtins.int
+    """Deadlock: the class of the entity that was pinged: the game's number. 0 for none."""
+    is_enemy: builtins.bool
+    """Deadlock: true when the pinged entity is an enemy."""
+    is_minimap: builtins.bool
+    """Deadlock: true when the minimap was pinged."""
+    is_blind: builtins.bool
+    """Deadlock: true when the player could not see what was pinged."""
+    marker: builtins.int
+    """Deadlock: how the ping is shown and heard: the game's number."""
+    speech: builtins.int
+    """Deadlock: what the hero says: the game's number. 0 for nothing."""
+    response: builtins.str
+    """Deadlock: the response that was chosen. Empty for none."""
+    cooldown: builtins.float
+    """Deadlock: the time until the ability can be used, or until the next ping, in seconds."""
+    @property
+    def position(self) -> Global___Vector:
+        """Deadlock: the place, in world units. Absent in other games, and when it is not sent."""
+
     def __init__(
         self,
         *,
@@ -2006,10 +2190,22 @@ class Ping(google.protobuf.message.Message):
         direct: builtins.bool = ...,
         type: builtins.int = ...,
         player_name: builtins.str = ...,
+        position: Global___Vector | None = ...,
+        message_id: builtins.int = ...,
+        ability_id: builtins.int = ...,
+        target_name: builtins.str = ...,
+        target_class: builtins.int = ...,
+        is_enemy: builtins.bool = ...,
+        is_minimap: builtins.bool = ...,
+        is_blind: builtins.bool = ...,
+        marker: builtins.int = ...,
+        speech: builtins.int = ...,
+        response: builtins.str = ...,
+        cooldown: builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "player_id", b"player_id", "target", b"target"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "player_id", b"player_id", "position", b"position", "target", b"target"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "direct", b"direct", "player_id", b"player_id", "player_name", b"player_name", "target", b"target", "type", b"type", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "ability_id", b"ability_id", "cooldown", b"cooldown", "direct", b"direct", "is_blind", b"is_blind", "is_enemy", b"is_enemy", "is_minimap", b"is_minimap", "marker", b"marker", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name", "position", b"position", "response", b"response", "speech", b"speech", "target", b"target", "target_class", b"target_class", "target_name", b"target_name", "type", b"type", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
@@ -2034,7 +2230,7 @@ class MapLine(google.protobuf.message.Message):
     INITIAL_FIELD_NUMBER: builtins.int
     PLAYER_NAME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not known."""
+    """Dota: id of the player. Deadlock: the player's slot. Absent when not known."""
     x: builtins.int
     """The x coordinate in world units."""
     y: builtins.int
@@ -2074,8 +2270,12 @@ class ChatWheel(google.protobuf.message.Message):
     HERO_ID_FIELD_NUMBER: builtins.int
     HERO_NAME_FIELD_NUMBER: builtins.int
     PLAYER_NAME_FIELD_NUMBER: builtins.int
+    EMOTICON_ID_FIELD_NUMBER: builtins.int
+    PAWN_INDEX_FIELD_NUMBER: builtins.int
+    PARAM_FIELD_NUMBER: builtins.int
+    LANE_COLOR_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not known."""
+    """Dota: id of the player. Deadlock: the player's slot. Absent when not known."""
     message_id: builtins.int
     """The number of the phrase."""
     account_id: builtins.int
@@ -2083,9 +2283,17 @@ class ChatWheel(google.protobuf.message.Message):
     hero_id: builtins.int
     """The hero that the phrase is about. 0 for none."""
     hero_name: builtins.str
-    """That hero's name. Empty for none, and when it is not in the decoder's table."""
+    """Dota: that hero's name. Empty for none, and when it is not in the decoder's table."""
     player_name: builtins.str
-    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    emoticon_id: builtins.int
+    """Dota: the number of an emoticon. 0 for none."""
+    pawn_index: builtins.int
+    """Deadlock: slot of the entity of the player's hero. Absent when not known."""
+    param: builtins.str
+    """Deadlock: a part of the phrase. Empty for none."""
+    lane_color: builtins.int
+    """Deadlock: the color of the player's lane: the game's number. 0 for none."""
     def __init__(
         self,
         *,
@@ -2095,16 +2303,1007 @@ class ChatWheel(google.protobuf.message.Message):
         hero_id: builtins.int = ...,
         hero_name: builtins.str = ...,
         player_name: builtins.str = ...,
+        emoticon_id: builtins.int = ...,
+        pawn_index: builtins.int | None = ...,
+        param: builtins.str = ...,
+        lane_color: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "pawn_index", b"pawn_index", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "account_id", b"account_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "account_id", b"account_id", "emoticon_id", b"emoticon_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "lane_color", b"lane_color", "message_id", b"message_id", "param", b"param", "pawn_index", b"pawn_index", "player_id", b"player_id", "player_name", b"player_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__pawn_index: typing_extensions.TypeAlias = typing.Literal["pawn_index"]
+    _WhichOneofArgType__pawn_index: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pawn_index) -> _WhichOneofReturnType__pawn_index | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
 
 Global___ChatWheel: typing_extensions.TypeAlias = ChatWheel
+
+@typing.final
+class Damage(google.protobuf.message.Message):
+    """An entity was hurt.
+
+    Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DAMAGE_FIELD_NUMBER: builtins.int
+    PRE_DAMAGE_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    CITADEL_TYPE_FIELD_NUMBER: builtins.int
+    ORIGIN_FIELD_NUMBER: builtins.int
+    VICTIM_INDEX_FIELD_NUMBER: builtins.int
+    INFLICTOR_INDEX_FIELD_NUMBER: builtins.int
+    ATTACKER_INDEX_FIELD_NUMBER: builtins.int
+    ABILITY_INDEX_FIELD_NUMBER: builtins.int
+    ATTACKING_INDEX_FIELD_NUMBER: builtins.int
+    ABILITY_ID_FIELD_NUMBER: builtins.int
+    ATTACKER_CLASS_FIELD_NUMBER: builtins.int
+    VICTIM_CLASS_FIELD_NUMBER: builtins.int
+    VICTIM_HEALTH_FIELD_NUMBER: builtins.int
+    VICTIM_HEALTH_MAX_FIELD_NUMBER: builtins.int
+    VICTIM_SHIELD_FIELD_NUMBER: builtins.int
+    VICTIM_SHIELD_MAX_FIELD_NUMBER: builtins.int
+    ABSORBED_FIELD_NUMBER: builtins.int
+    CRIT_DAMAGE_FIELD_NUMBER: builtins.int
+    HIT_GROUP_FIELD_NUMBER: builtins.int
+    HITS_FIELD_NUMBER: builtins.int
+    HEALTH_LOST_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    DIRECTION_FIELD_NUMBER: builtins.int
+    IS_SECONDARY_FIELD_NUMBER: builtins.int
+    EFFECTIVENESS_FIELD_NUMBER: builtins.int
+    SERVER_TICK_FIELD_NUMBER: builtins.int
+    ATTACKER_SLOT_FIELD_NUMBER: builtins.int
+    VICTIM_SLOT_FIELD_NUMBER: builtins.int
+    VICTIM_POSITION_FIELD_NUMBER: builtins.int
+    PENETRATIONS_FIELD_NUMBER: builtins.int
+    IS_KILL_FIELD_NUMBER: builtins.int
+    PRE_DAMAGE_WHOLE_FIELD_NUMBER: builtins.int
+    ABSORBED_WHOLE_FIELD_NUMBER: builtins.int
+    damage: builtins.int
+    """How much health was taken, as the game shows it."""
+    pre_damage: builtins.float
+    """Deadlock: the damage before the victim's resistances."""
+    type: builtins.int
+    """Deadlock: the kinds of damage: the game's bits."""
+    citadel_type: builtins.int
+    """Deadlock: 1 bullet, 2 ability, 3 melee, 4 environment, 5 poison, 6 bonus for a weak point, 0 none of these."""
+    victim_index: builtins.int
+    """Slot of the entity that was hurt. Absent for none."""
+    inflictor_index: builtins.int
+    """Slot of the entity that hurt, such as a projectile. Absent for none."""
+    attacker_index: builtins.int
+    """Slot of the entity whose damage it is. Absent for none."""
+    ability_index: builtins.int
+    """Slot of the entity of the ability. Absent for none."""
+    attacking_index: builtins.int
+    """Slot of the entity that attacks for the attacker. Absent for none."""
+    ability_id: builtins.int
+    """The ability or item. 0 for none."""
+    attacker_class: builtins.int
+    """Deadlock: what kind of entity the attacker is: the game's number."""
+    victim_class: builtins.int
+    """Deadlock: what kind of entity the victim is: the game's number."""
+    victim_health: builtins.int
+    """Deadlock: the victim's health afterwards."""
+    victim_health_max: builtins.int
+    """Deadlock: the victim's greatest health."""
+    victim_shield: builtins.int
+    """Deadlock: the victim's shield afterwards. Absent when not sent."""
+    victim_shield_max: builtins.int
+    """Deadlock: the victim's greatest shield. Absent when not sent."""
+    absorbed: builtins.float
+    """Deadlock: how much of the damage was absorbed."""
+    crit_damage: builtins.float
+    """Deadlock: how much of the damage is for a critical hit."""
+    hit_group: builtins.int
+    """The part of the body that was hit: the game's number. Deadlock: -1 for none."""
+    hits: builtins.int
+    """Deadlock: how many hits the event stands for. 0 when not sent."""
+    health_lost: builtins.int
+    """Deadlock: how much health was lost, where that is less than the damage. 0 when not sent."""
+    flags: builtins.int
+    """Deadlock: the game's flags."""
+    is_secondary: builtins.bool
+    """Deadlock: true for damage that the game counts beside other damage."""
+    effectiveness: builtins.float
+    """Deadlock: the effectiveness. 0 when not sent."""
+    server_tick: builtins.int
+    """Deadlock: the server's tick. Absent when not sent."""
+    attacker_slot: builtins.int
+    """Counter-Strike 2: slot of the player whose damage it is. Absent when not known."""
+    victim_slot: builtins.int
+    """Counter-Strike 2: slot of the player who was hurt. Absent when not known."""
+    penetrations: builtins.int
+    """Counter-Strike 2: how many things the bullet penetrated."""
+    is_kill: builtins.bool
+    """Counter-Strike 2: true when the player died of it."""
+    pre_damage_whole: builtins.int
+    """Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others."""
+    absorbed_whole: builtins.int
+    """Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others."""
+    @property
+    def origin(self) -> Global___Vector:
+        """Where it came from, in world units. Absent when not sent."""
+
+    @property
+    def direction(self) -> Global___Vector:
+        """Deadlock: the direction. Absent when not sent."""
+
+    @property
+    def victim_position(self) -> Global___Vector:
+        """Counter-Strike 2: where the player was, in world units. Absent when not sent."""
+
+    def __init__(
+        self,
+        *,
+        damage: builtins.int = ...,
+        pre_damage: builtins.float = ...,
+        type: builtins.int = ...,
+        citadel_type: builtins.int = ...,
+        origin: Global___Vector | None = ...,
+        victim_index: builtins.int | None = ...,
+        inflictor_index: builtins.int | None = ...,
+        attacker_index: builtins.int | None = ...,
+        ability_index: builtins.int | None = ...,
+        attacking_index: builtins.int | None = ...,
+        ability_id: builtins.int = ...,
+        attacker_class: builtins.int = ...,
+        victim_class: builtins.int = ...,
+        victim_health: builtins.int = ...,
+        victim_health_max: builtins.int = ...,
+        victim_shield: builtins.int | None = ...,
+        victim_shield_max: builtins.int | None = ...,
+        absorbed: builtins.float = ...,
+        crit_damage: builtins.float = ...,
+        hit_group: builtins.int = ...,
+        hits: builtins.int = ...,
+        health_lost: builtins.int = ...,
+        flags: builtins.int = ...,
+        direction: Global___Vector | None = ...,
+        is_secondary: builtins.bool = ...,
+        effectiveness: builtins.float = ...,
+        server_tick: builtins.int | None = ...,
+        attacker_slot: builtins.int | None = ...,
+        victim_slot: builtins.int | None = ...,
+        victim_position: Global___Vector | None = ...,
+        penetrations: builtins.int = ...,
+        is_kill: builtins.bool = ...,
+        pre_damage_whole: builtins.int = ...,
+        absorbed_whole: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_inflictor_index", b"_inflictor_index", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_index", b"ability_index", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "direction", b"direction", "inflictor_index", b"inflictor_index", "origin", b"origin", "server_tick", b"server_tick", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_inflictor_index", b"_inflictor_index", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_id", b"ability_id", "ability_index", b"ability_index", "absorbed", b"absorbed", "absorbed_whole", b"absorbed_whole", "attacker_class", b"attacker_class", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "citadel_type", b"citadel_type", "crit_damage", b"crit_damage", "damage", b"damage", "direction", b"direction", "effectiveness", b"effectiveness", "flags", b"flags", "health_lost", b"health_lost", "hit_group", b"hit_group", "hits", b"hits", "inflictor_index", b"inflictor_index", "is_kill", b"is_kill", "is_secondary", b"is_secondary", "origin", b"origin", "penetrations", b"penetrations", "pre_damage", b"pre_damage", "pre_damage_whole", b"pre_damage_whole", "server_tick", b"server_tick", "type", b"type", "victim_class", b"victim_class", "victim_health", b"victim_health", "victim_health_max", b"victim_health_max", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
+    _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__attacker_index: typing_extensions.TypeAlias = typing.Literal["attacker_index"]
+    _WhichOneofArgType__attacker_index: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index"]
+    _WhichOneofReturnType__attacker_slot: typing_extensions.TypeAlias = typing.Literal["attacker_slot"]
+    _WhichOneofArgType__attacker_slot: typing_extensions.TypeAlias = typing.Literal["_attacker_slot", b"_attacker_slot"]
+    _WhichOneofReturnType__attacking_index: typing_extensions.TypeAlias = typing.Literal["attacking_index"]
+    _WhichOneofArgType__attacking_index: typing_extensions.TypeAlias = typing.Literal["_attacking_index", b"_attacking_index"]
+    _WhichOneofReturnType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["inflictor_index"]
+    _WhichOneofArgType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["_inflictor_index", b"_inflictor_index"]
+    _WhichOneofReturnType__server_tick: typing_extensions.TypeAlias = typing.Literal["server_tick"]
+    _WhichOneofArgType__server_tick: typing_extensions.TypeAlias = typing.Literal["_server_tick", b"_server_tick"]
+    _WhichOneofReturnType__victim_index: typing_extensions.TypeAlias = typing.Literal["victim_index"]
+    _WhichOneofArgType__victim_index: typing_extensions.TypeAlias = typing.Literal["_victim_index", b"_victim_index"]
+    _WhichOneofReturnType__victim_shield: typing_extensions.TypeAlias = typing.Literal["victim_shield"]
+    _WhichOneofArgType__victim_shield: typing_extensions.TypeAlias = typing.Literal["_victim_shield", b"_victim_shield"]
+    _WhichOneofReturnType__victim_shield_max: typing_extensions.TypeAlias = typing.Literal["victim_shield_max"]
+    _WhichOneofArgType__victim_shield_max: typing_extensions.TypeAlias = typing.Literal["_victim_shield_max", b"_victim_shield_max"]
+    _WhichOneofReturnType__victim_slot: typing_extensions.TypeAlias = typing.Literal["victim_slot"]
+    _WhichOneofArgType__victim_slot: typing_extensions.TypeAlias = typing.Literal["_victim_slot", b"_victim_slot"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attacker_index) -> _WhichOneofReturnType__attacker_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attacker_slot) -> _WhichOneofReturnType__attacker_slot | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attacking_index) -> _WhichOneofReturnType__attacking_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__inflictor_index) -> _WhichOneofReturnType__inflictor_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__server_tick) -> _WhichOneofReturnType__server_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_index) -> _WhichOneofReturnType__victim_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_shield) -> _WhichOneofReturnType__victim_shield | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_shield_max) -> _WhichOneofReturnType__victim_shield_max | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_slot) -> _WhichOneofReturnType__victim_slot | None: ...
+
+Global___Damage: typing_extensions.TypeAlias = Damage
+
+@typing.final
+class Kill(google.protobuf.message.Message):
+    """A hero was killed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VICTIM_INDEX_FIELD_NUMBER: builtins.int
+    INFLICTOR_INDEX_FIELD_NUMBER: builtins.int
+    ATTACKER_INDEX_FIELD_NUMBER: builtins.int
+    ASSISTER_INDEXES_FIELD_NUMBER: builtins.int
+    SCORER_INDEX_FIELD_NUMBER: builtins.int
+    RESPAWN_REASON_FIELD_NUMBER: builtins.int
+    VICTIM_TEAM_FIELD_NUMBER: builtins.int
+    victim_index: builtins.int
+    """Slot of the entity of the hero that died. Absent for none."""
+    inflictor_index: builtins.int
+    """Slot of the entity that killed, such as a projectile. Absent for none."""
+    attacker_index: builtins.int
+    """Slot of the entity that attacked. Absent for none."""
+    scorer_index: builtins.int
+    """Slot of the entity to which the kill counts. Absent for none."""
+    respawn_reason: builtins.int
+    """Why the victim respawns: the game's number. 0 when not sent."""
+    victim_team: builtins.int
+    """The victim's team. 0 when not sent."""
+    @property
+    def assister_indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Slots of the entities of the heroes that assisted."""
+
+    def __init__(
+        self,
+        *,
+        victim_index: builtins.int | None = ...,
+        inflictor_index: builtins.int | None = ...,
+        attacker_index: builtins.int | None = ...,
+        assister_indexes: collections.abc.Iterable[builtins.int] | None = ...,
+        scorer_index: builtins.int | None = ...,
+        respawn_reason: builtins.int = ...,
+        victim_team: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "scorer_index", b"scorer_index", "victim_index", b"victim_index"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "assister_indexes", b"assister_indexes", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "respawn_reason", b"respawn_reason", "scorer_index", b"scorer_index", "victim_index", b"victim_index", "victim_team", b"victim_team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__attacker_index: typing_extensions.TypeAlias = typing.Literal["attacker_index"]
+    _WhichOneofArgType__attacker_index: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index"]
+    _WhichOneofReturnType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["inflictor_index"]
+    _WhichOneofArgType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["_inflictor_index", b"_inflictor_index"]
+    _WhichOneofReturnType__scorer_index: typing_extensions.TypeAlias = typing.Literal["scorer_index"]
+    _WhichOneofArgType__scorer_index: typing_extensions.TypeAlias = typing.Literal["_scorer_index", b"_scorer_index"]
+    _WhichOneofReturnType__victim_index: typing_extensions.TypeAlias = typing.Literal["victim_index"]
+    _WhichOneofArgType__victim_index: typing_extensions.TypeAlias = typing.Literal["_victim_index", b"_victim_index"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attacker_index) -> _WhichOneofReturnType__attacker_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__inflictor_index) -> _WhichOneofReturnType__inflictor_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__scorer_index) -> _WhichOneofReturnType__scorer_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_index) -> _WhichOneofReturnType__victim_index | None: ...
+
+Global___Kill: typing_extensions.TypeAlias = Kill
+
+@typing.final
+class KillStreak(google.protobuf.message.Message):
+    """A player killed several heroes without dying, or such a streak ended."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PAWN_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
+    IS_FIRST_BLOOD_FIELD_NUMBER: builtins.int
+    ENDED_FIELD_NUMBER: builtins.int
+    DURATION_FIELD_NUMBER: builtins.int
+    pawn: builtins.int
+    """Handle of the entity of the player's hero. 16777215 for none."""
+    kills: builtins.int
+    """The number of kills."""
+    is_first_blood: builtins.bool
+    """True for the first kill of the match."""
+    ended: builtins.bool
+    """True when the streak ended."""
+    duration: builtins.float
+    """How long the game announces it, in seconds."""
+    def __init__(
+        self,
+        *,
+        pawn: builtins.int = ...,
+        kills: builtins.int = ...,
+        is_first_blood: builtins.bool = ...,
+        ended: builtins.bool = ...,
+        duration: builtins.float = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["duration", b"duration", "ended", b"ended", "is_first_blood", b"is_first_blood", "kills", b"kills", "pawn", b"pawn"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___KillStreak: typing_extensions.TypeAlias = KillStreak
+
+@typing.final
+class AbilityChange(google.protobuf.message.Message):
+    """A player bought, upgraded or sold an ability or an item."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_SLOT_FIELD_NUMBER: builtins.int
+    ABILITY_ID_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    player_slot: builtins.int
+    """The player's slot. Absent for none."""
+    ability_id: builtins.int
+    """The ability or item, as the game's hash of its name."""
+    type: Global___AbilityChangeType.ValueType
+    """What happened."""
+    number: builtins.int
+    """What happened, as the game's number. Its meanings changed: 4 is a failure before build 6711, and a gained level since."""
+    def __init__(
+        self,
+        *,
+        player_slot: builtins.int | None = ...,
+        ability_id: builtins.int = ...,
+        type: Global___AbilityChangeType.ValueType = ...,
+        number: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "player_slot", b"player_slot"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "ability_id", b"ability_id", "number", b"number", "player_slot", b"player_slot", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
+    _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
+
+Global___AbilityChange: typing_extensions.TypeAlias = AbilityChange
+
+@typing.final
+class Shot(google.protobuf.message.Message):
+    """A weapon was fired."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ORIGIN_FIELD_NUMBER: builtins.int
+    ANGLES_FIELD_NUMBER: builtins.int
+    SEED_FIELD_NUMBER: builtins.int
+    SHOOTER_INDEX_FIELD_NUMBER: builtins.int
+    SHOOTER_FIELD_NUMBER: builtins.int
+    SPREAD_FIELD_NUMBER: builtins.int
+    WEAPON_ID_FIELD_NUMBER: builtins.int
+    ITEM_DEF_INDEX_FIELD_NUMBER: builtins.int
+    MODE_FIELD_NUMBER: builtins.int
+    INACCURACY_FIELD_NUMBER: builtins.int
+    RECOIL_INDEX_FIELD_NUMBER: builtins.int
+    SOUND_TYPE_FIELD_NUMBER: builtins.int
+    SOUND_EFFECT_FIELD_NUMBER: builtins.int
+    SHOOTER_POSITION_FIELD_NUMBER: builtins.int
+    BULLETS_LEFT_FIELD_NUMBER: builtins.int
+    ATTACK_TYPE_FIELD_NUMBER: builtins.int
+    IS_IN_AIR_FIELD_NUMBER: builtins.int
+    IS_SCOPED_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    AIM_PUNCH_FIELD_NUMBER: builtins.int
+    ATTACK_TICK_FIELD_NUMBER: builtins.int
+    ATTACK_TICK_FRACTION_FIELD_NUMBER: builtins.int
+    RENDER_TICK_FIELD_NUMBER: builtins.int
+    RENDER_TICK_FRACTION_FIELD_NUMBER: builtins.int
+    INACCURACY_MOVE_FIELD_NUMBER: builtins.int
+    INACCURACY_AIR_FIELD_NUMBER: builtins.int
+    EXTRA_TYPE_FIELD_NUMBER: builtins.int
+    ABILITY_INDEX_FIELD_NUMBER: builtins.int
+    PENETRATION_FIELD_NUMBER: builtins.int
+    IS_FROM_GUN_FIELD_NUMBER: builtins.int
+    BULLETS_FIELD_NUMBER: builtins.int
+    ORIGINAL_ANGLES_FIELD_NUMBER: builtins.int
+    WEAPON_SUBCLASS_FIELD_NUMBER: builtins.int
+    SHOT_NUMBER_FIELD_NUMBER: builtins.int
+    IGNORED_INDEX_FIELD_NUMBER: builtins.int
+    MAX_RANGE_FIELD_NUMBER: builtins.int
+    SHOT_ID_FIELD_NUMBER: builtins.int
+    IS_PREDICTED_FIELD_NUMBER: builtins.int
+    BULLET_RADIUS_FIELD_NUMBER: builtins.int
+    BULLET_SPEED_FIELD_NUMBER: builtins.int
+    BULLET_GRAVITY_FIELD_NUMBER: builtins.int
+    MUZZLE_FIELD_NUMBER: builtins.int
+    IS_ABILITY_FIELD_NUMBER: builtins.int
+    TRACER_FIELD_NUMBER: builtins.int
+    MORE_TRACERS_FIELD_NUMBER: builtins.int
+    seed: builtins.int
+    """The seed for its spread."""
+    shooter_index: builtins.int
+    """Slot of the entity that fired. Absent for none."""
+    shooter: builtins.int
+    """Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games."""
+    spread: builtins.float
+    """The spread. 0 when not sent."""
+    weapon_id: builtins.int
+    """Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games."""
+    item_def_index: builtins.int
+    """Counter-Strike 2: the number of the weapon's kind. 0 in other games."""
+    mode: builtins.int
+    """Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon."""
+    inaccuracy: builtins.float
+    """Counter-Strike 2: the inaccuracy."""
+    recoil_index: builtins.float
+    """Counter-Strike 2: how far the recoil's pattern is."""
+    sound_type: builtins.int
+    """Counter-Strike 2: the kind of sound: the game's number."""
+    sound_effect: builtins.int
+    """Counter-Strike 2: the effect on the sound: the game's number."""
+    bullets_left: builtins.int
+    """Counter-Strike 2: how many bullets are left."""
+    attack_type: builtins.int
+    """Counter-Strike 2: the kind of attack: the game's number."""
+    is_in_air: builtins.bool
+    """Counter-Strike 2: true when the player is in the air."""
+    is_scoped: builtins.bool
+    """Counter-Strike 2: true when the player looks through a scope."""
+    tick: builtins.int
+    """Counter-Strike 2: the tick. 0 when not sent."""
+    attack_tick: builtins.int
+    """Counter-Strike 2: the tick of the attack. 0 when not sent."""
+    attack_tick_fraction: builtins.float
+    """Counter-Strike 2: the fraction of the tick of the attack."""
+    render_tick: builtins.int
+    """Counter-Strike 2: the tick that the player saw. 0 when not sent."""
+    render_tick_fraction: builtins.float
+    """Counter-Strike 2: the fraction of the tick that the player saw."""
+    inaccuracy_move: builtins.float
+    """Counter-Strike 2: the inaccuracy because of movement."""
+    inaccuracy_air: builtins.float
+    """Counter-Strike 2: the inaccuracy because of being in the air."""
+    extra_type: builtins.int
+    """Counter-Strike 2: the type that comes with the ticks: the game's number."""
+    ability_index: builtins.int
+    """Deadlock: slot of the entity of the ability. Absent for none."""
+    penetration: builtins.float
+    """Deadlock: the penetration in percent."""
+    is_from_gun: builtins.bool
+    """Deadlock: false when an ability fired without a gun."""
+    bullets: builtins.int
+    """Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's."""
+    weapon_subclass: builtins.int
+    """Deadlock: the weapon, as the game's hash of its name."""
+    shot_number: builtins.int
+    """Deadlock: the number of the shot."""
+    ignored_index: builtins.int
+    """Deadlock: slot of an entity that is not hit. Absent for none."""
+    max_range: builtins.float
+    """Deadlock: the range in world units. 0 when not sent."""
+    shot_id: builtins.int
+    """Deadlock: the number by which later messages name the shot. 0 when not sent."""
+    is_predicted: builtins.bool
+    """Deadlock: true when the client predicts whom it hits."""
+    bullet_radius: builtins.float
+    """Deadlock: the radius of the bullet, in world units. 0 for the weapon's."""
+    bullet_speed: builtins.float
+    """Deadlock: the speed of the bullet. 0 for the weapon's."""
+    bullet_gravity: builtins.float
+    """Deadlock: the gravity of the bullet. 0 for the weapon's."""
+    muzzle: builtins.int
+    """Deadlock: the number of the muzzle."""
+    is_ability: builtins.bool
+    """Deadlock: true when the bullet is an ability."""
+    @property
+    def origin(self) -> Global___Vector:
+        """Where it was fired, in world units. Absent when not sent."""
+
+    @property
+    def angles(self) -> Global___Vector:
+        """The angles in degrees: pitch, yaw, roll. Absent when not sent."""
+
+    @property
+    def shooter_position(self) -> Global___Vector:
+        """Counter-Strike 2: where the shooter stands, in world units. Absent when not sent."""
+
+    @property
+    def aim_punch(self) -> Global___Vector:
+        """Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent."""
+
+    @property
+    def original_angles(self) -> Global___Vector:
+        """Deadlock: the angles before they were changed, in degrees. Absent when not sent."""
+
+    @property
+    def tracer(self) -> Global___Tracer:
+        """Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's."""
+
+    @property
+    def more_tracers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Tracer]:
+        """Deadlock: more traces."""
+
+    def __init__(
+        self,
+        *,
+        origin: Global___Vector | None = ...,
+        angles: Global___Vector | None = ...,
+        seed: builtins.int = ...,
+        shooter_index: builtins.int | None = ...,
+        shooter: builtins.int = ...,
+        spread: builtins.float = ...,
+        weapon_id: builtins.int = ...,
+        item_def_index: builtins.int = ...,
+        mode: builtins.int = ...,
+        inaccuracy: builtins.float = ...,
+        recoil_index: builtins.float = ...,
+        sound_type: builtins.int = ...,
+        sound_effect: builtins.int = ...,
+        shooter_position: Global___Vector | None = ...,
+        bullets_left: builtins.int = ...,
+        attack_type: builtins.int = ...,
+        is_in_air: builtins.bool = ...,
+        is_scoped: builtins.bool = ...,
+        tick: builtins.int = ...,
+        aim_punch: Global___Vector | None = ...,
+        attack_tick: builtins.int = ...,
+        attack_tick_fraction: builtins.float = ...,
+        render_tick: builtins.int = ...,
+        render_tick_fraction: builtins.float = ...,
+        inaccuracy_move: builtins.float = ...,
+        inaccuracy_air: builtins.float = ...,
+        extra_type: builtins.int = ...,
+        ability_index: builtins.int | None = ...,
+        penetration: builtins.float = ...,
+        is_from_gun: builtins.bool = ...,
+        bullets: builtins.int = ...,
+        original_angles: Global___Vector | None = ...,
+        weapon_subclass: builtins.int = ...,
+        shot_number: builtins.int = ...,
+        ignored_index: builtins.int | None = ...,
+        max_range: builtins.float = ...,
+        shot_id: builtins.int = ...,
+        is_predicted: builtins.bool = ...,
+        bullet_radius: builtins.float = ...,
+        bullet_speed: builtins.float = ...,
+        bullet_gravity: builtins.float = ...,
+        muzzle: builtins.int = ...,
+        is_ability: builtins.bool = ...,
+        tracer: Global___Tracer | None = ...,
+        more_tracers: collections.abc.Iterable[Global___Tracer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_ignored_index", b"_ignored_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "ignored_index", b"ignored_index", "origin", b"origin", "original_angles", b"original_angles", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "tracer", b"tracer"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_ignored_index", b"_ignored_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "attack_tick", b"attack_tick", "attack_tick_fraction", b"attack_tick_fraction", "attack_type", b"attack_type", "bullet_gravity", b"bullet_gravity", "bullet_radius", b"bullet_radius", "bullet_speed", b"bullet_speed", "bullets", b"bullets", "bullets_left", b"bullets_left", "extra_type", b"extra_type", "ignored_index", b"ignored_index", "inaccuracy", b"inaccuracy", "inaccuracy_air", b"inaccuracy_air", "inaccuracy_move", b"inaccuracy_move", "is_ability", b"is_ability", "is_from_gun", b"is_from_gun", "is_in_air", b"is_in_air", "is_predicted", b"is_predicted", "is_scoped", b"is_scoped", "item_def_index", b"item_def_index", "max_range", b"max_range", "mode", b"mode", "more_tracers", b"more_tracers", "muzzle", b"muzzle", "origin", b"origin", "original_angles", b"original_angles", "penetration", b"penetration", "recoil_index", b"recoil_index", "render_tick", b"render_tick", "render_tick_fraction", b"render_tick_fraction", "seed", b"seed", "shooter", b"shooter", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "shot_id", b"shot_id", "shot_number", b"shot_number", "sound_effect", b"sound_effect", "sound_type", b"sound_type", "spread", b"spread", "tick", b"tick", "tracer", b"tracer", "weapon_id", b"weapon_id", "weapon_subclass", b"weapon_subclass"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
+    _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__ignored_index: typing_extensions.TypeAlias = typing.Literal["ignored_index"]
+    _WhichOneofArgType__ignored_index: typing_extensions.TypeAlias = typing.Literal["_ignored_index", b"_ignored_index"]
+    _WhichOneofReturnType__shooter_index: typing_extensions.TypeAlias = typing.Literal["shooter_index"]
+    _WhichOneofArgType__shooter_index: typing_extensions.TypeAlias = typing.Literal["_shooter_index", b"_shooter_index"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ignored_index) -> _WhichOneofReturnType__ignored_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shooter_index) -> _WhichOneofReturnType__shooter_index | None: ...
+
+Global___Shot: typing_extensions.TypeAlias = Shot
+
+@typing.final
+class Tracer(google.protobuf.message.Message):
+    """The trace of bullets."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: builtins.int
+    BULLETS_FIELD_NUMBER: builtins.int
+    resource: builtins.int
+    """The resource that is drawn."""
+    bullets: builtins.int
+    """The bullets: the game's bits."""
+    def __init__(
+        self,
+        *,
+        resource: builtins.int = ...,
+        bullets: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bullets", b"bullets", "resource", b"resource"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Tracer: typing_extensions.TypeAlias = Tracer
+
+@typing.final
+class Impact(google.protobuf.message.Message):
+    """A bullet hit something."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRACE_START_FIELD_NUMBER: builtins.int
+    POSITION_FIELD_NUMBER: builtins.int
+    NORMAL_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    SURFACE_FIELD_NUMBER: builtins.int
+    ABILITY_INDEX_FIELD_NUMBER: builtins.int
+    HIT_INDEX_FIELD_NUMBER: builtins.int
+    BONE_FIELD_NUMBER: builtins.int
+    WEAPON_SUBCLASS_FIELD_NUMBER: builtins.int
+    SHOOTER_INDEX_FIELD_NUMBER: builtins.int
+    BULLET_RADIUS_FIELD_NUMBER: builtins.int
+    damage: builtins.int
+    """The damage."""
+    surface: builtins.int
+    """The surface: the game's number."""
+    ability_index: builtins.int
+    """Slot of the entity of the ability. Absent for none."""
+    hit_index: builtins.int
+    """Slot of the entity that was hit. Absent for none."""
+    bone: builtins.int
+    """The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox."""
+    weapon_subclass: builtins.int
+    """The weapon, as the game's hash of its name."""
+    shooter_index: builtins.int
+    """Slot of the entity that fired. Absent for none."""
+    bullet_radius: builtins.float
+    """The radius of the bullet, in world units. 0 for the weapon's."""
+    @property
+    def trace_start(self) -> Global___Vector:
+        """Where the bullet came from, in world units. Absent when not sent."""
+
+    @property
+    def position(self) -> Global___Vector:
+        """Where it hit, in world units. Absent when not sent."""
+
+    @property
+    def normal(self) -> Global___Vector:
+        """The direction away from the surface. Absent when not sent."""
+
+    def __init__(
+        self,
+        *,
+        trace_start: Global___Vector | None = ...,
+        position: Global___Vector | None = ...,
+        normal: Global___Vector | None = ...,
+        damage: builtins.int = ...,
+        surface: builtins.int = ...,
+        ability_index: builtins.int | None = ...,
+        hit_index: builtins.int | None = ...,
+        bone: builtins.int = ...,
+        weapon_subclass: builtins.int = ...,
+        shooter_index: builtins.int | None = ...,
+        bullet_radius: builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "trace_start", b"trace_start"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "bone", b"bone", "bullet_radius", b"bullet_radius", "damage", b"damage", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "surface", b"surface", "trace_start", b"trace_start", "weapon_subclass", b"weapon_subclass"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
+    _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__hit_index: typing_extensions.TypeAlias = typing.Literal["hit_index"]
+    _WhichOneofArgType__hit_index: typing_extensions.TypeAlias = typing.Literal["_hit_index", b"_hit_index"]
+    _WhichOneofReturnType__shooter_index: typing_extensions.TypeAlias = typing.Literal["shooter_index"]
+    _WhichOneofArgType__shooter_index: typing_extensions.TypeAlias = typing.Literal["_shooter_index", b"_shooter_index"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_index) -> _WhichOneofReturnType__hit_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shooter_index) -> _WhichOneofReturnType__shooter_index | None: ...
+
+Global___Impact: typing_extensions.TypeAlias = Impact
+
+@typing.final
+class Voice(google.protobuf.message.Message):
+    """A player spoke."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_SLOT_FIELD_NUMBER: builtins.int
+    STEAM_ID_FIELD_NUMBER: builtins.int
+    FORMAT_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    SIZE_FIELD_NUMBER: builtins.int
+    REDACTED_FIELD_NUMBER: builtins.int
+    SAMPLE_RATE_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    SEQUENCE_BYTES_FIELD_NUMBER: builtins.int
+    SECTION_FIELD_NUMBER: builtins.int
+    SAMPLE_OFFSET_FIELD_NUMBER: builtins.int
+    PACKETS_FIELD_NUMBER: builtins.int
+    PACKET_OFFSETS_FIELD_NUMBER: builtins.int
+    LEVEL_FIELD_NUMBER: builtins.int
+    PROXIMITY_FIELD_NUMBER: builtins.int
+    AUDIBLE_MASK_FIELD_NUMBER: builtins.int
+    PASSTHROUGH_FIELD_NUMBER: builtins.int
+    ENTITY_INDEX_FIELD_NUMBER: builtins.int
+    player_slot: builtins.int
+    """The player's slot. Absent when not known."""
+    steam_id: builtins.int
+    """The Steam id. 0 when not known."""
+    format: Global___VoiceFormat.ValueType
+    """How it is packed. Formats newer than this list are sent as the game's number plus one."""
+    data: builtins.bytes
+    """The speech. Empty unless the request asks for it (Secrets)."""
+    size: builtins.int
+    """How many bytes of speech there are."""
+    redacted: builtins.bool
+    """True when data was left out, because it is what a person said."""
+    sample_rate: builtins.int
+    """Samples in a second. 0 when not known."""
+    tick: builtins.int
+    """The server's tick. 0 when not known."""
+    sequence_bytes: builtins.int
+    """The number of bytes before this speech. 0 when not known."""
+    section: builtins.int
+    """The number of the section of speech. 0 when not known."""
+    sample_offset: builtins.int
+    """The first sample. 0 when not known."""
+    packets: builtins.int
+    """How many packets data has. 0 when not known."""
+    level: builtins.float
+    """How loud it is. 0 when not known."""
+    proximity: builtins.bool
+    """True when only players near the speaker hear it."""
+    audible_mask: builtins.int
+    """Who can hear it: the game's bits."""
+    passthrough: builtins.int
+    """The game's number for how the speech is passed on. 0 when not sent."""
+    entity_index: builtins.int
+    """Slot of the entity that speaks. Absent when not known."""
+    @property
+    def packet_offsets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Where the packets of data begin, in bytes."""
+
+    def __init__(
+        self,
+        *,
+        player_slot: builtins.int | None = ...,
+        steam_id: builtins.int = ...,
+        format: Global___VoiceFormat.ValueType = ...,
+        data: builtins.bytes = ...,
+        size: builtins.int = ...,
+        redacted: builtins.bool = ...,
+        sample_rate: builtins.int = ...,
+        tick: builtins.int = ...,
+        sequence_bytes: builtins.int = ...,
+        section: builtins.int = ...,
+        sample_offset: builtins.int = ...,
+        packets: builtins.int = ...,
+        packet_offsets: collections.abc.Iterable[builtins.int] | None = ...,
+        level: builtins.float = ...,
+        proximity: builtins.bool = ...,
+        audible_mask: builtins.int = ...,
+        passthrough: builtins.int = ...,
+        entity_index: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_slot", b"_player_slot", "entity_index", b"entity_index", "player_slot", b"player_slot"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_slot", b"_player_slot", "audible_mask", b"audible_mask", "data", b"data", "entity_index", b"entity_index", "format", b"format", "level", b"level", "packet_offsets", b"packet_offsets", "packets", b"packets", "passthrough", b"passthrough", "player_slot", b"player_slot", "proximity", b"proximity", "redacted", b"redacted", "sample_offset", b"sample_offset", "sample_rate", b"sample_rate", "section", b"section", "sequence_bytes", b"sequence_bytes", "size", b"size", "steam_id", b"steam_id", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
+    _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
+    _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
+    _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
+
+Global___Voice: typing_extensions.TypeAlias = Voice
+
+@typing.final
+class SummaryPlayer(google.protobuf.message.Message):
+    """A player in the results of a match."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ACCOUNT_ID_FIELD_NUMBER: builtins.int
+    SLOT_FIELD_NUMBER: builtins.int
+    HERO_ID_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
+    DEATHS_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    LEVEL_FIELD_NUMBER: builtins.int
+    LAST_HITS_FIELD_NUMBER: builtins.int
+    DENIES_FIELD_NUMBER: builtins.int
+    NET_WORTH_FIELD_NUMBER: builtins.int
+    GOLD_PER_MINUTE_FIELD_NUMBER: builtins.int
+    XP_PER_MINUTE_FIELD_NUMBER: builtins.int
+    HERO_DAMAGE_FIELD_NUMBER: builtins.int
+    TOWER_DAMAGE_FIELD_NUMBER: builtins.int
+    HEALING_FIELD_NUMBER: builtins.int
+    GOLD_FIELD_NUMBER: builtins.int
+    GOLD_SPENT_FIELD_NUMBER: builtins.int
+    ITEMS_FIELD_NUMBER: builtins.int
+    ITEM_NAMES_FIELD_NUMBER: builtins.int
+    LEFT_FIELD_NUMBER: builtins.int
+    LANE_FIELD_NUMBER: builtins.int
+    account_id: builtins.int
+    """The player's account. 0 when not known."""
+    slot: builtins.int
+    """The player's slot: the game's number."""
+    hero_id: builtins.int
+    """The hero's number. 0 for none."""
+    hero_name: builtins.str
+    """Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table."""
+    name: builtins.str
+    """The player's name. Empty when not sent."""
+    team: builtins.int
+    """The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent."""
+    kills: builtins.int
+    """Kills."""
+    deaths: builtins.int
+    """Deaths."""
+    assists: builtins.int
+    """Assists."""
+    level: builtins.int
+    """The level."""
+    last_hits: builtins.int
+    """Last hits."""
+    denies: builtins.int
+    """Denies."""
+    net_worth: builtins.int
+    """Net worth."""
+    gold_per_minute: builtins.int
+    """Dota: gold per minute."""
+    xp_per_minute: builtins.int
+    """Dota: experience per minute."""
+    hero_damage: builtins.int
+    """Damage to heroes. Deadlock: of the last of the statistics in time."""
+    tower_damage: builtins.int
+    """Damage to buildings. Deadlock: of the last of the statistics in time, to bosses."""
+    healing: builtins.int
+    """Healing. Deadlock: of the last of the statistics in time."""
+    gold: builtins.int
+    """Dota: gold in hand."""
+    gold_spent: builtins.int
+    """Dota: gold spent."""
+    left: builtins.int
+    """How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed."""
+    lane: builtins.int
+    """Deadlock: the number of the player's lane. 0 when not known."""
+    @property
+    def items(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+        Deadlock: the items that were bought, in order.
+        """
+
+    @property
+    def item_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table."""
+
+    def __init__(
+        self,
+        *,
+        account_id: builtins.int = ...,
+        slot: builtins.int = ...,
+        hero_id: builtins.int = ...,
+        hero_name: builtins.str = ...,
+        name: builtins.str = ...,
+        team: builtins.int | None = ...,
+        kills: builtins.int = ...,
+        deaths: builtins.int = ...,
+        assists: builtins.int = ...,
+        level: builtins.int = ...,
+        last_hits: builtins.int = ...,
+        denies: builtins.int = ...,
+        net_worth: builtins.int = ...,
+        gold_per_minute: builtins.int = ...,
+        xp_per_minute: builtins.int = ...,
+        hero_damage: builtins.int = ...,
+        tower_damage: builtins.int = ...,
+        healing: builtins.int = ...,
+        gold: builtins.int = ...,
+        gold_spent: builtins.int = ...,
+        items: collections.abc.Iterable[builtins.int] | None = ...,
+        item_names: collections.abc.Iterable[builtins.str] | None = ...,
+        left: builtins.int = ...,
+        lane: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "account_id", b"account_id", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "gold", b"gold", "gold_per_minute", b"gold_per_minute", "gold_spent", b"gold_spent", "healing", b"healing", "hero_damage", b"hero_damage", "hero_id", b"hero_id", "hero_name", b"hero_name", "item_names", b"item_names", "items", b"items", "kills", b"kills", "lane", b"lane", "last_hits", b"last_hits", "left", b"left", "level", b"level", "name", b"name", "net_worth", b"net_worth", "slot", b"slot", "team", b"team", "tower_damage", b"tower_damage", "xp_per_minute", b"xp_per_minute"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___SummaryPlayer: typing_extensions.TypeAlias = SummaryPlayer
+
+@typing.final
+class MatchSummary(google.protobuf.message.Message):
+    """The results of the match, as the game sends them at its end."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MATCH_ID_FIELD_NUMBER: builtins.int
+    DURATION_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    GAME_MODE_FIELD_NUMBER: builtins.int
+    GAME_MODE_NAME_FIELD_NUMBER: builtins.int
+    OUTCOME_FIELD_NUMBER: builtins.int
+    WINNER_FIELD_NUMBER: builtins.int
+    PLAYERS_FIELD_NUMBER: builtins.int
+    FIRST_BLOOD_TIME_FIELD_NUMBER: builtins.int
+    FIRST_SCORE_FIELD_NUMBER: builtins.int
+    SECOND_SCORE_FIELD_NUMBER: builtins.int
+    PRE_GAME_DURATION_FIELD_NUMBER: builtins.int
+    LEAGUE_ID_FIELD_NUMBER: builtins.int
+    TOWER_STATUS_FIELD_NUMBER: builtins.int
+    BARRACKS_STATUS_FIELD_NUMBER: builtins.int
+    LOBBY_TYPE_FIELD_NUMBER: builtins.int
+    RAW_FIELD_NUMBER: builtins.int
+    RAW_SIZE_FIELD_NUMBER: builtins.int
+    match_id: builtins.int
+    """The match's number."""
+    duration: builtins.int
+    """The length in seconds."""
+    start_time: builtins.int
+    """When the match began, in seconds since 1970. 0 when not known."""
+    game_mode: builtins.int
+    """The mode: the game's number."""
+    game_mode_name: builtins.str
+    """Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table."""
+    outcome: builtins.int
+    """The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw."""
+    winner: builtins.int
+    """Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent."""
+    first_blood_time: builtins.int
+    """Dota: the second of the first kill. 0 when not known."""
+    first_score: builtins.int
+    """Dota: Radiant's kills. Deadlock: the first team's score."""
+    second_score: builtins.int
+    """Dota: Dire's kills. Deadlock: the second team's score."""
+    pre_game_duration: builtins.int
+    """Dota: the length before the horn in seconds."""
+    league_id: builtins.int
+    """Dota: the league's number. 0 for none."""
+    lobby_type: builtins.int
+    """Dota: the kind of lobby. Deadlock: the kind of match. The game's number."""
+    raw: builtins.bytes
+    """The game's own message, which has much more: CMsgDOTAMatch, or Deadlock's CMsgMatchMetaDataContents. Empty when it is larger
+    than 256 KiB.
+    """
+    raw_size: builtins.int
+    """The size of the game's own message in bytes."""
+    @property
+    def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SummaryPlayer]:
+        """The players, in the game's order."""
+
+    @property
+    def tower_status(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Dota: the towers of each team that stand: the game's bits."""
+
+    @property
+    def barracks_status(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Dota: the barracks of each team that stand: the game's bits."""
+
+    def __init__(
+        self,
+        *,
+        match_id: builtins.int = ...,
+        duration: builtins.int = ...,
+        start_time: builtins.int = ...,
+        game_mode: builtins.int = ...,
+        game_mode_name: builtins.str = ...,
+        outcome: builtins.int = ...,
+        winner: builtins.int | None = ...,
+        players: collections.abc.Iterable[Global___SummaryPlayer] | None = ...,
+        first_blood_time: builtins.int = ...,
+        first_score: builtins.int = ...,
+        second_score: builtins.int = ...,
+        pre_game_duration: builtins.int = ...,
+        league_id: builtins.int = ...,
+        tower_status: collections.abc.Iterable[builtins.int] | None = ...,
+        barracks_status: collections.abc.Iterable[builtins.int] | None = ...,
+        lobby_type: builtins.int = ...,
+        raw: builtins.bytes = ...,
+        raw_size: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner", "winner", b"winner"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner", "barracks_status", b"barracks_status", "duration", b"duration", "first_blood_time", b"first_blood_time", "first_score", b"first_score", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "lobby_type", b"lobby_type", "match_id", b"match_id", "outcome", b"outcome", "players", b"players", "pre_game_duration", b"pre_game_duration", "raw", b"raw", "raw_size", b"raw_size", "second_score", b"second_score", "start_time", b"start_time", "tower_status", b"tower_status", "winner", b"winner"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__winner: typing_extensions.TypeAlias = typing.Literal["winner"]
+    _WhichOneofArgType__winner: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
+
+Global___MatchSummary: typing_extensions.TypeAlias = MatchSummary
 
 @typing.final
 class FileHeader(google.protobuf.message.Message):

@@ -181,7 +181,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "message";
   } | {
     /**
-     * The game announced something in the chat of Dota.
+     * The game announced something in the chat (Dota, Deadlock).
      *
      * @generated from field: replayd.dem.v1.ChatEvent chat_event = 16;
      */
@@ -197,7 +197,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "chat";
   } | {
     /**
-     * A player pinged the map (Dota).
+     * A player pinged the map (Dota, Deadlock).
      *
      * @generated from field: replayd.dem.v1.Ping ping = 18;
      */
@@ -205,7 +205,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "ping";
   } | {
     /**
-     * A player drew on the map (Dota).
+     * A player drew on the map (Dota, Deadlock).
      *
      * @generated from field: replayd.dem.v1.MapLine map_line = 19;
      */
@@ -213,7 +213,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "mapLine";
   } | {
     /**
-     * A player used the chat wheel (Dota).
+     * A player used the chat wheel (Dota, Deadlock).
      *
      * @generated from field: replayd.dem.v1.ChatWheel chat_wheel = 20;
      */
@@ -339,6 +339,70 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
      */
     value: PlayerInfo;
     case: "playerInfo";
+  } | {
+    /**
+     * An entity was hurt (Deadlock, Counter-Strike 2).
+     *
+     * @generated from field: replayd.dem.v1.Damage damage = 21;
+     */
+    value: Damage;
+    case: "damage";
+  } | {
+    /**
+     * A hero was killed (Deadlock).
+     *
+     * @generated from field: replayd.dem.v1.Kill kill = 22;
+     */
+    value: Kill;
+    case: "kill";
+  } | {
+    /**
+     * A player killed several heroes without dying, or such a streak ended (Deadlock).
+     *
+     * @generated from field: replayd.dem.v1.KillStreak kill_streak = 23;
+     */
+    value: KillStreak;
+    case: "killStreak";
+  } | {
+    /**
+     * A player bought, upgraded or sold an ability or an item (Deadlock).
+     *
+     * @generated from field: replayd.dem.v1.AbilityChange ability_change = 24;
+     */
+    value: AbilityChange;
+    case: "abilityChange";
+  } | {
+    /**
+     * A weapon was fired (Deadlock, Counter-Strike 2).
+     *
+     * @generated from field: replayd.dem.v1.Shot shot = 25;
+     */
+    value: Shot;
+    case: "shot";
+  } | {
+    /**
+     * A bullet hit something (Deadlock).
+     *
+     * @generated from field: replayd.dem.v1.Impact impact = 26;
+     */
+    value: Impact;
+    case: "impact";
+  } | {
+    /**
+     * A player spoke.
+     *
+     * @generated from field: replayd.dem.v1.Voice voice = 27;
+     */
+    value: Voice;
+    case: "voice";
+  } | {
+    /**
+     * The results of the match (Dota, Deadlock).
+     *
+     * @generated from field: replayd.dem.v1.MatchSummary match_summary = 28;
+     */
+    value: MatchSummary;
+    case: "matchSummary";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1484,7 +1548,7 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
     case: "handle";
   } | {
     /**
-     * A player's slot.
+     * A player's slot. -1 for nobody.
      *
      * @generated from field: sint32 player = 8;
      */
@@ -2065,6 +2129,13 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
    * @generated from field: uint32 size = 5;
    */
   size: number;
+
+  /**
+   * True when data was left out, because it is what a person said.
+   *
+   * @generated from field: bool redacted = 6;
+   */
+  redacted: boolean;
 };
 
 /**
@@ -2074,27 +2145,28 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
 export declare const MessageSchema: GenMessage<Message>;
 
 /**
- * The game announced something in the chat of Dota.
+ * The game announced something in the chat.
  *
  * @generated from message replayd.dem.v1.ChatEvent
  */
 export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   /**
-   * The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
+   * The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as
+   * 5 paused.
    *
    * @generated from field: int32 type = 1;
    */
   type: number;
 
   /**
-   * A value that depends on the type.
+   * A value that depends on the type. Deadlock: the first of values.
    *
    * @generated from field: uint32 value = 2;
    */
   value: number;
 
   /**
-   * Ids of the players whom the announcement is about, up to six. -1 for none.
+   * Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
    *
    * @generated from field: repeated sint32 players = 3;
    */
@@ -2129,7 +2201,8 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   gameTime?: number | undefined;
 
   /**
-   * The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+   * The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+   * the decoder's table.
    *
    * @generated from field: string type_name = 8;
    */
@@ -2142,6 +2215,13 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
    * @generated from field: repeated string hero_names = 9;
    */
   heroNames: string[];
+
+  /**
+   * Deadlock: all values. Empty in Dota.
+   *
+   * @generated from field: repeated uint32 values = 10;
+   */
+  values: number[];
 };
 
 /**
@@ -2157,7 +2237,7 @@ export declare const ChatEventSchema: GenMessage<ChatEvent>;
  */
 export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   /**
-   * Id of the player. Absent when not known.
+   * Dota: id of the player. Deadlock: the player's slot. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2218,6 +2298,20 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
    * @generated from field: string hero_name = 9;
    */
   heroName: string;
+
+  /**
+   * Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
+   *
+   * @generated from field: optional bool all_chat = 10;
+   */
+  allChat?: boolean | undefined;
+
+  /**
+   * Deadlock: the color of the player's lane: the game's number. 0 for none.
+   *
+   * @generated from field: int32 lane_color = 11;
+   */
+  laneColor: number;
 };
 
 /**
@@ -2233,21 +2327,21 @@ export declare const ChatSchema: GenMessage<Chat>;
  */
 export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   /**
-   * Id of the player. Absent when not known.
+   * Dota: id of the player. Deadlock: the player's slot. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
   playerId?: number | undefined;
 
   /**
-   * The x coordinate in world units.
+   * The x coordinate in world units. Deadlock: without its fraction, which position has.
    *
    * @generated from field: int32 x = 2;
    */
   x: number;
 
   /**
-   * The y coordinate in world units.
+   * The y coordinate in world units. Deadlock: without its fraction, which position has.
    *
    * @generated from field: int32 y = 3;
    */
@@ -2268,18 +2362,102 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   direct: boolean;
 
   /**
-   * The kind of ping: the game's number.
+   * The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
    *
    * @generated from field: uint32 type = 6;
    */
   type: number;
 
   /**
-   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
    *
    * @generated from field: string player_name = 7;
    */
   playerName: string;
+
+  /**
+   * Deadlock: the place, in world units. Absent in other games, and when it is not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector position = 8;
+   */
+  position?: Vector | undefined;
+
+  /**
+   * Deadlock: the number of the ping's message, to which players may respond. 0 for none.
+   *
+   * @generated from field: uint32 message_id = 9;
+   */
+  messageId: number;
+
+  /**
+   * Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
+   *
+   * @generated from field: uint32 ability_id = 10;
+   */
+  abilityId: number;
+
+  /**
+   * Deadlock: the hero that was pinged. Empty for none.
+   *
+   * @generated from field: string target_name = 11;
+   */
+  targetName: string;
+
+  /**
+   * Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
+   *
+   * @generated from field: uint32 target_class = 12;
+   */
+  targetClass: number;
+
+  /**
+   * Deadlock: true when the pinged entity is an enemy.
+   *
+   * @generated from field: bool is_enemy = 13;
+   */
+  isEnemy: boolean;
+
+  /**
+   * Deadlock: true when the minimap was pinged.
+   *
+   * @generated from field: bool is_minimap = 14;
+   */
+  isMinimap: boolean;
+
+  /**
+   * Deadlock: true when the player could not see what was pinged.
+   *
+   * @generated from field: bool is_blind = 15;
+   */
+  isBlind: boolean;
+
+  /**
+   * Deadlock: how the ping is shown and heard: the game's number.
+   *
+   * @generated from field: int32 marker = 16;
+   */
+  marker: number;
+
+  /**
+   * Deadlock: what the hero says: the game's number. 0 for nothing.
+   *
+   * @generated from field: int32 speech = 17;
+   */
+  speech: number;
+
+  /**
+   * Deadlock: the response that was chosen. Empty for none.
+   *
+   * @generated from field: string response = 18;
+   */
+  response: string;
+
+  /**
+   * Deadlock: the time until the ability can be used, or until the next ping, in seconds.
+   *
+   * @generated from field: float cooldown = 19;
+   */
+  cooldown: number;
 };
 
 /**
@@ -2295,7 +2473,7 @@ export declare const PingSchema: GenMessage<Ping>;
  */
 export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   /**
-   * Id of the player. Absent when not known.
+   * Dota: id of the player. Deadlock: the player's slot. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2343,7 +2521,7 @@ export declare const MapLineSchema: GenMessage<MapLine>;
  */
 export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   /**
-   * Id of the player. Absent when not known.
+   * Dota: id of the player. Deadlock: the player's slot. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2371,18 +2549,46 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   heroId: number;
 
   /**
-   * That hero's name. Empty for none, and when it is not in the decoder's table.
+   * Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
    *
    * @generated from field: string hero_name = 5;
    */
   heroName: string;
 
   /**
-   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
    *
    * @generated from field: string player_name = 6;
    */
   playerName: string;
+
+  /**
+   * Dota: the number of an emoticon. 0 for none.
+   *
+   * @generated from field: uint32 emoticon_id = 7;
+   */
+  emoticonId: number;
+
+  /**
+   * Deadlock: slot of the entity of the player's hero. Absent when not known.
+   *
+   * @generated from field: optional int32 pawn_index = 8;
+   */
+  pawnIndex?: number | undefined;
+
+  /**
+   * Deadlock: a part of the phrase. Empty for none.
+   *
+   * @generated from field: string param = 9;
+   */
+  param: string;
+
+  /**
+   * Deadlock: the color of the player's lane: the game's number. 0 for none.
+   *
+   * @generated from field: int32 lane_color = 10;
+   */
+  laneColor: number;
 };
 
 /**
@@ -2390,6 +2596,1316 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
  * Use `create(ChatWheelSchema)` to create a new message.
  */
 export declare const ChatWheelSchema: GenMessage<ChatWheel>;
+
+/**
+ * An entity was hurt.
+ *
+ * Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
+ *
+ * @generated from message replayd.dem.v1.Damage
+ */
+export declare type Damage = Message$1<"replayd.dem.v1.Damage"> & {
+  /**
+   * How much health was taken, as the game shows it.
+   *
+   * @generated from field: int32 damage = 1;
+   */
+  damage: number;
+
+  /**
+   * Deadlock: the damage before the victim's resistances.
+   *
+   * @generated from field: float pre_damage = 2;
+   */
+  preDamage: number;
+
+  /**
+   * Deadlock: the kinds of damage: the game's bits.
+   *
+   * @generated from field: int32 type = 3;
+   */
+  type: number;
+
+  /**
+   * Deadlock: 1 bullet, 2 ability, 3 melee, 4 environment, 5 poison, 6 bonus for a weak point, 0 none of these.
+   *
+   * @generated from field: int32 citadel_type = 4;
+   */
+  citadelType: number;
+
+  /**
+   * Where it came from, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector origin = 5;
+   */
+  origin?: Vector | undefined;
+
+  /**
+   * Slot of the entity that was hurt. Absent for none.
+   *
+   * @generated from field: optional int32 victim_index = 6;
+   */
+  victimIndex?: number | undefined;
+
+  /**
+   * Slot of the entity that hurt, such as a projectile. Absent for none.
+   *
+   * @generated from field: optional int32 inflictor_index = 7;
+   */
+  inflictorIndex?: number | undefined;
+
+  /**
+   * Slot of the entity whose damage it is. Absent for none.
+   *
+   * @generated from field: optional int32 attacker_index = 8;
+   */
+  attackerIndex?: number | undefined;
+
+  /**
+   * Slot of the entity of the ability. Absent for none.
+   *
+   * @generated from field: optional int32 ability_index = 9;
+   */
+  abilityIndex?: number | undefined;
+
+  /**
+   * Slot of the entity that attacks for the attacker. Absent for none.
+   *
+   * @generated from field: optional int32 attacking_index = 10;
+   */
+  attackingIndex?: number | undefined;
+
+  /**
+   * The ability or item. 0 for none.
+   *
+   * @generated from field: uint32 ability_id = 11;
+   */
+  abilityId: number;
+
+  /**
+   * Deadlock: what kind of entity the attacker is: the game's number.
+   *
+   * @generated from field: uint32 attacker_class = 12;
+   */
+  attackerClass: number;
+
+  /**
+   * Deadlock: what kind of entity the victim is: the game's number.
+   *
+   * @generated from field: uint32 victim_class = 13;
+   */
+  victimClass: number;
+
+  /**
+   * Deadlock: the victim's health afterwards.
+   *
+   * @generated from field: int32 victim_health = 14;
+   */
+  victimHealth: number;
+
+  /**
+   * Deadlock: the victim's greatest health.
+   *
+   * @generated from field: int32 victim_health_max = 15;
+   */
+  victimHealthMax: number;
+
+  /**
+   * Deadlock: the victim's shield afterwards. Absent when not sent.
+   *
+   * @generated from field: optional int32 victim_shield = 16;
+   */
+  victimShield?: number | undefined;
+
+  /**
+   * Deadlock: the victim's greatest shield. Absent when not sent.
+   *
+   * @generated from field: optional int32 victim_shield_max = 17;
+   */
+  victimShieldMax?: number | undefined;
+
+  /**
+   * Deadlock: how much of the damage was absorbed.
+   *
+   * @generated from field: float absorbed = 18;
+   */
+  absorbed: number;
+
+  /**
+   * Deadlock: how much of the damage is for a critical hit.
+   *
+   * @generated from field: float crit_damage = 19;
+   */
+  critDamage: number;
+
+  /**
+   * The part of the body that was hit: the game's number. Deadlock: -1 for none.
+   *
+   * @generated from field: int32 hit_group = 20;
+   */
+  hitGroup: number;
+
+  /**
+   * Deadlock: how many hits the event stands for. 0 when not sent.
+   *
+   * @generated from field: int32 hits = 21;
+   */
+  hits: number;
+
+  /**
+   * Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
+   *
+   * @generated from field: int32 health_lost = 22;
+   */
+  healthLost: number;
+
+  /**
+   * Deadlock: the game's flags.
+   *
+   * @generated from field: uint64 flags = 23;
+   */
+  flags: bigint;
+
+  /**
+   * Deadlock: the direction. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector direction = 24;
+   */
+  direction?: Vector | undefined;
+
+  /**
+   * Deadlock: true for damage that the game counts beside other damage.
+   *
+   * @generated from field: bool is_secondary = 25;
+   */
+  isSecondary: boolean;
+
+  /**
+   * Deadlock: the effectiveness. 0 when not sent.
+   *
+   * @generated from field: float effectiveness = 26;
+   */
+  effectiveness: number;
+
+  /**
+   * Deadlock: the server's tick. Absent when not sent.
+   *
+   * @generated from field: optional int32 server_tick = 27;
+   */
+  serverTick?: number | undefined;
+
+  /**
+   * Counter-Strike 2: slot of the player whose damage it is. Absent when not known.
+   *
+   * @generated from field: optional int32 attacker_slot = 28;
+   */
+  attackerSlot?: number | undefined;
+
+  /**
+   * Counter-Strike 2: slot of the player who was hurt. Absent when not known.
+   *
+   * @generated from field: optional int32 victim_slot = 29;
+   */
+  victimSlot?: number | undefined;
+
+  /**
+   * Counter-Strike 2: where the player was, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector victim_position = 30;
+   */
+  victimPosition?: Vector | undefined;
+
+  /**
+   * Counter-Strike 2: how many things the bullet penetrated.
+   *
+   * @generated from field: int32 penetrations = 31;
+   */
+  penetrations: number;
+
+  /**
+   * Counter-Strike 2: true when the player died of it.
+   *
+   * @generated from field: bool is_kill = 32;
+   */
+  isKill: boolean;
+
+  /**
+   * Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
+   *
+   * @generated from field: int32 pre_damage_whole = 33;
+   */
+  preDamageWhole: number;
+
+  /**
+   * Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
+   *
+   * @generated from field: int32 absorbed_whole = 34;
+   */
+  absorbedWhole: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Damage.
+ * Use `create(DamageSchema)` to create a new message.
+ */
+export declare const DamageSchema: GenMessage<Damage>;
+
+/**
+ * A hero was killed.
+ *
+ * @generated from message replayd.dem.v1.Kill
+ */
+export declare type Kill = Message$1<"replayd.dem.v1.Kill"> & {
+  /**
+   * Slot of the entity of the hero that died. Absent for none.
+   *
+   * @generated from field: optional int32 victim_index = 1;
+   */
+  victimIndex?: number | undefined;
+
+  /**
+   * Slot of the entity that killed, such as a projectile. Absent for none.
+   *
+   * @generated from field: optional int32 inflictor_index = 2;
+   */
+  inflictorIndex?: number | undefined;
+
+  /**
+   * Slot of the entity that attacked. Absent for none.
+   *
+   * @generated from field: optional int32 attacker_index = 3;
+   */
+  attackerIndex?: number | undefined;
+
+  /**
+   * Slots of the entities of the heroes that assisted.
+   *
+   * @generated from field: repeated int32 assister_indexes = 4;
+   */
+  assisterIndexes: number[];
+
+  /**
+   * Slot of the entity to which the kill counts. Absent for none.
+   *
+   * @generated from field: optional int32 scorer_index = 5;
+   */
+  scorerIndex?: number | undefined;
+
+  /**
+   * Why the victim respawns: the game's number. 0 when not sent.
+   *
+   * @generated from field: int32 respawn_reason = 6;
+   */
+  respawnReason: number;
+
+  /**
+   * The victim's team. 0 when not sent.
+   *
+   * @generated from field: int32 victim_team = 7;
+   */
+  victimTeam: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Kill.
+ * Use `create(KillSchema)` to create a new message.
+ */
+export declare const KillSchema: GenMessage<Kill>;
+
+/**
+ * A player killed several heroes without dying, or such a streak ended.
+ *
+ * @generated from message replayd.dem.v1.KillStreak
+ */
+export declare type KillStreak = Message$1<"replayd.dem.v1.KillStreak"> & {
+  /**
+   * Handle of the entity of the player's hero. 16777215 for none.
+   *
+   * @generated from field: uint32 pawn = 1;
+   */
+  pawn: number;
+
+  /**
+   * The number of kills.
+   *
+   * @generated from field: int32 kills = 2;
+   */
+  kills: number;
+
+  /**
+   * True for the first kill of the match.
+   *
+   * @generated from field: bool is_first_blood = 3;
+   */
+  isFirstBlood: boolean;
+
+  /**
+   * True when the streak ended.
+   *
+   * @generated from field: bool ended = 4;
+   */
+  ended: boolean;
+
+  /**
+   * How long the game announces it, in seconds.
+   *
+   * @generated from field: float duration = 5;
+   */
+  duration: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.KillStreak.
+ * Use `create(KillStreakSchema)` to create a new message.
+ */
+export declare const KillStreakSchema: GenMessage<KillStreak>;
+
+/**
+ * A player bought, upgraded or sold an ability or an item.
+ *
+ * @generated from message replayd.dem.v1.AbilityChange
+ */
+export declare type AbilityChange = Message$1<"replayd.dem.v1.AbilityChange"> & {
+  /**
+   * The player's slot. Absent for none.
+   *
+   * @generated from field: optional int32 player_slot = 1;
+   */
+  playerSlot?: number | undefined;
+
+  /**
+   * The ability or item, as the game's hash of its name.
+   *
+   * @generated from field: uint32 ability_id = 2;
+   */
+  abilityId: number;
+
+  /**
+   * What happened.
+   *
+   * @generated from field: replayd.dem.v1.AbilityChangeType type = 3;
+   */
+  type: AbilityChangeType;
+
+  /**
+   * What happened, as the game's number. Its meanings changed: 4 is a failure before build 6711, and a gained level since.
+   *
+   * @generated from field: int32 number = 4;
+   */
+  number: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.AbilityChange.
+ * Use `create(AbilityChangeSchema)` to create a new message.
+ */
+export declare const AbilityChangeSchema: GenMessage<AbilityChange>;
+
+/**
+ * A weapon was fired.
+ *
+ * @generated from message replayd.dem.v1.Shot
+ */
+export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
+  /**
+   * Where it was fired, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector origin = 1;
+   */
+  origin?: Vector | undefined;
+
+  /**
+   * The angles in degrees: pitch, yaw, roll. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector angles = 2;
+   */
+  angles?: Vector | undefined;
+
+  /**
+   * The seed for its spread.
+   *
+   * @generated from field: uint32 seed = 3;
+   */
+  seed: number;
+
+  /**
+   * Slot of the entity that fired. Absent for none.
+   *
+   * @generated from field: optional int32 shooter_index = 4;
+   */
+  shooterIndex?: number | undefined;
+
+  /**
+   * Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
+   *
+   * @generated from field: uint32 shooter = 5;
+   */
+  shooter: number;
+
+  /**
+   * The spread. 0 when not sent.
+   *
+   * @generated from field: float spread = 6;
+   */
+  spread: number;
+
+  /**
+   * Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
+   *
+   * @generated from field: uint32 weapon_id = 7;
+   */
+  weaponId: number;
+
+  /**
+   * Counter-Strike 2: the number of the weapon's kind. 0 in other games.
+   *
+   * @generated from field: uint32 item_def_index = 8;
+   */
+  itemDefIndex: number;
+
+  /**
+   * Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
+   *
+   * @generated from field: uint32 mode = 9;
+   */
+  mode: number;
+
+  /**
+   * Counter-Strike 2: the inaccuracy.
+   *
+   * @generated from field: float inaccuracy = 10;
+   */
+  inaccuracy: number;
+
+  /**
+   * Counter-Strike 2: how far the recoil's pattern is.
+   *
+   * @generated from field: float recoil_index = 11;
+   */
+  recoilIndex: number;
+
+  /**
+   * Counter-Strike 2: the kind of sound: the game's number.
+   *
+   * @generated from field: int32 sound_type = 12;
+   */
+  soundType: number;
+
+  /**
+   * Counter-Strike 2: the effect on the sound: the game's number.
+   *
+   * @generated from field: uint32 sound_effect = 13;
+   */
+  soundEffect: number;
+
+  /**
+   * Counter-Strike 2: where the shooter stands, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector shooter_position = 14;
+   */
+  shooterPosition?: Vector | undefined;
+
+  /**
+   * Counter-Strike 2: how many bullets are left.
+   *
+   * @generated from field: uint32 bullets_left = 15;
+   */
+  bulletsLeft: number;
+
+  /**
+   * Counter-Strike 2: the kind of attack: the game's number.
+   *
+   * @generated from field: uint32 attack_type = 16;
+   */
+  attackType: number;
+
+  /**
+   * Counter-Strike 2: true when the player is in the air.
+   *
+   * @generated from field: bool is_in_air = 17;
+   */
+  isInAir: boolean;
+
+  /**
+   * Counter-Strike 2: true when the player looks through a scope.
+   *
+   * @generated from field: bool is_scoped = 18;
+   */
+  isScoped: boolean;
+
+  /**
+   * Counter-Strike 2: the tick. 0 when not sent.
+   *
+   * @generated from field: int32 tick = 19;
+   */
+  tick: number;
+
+  /**
+   * Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector aim_punch = 20;
+   */
+  aimPunch?: Vector | undefined;
+
+  /**
+   * Counter-Strike 2: the tick of the attack. 0 when not sent.
+   *
+   * @generated from field: int32 attack_tick = 21;
+   */
+  attackTick: number;
+
+  /**
+   * Counter-Strike 2: the fraction of the tick of the attack.
+   *
+   * @generated from field: float attack_tick_fraction = 22;
+   */
+  attackTickFraction: number;
+
+  /**
+   * Counter-Strike 2: the tick that the player saw. 0 when not sent.
+   *
+   * @generated from field: int32 render_tick = 23;
+   */
+  renderTick: number;
+
+  /**
+   * Counter-Strike 2: the fraction of the tick that the player saw.
+   *
+   * @generated from field: float render_tick_fraction = 24;
+   */
+  renderTickFraction: number;
+
+  /**
+   * Counter-Strike 2: the inaccuracy because of movement.
+   *
+   * @generated from field: float inaccuracy_move = 25;
+   */
+  inaccuracyMove: number;
+
+  /**
+   * Counter-Strike 2: the inaccuracy because of being in the air.
+   *
+   * @generated from field: float inaccuracy_air = 26;
+   */
+  inaccuracyAir: number;
+
+  /**
+   * Counter-Strike 2: the type that comes with the ticks: the game's number.
+   *
+   * @generated from field: int32 extra_type = 27;
+   */
+  extraType: number;
+
+  /**
+   * Deadlock: slot of the entity of the ability. Absent for none.
+   *
+   * @generated from field: optional int32 ability_index = 28;
+   */
+  abilityIndex?: number | undefined;
+
+  /**
+   * Deadlock: the penetration in percent.
+   *
+   * @generated from field: float penetration = 29;
+   */
+  penetration: number;
+
+  /**
+   * Deadlock: false when an ability fired without a gun.
+   *
+   * @generated from field: bool is_from_gun = 30;
+   */
+  isFromGun: boolean;
+
+  /**
+   * Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
+   *
+   * @generated from field: uint32 bullets = 31;
+   */
+  bullets: number;
+
+  /**
+   * Deadlock: the angles before they were changed, in degrees. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector original_angles = 32;
+   */
+  originalAngles?: Vector | undefined;
+
+  /**
+   * Deadlock: the weapon, as the game's hash of its name.
+   *
+   * @generated from field: uint32 weapon_subclass = 33;
+   */
+  weaponSubclass: number;
+
+  /**
+   * Deadlock: the number of the shot.
+   *
+   * @generated from field: uint32 shot_number = 34;
+   */
+  shotNumber: number;
+
+  /**
+   * Deadlock: slot of an entity that is not hit. Absent for none.
+   *
+   * @generated from field: optional int32 ignored_index = 35;
+   */
+  ignoredIndex?: number | undefined;
+
+  /**
+   * Deadlock: the range in world units. 0 when not sent.
+   *
+   * @generated from field: float max_range = 36;
+   */
+  maxRange: number;
+
+  /**
+   * Deadlock: the number by which later messages name the shot. 0 when not sent.
+   *
+   * @generated from field: uint32 shot_id = 37;
+   */
+  shotId: number;
+
+  /**
+   * Deadlock: true when the client predicts whom it hits.
+   *
+   * @generated from field: bool is_predicted = 38;
+   */
+  isPredicted: boolean;
+
+  /**
+   * Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
+   *
+   * @generated from field: float bullet_radius = 39;
+   */
+  bulletRadius: number;
+
+  /**
+   * Deadlock: the speed of the bullet. 0 for the weapon's.
+   *
+   * @generated from field: float bullet_speed = 40;
+   */
+  bulletSpeed: number;
+
+  /**
+   * Deadlock: the gravity of the bullet. 0 for the weapon's.
+   *
+   * @generated from field: float bullet_gravity = 41;
+   */
+  bulletGravity: number;
+
+  /**
+   * Deadlock: the number of the muzzle.
+   *
+   * @generated from field: int32 muzzle = 42;
+   */
+  muzzle: number;
+
+  /**
+   * Deadlock: true when the bullet is an ability.
+   *
+   * @generated from field: bool is_ability = 43;
+   */
+  isAbility: boolean;
+
+  /**
+   * Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's.
+   *
+   * @generated from field: replayd.dem.v1.Tracer tracer = 44;
+   */
+  tracer?: Tracer | undefined;
+
+  /**
+   * Deadlock: more traces.
+   *
+   * @generated from field: repeated replayd.dem.v1.Tracer more_tracers = 45;
+   */
+  moreTracers: Tracer[];
+};
+
+/**
+ * Describes the message replayd.dem.v1.Shot.
+ * Use `create(ShotSchema)` to create a new message.
+ */
+export declare const ShotSchema: GenMessage<Shot>;
+
+/**
+ * The trace of bullets.
+ *
+ * @generated from message replayd.dem.v1.Tracer
+ */
+export declare type Tracer = Message$1<"replayd.dem.v1.Tracer"> & {
+  /**
+   * The resource that is drawn.
+   *
+   * @generated from field: uint64 resource = 1;
+   */
+  resource: bigint;
+
+  /**
+   * The bullets: the game's bits.
+   *
+   * @generated from field: uint32 bullets = 2;
+   */
+  bullets: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Tracer.
+ * Use `create(TracerSchema)` to create a new message.
+ */
+export declare const TracerSchema: GenMessage<Tracer>;
+
+/**
+ * A bullet hit something.
+ *
+ * @generated from message replayd.dem.v1.Impact
+ */
+export declare type Impact = Message$1<"replayd.dem.v1.Impact"> & {
+  /**
+   * Where the bullet came from, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector trace_start = 1;
+   */
+  traceStart?: Vector | undefined;
+
+  /**
+   * Where it hit, in world units. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector position = 2;
+   */
+  position?: Vector | undefined;
+
+  /**
+   * The direction away from the surface. Absent when not sent.
+   *
+   * @generated from field: replayd.dem.v1.Vector normal = 3;
+   */
+  normal?: Vector | undefined;
+
+  /**
+   * The damage.
+   *
+   * @generated from field: uint32 damage = 4;
+   */
+  damage: number;
+
+  /**
+   * The surface: the game's number.
+   *
+   * @generated from field: uint32 surface = 5;
+   */
+  surface: number;
+
+  /**
+   * Slot of the entity of the ability. Absent for none.
+   *
+   * @generated from field: optional int32 ability_index = 6;
+   */
+  abilityIndex?: number | undefined;
+
+  /**
+   * Slot of the entity that was hit. Absent for none.
+   *
+   * @generated from field: optional int32 hit_index = 7;
+   */
+  hitIndex?: number | undefined;
+
+  /**
+   * The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox.
+   *
+   * @generated from field: uint32 bone = 8;
+   */
+  bone: number;
+
+  /**
+   * The weapon, as the game's hash of its name.
+   *
+   * @generated from field: uint32 weapon_subclass = 9;
+   */
+  weaponSubclass: number;
+
+  /**
+   * Slot of the entity that fired. Absent for none.
+   *
+   * @generated from field: optional int32 shooter_index = 10;
+   */
+  shooterIndex?: number | undefined;
+
+  /**
+   * The radius of the bullet, in world units. 0 for the weapon's.
+   *
+   * @generated from field: float bullet_radius = 11;
+   */
+  bulletRadius: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Impact.
+ * Use `create(ImpactSchema)` to create a new message.
+ */
+export declare const ImpactSchema: GenMessage<Impact>;
+
+/**
+ * A player spoke.
+ *
+ * @generated from message replayd.dem.v1.Voice
+ */
+export declare type Voice = Message$1<"replayd.dem.v1.Voice"> & {
+  /**
+   * The player's slot. Absent when not known.
+   *
+   * @generated from field: optional int32 player_slot = 1;
+   */
+  playerSlot?: number | undefined;
+
+  /**
+   * The Steam id. 0 when not known.
+   *
+   * @generated from field: uint64 steam_id = 2;
+   */
+  steamId: bigint;
+
+  /**
+   * How it is packed. Formats newer than this list are sent as the game's number plus one.
+   *
+   * @generated from field: replayd.dem.v1.VoiceFormat format = 3;
+   */
+  format: VoiceFormat;
+
+  /**
+   * The speech. Empty unless the request asks for it (Secrets).
+   *
+   * @generated from field: bytes data = 4;
+   */
+  data: Uint8Array;
+
+  /**
+   * How many bytes of speech there are.
+   *
+   * @generated from field: uint32 size = 5;
+   */
+  size: number;
+
+  /**
+   * True when data was left out, because it is what a person said.
+   *
+   * @generated from field: bool redacted = 6;
+   */
+  redacted: boolean;
+
+  /**
+   * Samples in a second. 0 when not known.
+   *
+   * @generated from field: uint32 sample_rate = 7;
+   */
+  sampleRate: number;
+
+  /**
+   * The server's tick. 0 when not known.
+   *
+   * @generated from field: uint32 tick = 8;
+   */
+  tick: number;
+
+  /**
+   * The number of bytes before this speech. 0 when not known.
+   *
+   * @generated from field: int32 sequence_bytes = 9;
+   */
+  sequenceBytes: number;
+
+  /**
+   * The number of the section of speech. 0 when not known.
+   *
+   * @generated from field: uint32 section = 10;
+   */
+  section: number;
+
+  /**
+   * The first sample. 0 when not known.
+   *
+   * @generated from field: uint32 sample_offset = 11;
+   */
+  sampleOffset: number;
+
+  /**
+   * How many packets data has. 0 when not known.
+   *
+   * @generated from field: uint32 packets = 12;
+   */
+  packets: number;
+
+  /**
+   * Where the packets of data begin, in bytes.
+   *
+   * @generated from field: repeated uint32 packet_offsets = 13;
+   */
+  packetOffsets: number[];
+
+  /**
+   * How loud it is. 0 when not known.
+   *
+   * @generated from field: float level = 14;
+   */
+  level: number;
+
+  /**
+   * True when only players near the speaker hear it.
+   *
+   * @generated from field: bool proximity = 15;
+   */
+  proximity: boolean;
+
+  /**
+   * Who can hear it: the game's bits.
+   *
+   * @generated from field: int32 audible_mask = 16;
+   */
+  audibleMask: number;
+
+  /**
+   * The game's number for how the speech is passed on. 0 when not sent.
+   *
+   * @generated from field: int32 passthrough = 17;
+   */
+  passthrough: number;
+
+  /**
+   * Slot of the entity that speaks. Absent when not known.
+   *
+   * @generated from field: optional int32 entity_index = 18;
+   */
+  entityIndex?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Voice.
+ * Use `create(VoiceSchema)` to create a new message.
+ */
+export declare const VoiceSchema: GenMessage<Voice>;
+
+/**
+ * A player in the results of a match.
+ *
+ * @generated from message replayd.dem.v1.SummaryPlayer
+ */
+export declare type SummaryPlayer = Message$1<"replayd.dem.v1.SummaryPlayer"> & {
+  /**
+   * The player's account. 0 when not known.
+   *
+   * @generated from field: uint32 account_id = 1;
+   */
+  accountId: number;
+
+  /**
+   * The player's slot: the game's number.
+   *
+   * @generated from field: uint32 slot = 2;
+   */
+  slot: number;
+
+  /**
+   * The hero's number. 0 for none.
+   *
+   * @generated from field: int32 hero_id = 3;
+   */
+  heroId: number;
+
+  /**
+   * Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+   *
+   * @generated from field: string hero_name = 4;
+   */
+  heroName: string;
+
+  /**
+   * The player's name. Empty when not sent.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
+   *
+   * @generated from field: optional int32 team = 6;
+   */
+  team?: number | undefined;
+
+  /**
+   * Kills.
+   *
+   * @generated from field: uint32 kills = 7;
+   */
+  kills: number;
+
+  /**
+   * Deaths.
+   *
+   * @generated from field: uint32 deaths = 8;
+   */
+  deaths: number;
+
+  /**
+   * Assists.
+   *
+   * @generated from field: uint32 assists = 9;
+   */
+  assists: number;
+
+  /**
+   * The level.
+   *
+   * @generated from field: uint32 level = 10;
+   */
+  level: number;
+
+  /**
+   * Last hits.
+   *
+   * @generated from field: uint32 last_hits = 11;
+   */
+  lastHits: number;
+
+  /**
+   * Denies.
+   *
+   * @generated from field: uint32 denies = 12;
+   */
+  denies: number;
+
+  /**
+   * Net worth.
+   *
+   * @generated from field: uint32 net_worth = 13;
+   */
+  netWorth: number;
+
+  /**
+   * Dota: gold per minute.
+   *
+   * @generated from field: uint32 gold_per_minute = 14;
+   */
+  goldPerMinute: number;
+
+  /**
+   * Dota: experience per minute.
+   *
+   * @generated from field: uint32 xp_per_minute = 15;
+   */
+  xpPerMinute: number;
+
+  /**
+   * Damage to heroes. Deadlock: of the last of the statistics in time.
+   *
+   * @generated from field: uint32 hero_damage = 16;
+   */
+  heroDamage: number;
+
+  /**
+   * Damage to buildings. Deadlock: of the last of the statistics in time, to bosses.
+   *
+   * @generated from field: uint32 tower_damage = 17;
+   */
+  towerDamage: number;
+
+  /**
+   * Healing. Deadlock: of the last of the statistics in time.
+   *
+   * @generated from field: uint32 healing = 18;
+   */
+  healing: number;
+
+  /**
+   * Dota: gold in hand.
+   *
+   * @generated from field: uint32 gold = 19;
+   */
+  gold: number;
+
+  /**
+   * Dota: gold spent.
+   *
+   * @generated from field: uint32 gold_spent = 20;
+   */
+  goldSpent: number;
+
+  /**
+   * Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+   * Deadlock: the items that were bought, in order.
+   *
+   * @generated from field: repeated int64 items = 21;
+   */
+  items: bigint[];
+
+  /**
+   * Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.
+   *
+   * @generated from field: repeated string item_names = 22;
+   */
+  itemNames: string[];
+
+  /**
+   * How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
+   *
+   * @generated from field: uint32 left = 23;
+   */
+  left: number;
+
+  /**
+   * Deadlock: the number of the player's lane. 0 when not known.
+   *
+   * @generated from field: uint32 lane = 24;
+   */
+  lane: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.SummaryPlayer.
+ * Use `create(SummaryPlayerSchema)` to create a new message.
+ */
+export declare const SummaryPlayerSchema: GenMessage<SummaryPlayer>;
+
+/**
+ * The results of the match, as the game sends them at its end.
+ *
+ * @generated from message replayd.dem.v1.MatchSummary
+ */
+export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
+  /**
+   * The match's number.
+   *
+   * @generated from field: uint64 match_id = 1;
+   */
+  matchId: bigint;
+
+  /**
+   * The length in seconds.
+   *
+   * @generated from field: uint32 duration = 2;
+   */
+  duration: number;
+
+  /**
+   * When the match began, in seconds since 1970. 0 when not known.
+   *
+   * @generated from field: uint32 start_time = 3;
+   */
+  startTime: number;
+
+  /**
+   * The mode: the game's number.
+   *
+   * @generated from field: int32 game_mode = 4;
+   */
+  gameMode: number;
+
+  /**
+   * Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+   *
+   * @generated from field: string game_mode_name = 5;
+   */
+  gameModeName: string;
+
+  /**
+   * The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
+   *
+   * @generated from field: int32 outcome = 6;
+   */
+  outcome: number;
+
+  /**
+   * Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.
+   *
+   * @generated from field: optional int32 winner = 7;
+   */
+  winner?: number | undefined;
+
+  /**
+   * The players, in the game's order.
+   *
+   * @generated from field: repeated replayd.dem.v1.SummaryPlayer players = 8;
+   */
+  players: SummaryPlayer[];
+
+  /**
+   * Dota: the second of the first kill. 0 when not known.
+   *
+   * @generated from field: uint32 first_blood_time = 9;
+   */
+  firstBloodTime: number;
+
+  /**
+   * Dota: Radiant's kills. Deadlock: the first team's score.
+   *
+   * @generated from field: uint32 first_score = 10;
+   */
+  firstScore: number;
+
+  /**
+   * Dota: Dire's kills. Deadlock: the second team's score.
+   *
+   * @generated from field: uint32 second_score = 11;
+   */
+  secondScore: number;
+
+  /**
+   * Dota: the length before the horn in seconds.
+   *
+   * @generated from field: uint32 pre_game_duration = 12;
+   */
+  preGameDuration: number;
+
+  /**
+   * Dota: the league's number. 0 for none.
+   *
+   * @generated from field: uint32 league_id = 13;
+   */
+  leagueId: number;
+
+  /**
+   * Dota: the towers of each team that stand: the game's bits.
+   *
+   * @generated from field: repeated uint32 tower_status = 14;
+   */
+  towerStatus: number[];
+
+  /**
+   * Dota: the barracks of each team that stand: the game's bits.
+   *
+   * @generated from field: repeated uint32 barracks_status = 15;
+   */
+  barracksStatus: number[];
+
+  /**
+   * Dota: the kind of lobby. Deadlock: the kind of match. The game's number.
+   *
+   * @generated from field: uint32 lobby_type = 16;
+   */
+  lobbyType: number;
+
+  /**
+   * The game's own message, which has much more: CMsgDOTAMatch, or Deadlock's CMsgMatchMetaDataContents. Empty when it is larger
+   * than 256 KiB.
+   *
+   * @generated from field: bytes raw = 17;
+   */
+  raw: Uint8Array;
+
+  /**
+   * The size of the game's own message in bytes.
+   *
+   * @generated from field: uint32 raw_size = 18;
+   */
+  rawSize: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.MatchSummary.
+ * Use `create(MatchSummarySchema)` to create a new message.
+ */
+export declare const MatchSummarySchema: GenMessage<MatchSummary>;
 
 /**
  * The file's header.
@@ -3786,6 +5302,108 @@ export enum ModifierState {
  * Describes the enum replayd.dem.v1.ModifierState.
  */
 export declare const ModifierStateSchema: GenEnum<ModifierState>;
+
+/**
+ * What happened to an ability or an item.
+ *
+ * @generated from enum replayd.dem.v1.AbilityChangeType
+ */
+export enum AbilityChangeType {
+  /**
+   * Not known: the game says that it is invalid, it is newer than this list, or its number means different things in different
+   * builds and the build is not known. AbilityChange.number has the game's number.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was bought.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_PURCHASED = 1;
+   */
+  PURCHASED = 1,
+
+  /**
+   * It was upgraded.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_UPGRADED = 2;
+   */
+  UPGRADED = 2,
+
+  /**
+   * It was sold.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_SOLD = 3;
+   */
+  SOLD = 3,
+
+  /**
+   * It was put in the place of another one.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_SWAPPED = 4;
+   */
+  SWAPPED = 4,
+
+  /**
+   * The player could not do it.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_FAILED = 5;
+   */
+  FAILED = 5,
+
+  /**
+   * It gained a level.
+   *
+   * @generated from enum value: ABILITY_CHANGE_TYPE_LEVELED_UP = 6;
+   */
+  LEVELED_UP = 6,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.AbilityChangeType.
+ */
+export declare const AbilityChangeTypeSchema: GenEnum<AbilityChangeType>;
+
+/**
+ * How speech is packed.
+ *
+ * @generated from enum replayd.dem.v1.VoiceFormat
+ */
+export enum VoiceFormat {
+  /**
+   * Not known.
+   *
+   * @generated from enum value: VOICE_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Steam's codec.
+   *
+   * @generated from enum value: VOICE_FORMAT_STEAM = 1;
+   */
+  STEAM = 1,
+
+  /**
+   * The engine's codec.
+   *
+   * @generated from enum value: VOICE_FORMAT_ENGINE = 2;
+   */
+  ENGINE = 2,
+
+  /**
+   * Opus.
+   *
+   * @generated from enum value: VOICE_FORMAT_OPUS = 3;
+   */
+  OPUS = 3,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.VoiceFormat.
+ */
+export declare const VoiceFormatSchema: GenEnum<VoiceFormat>;
 
 /**
  * The subject of a fault.

@@ -1,0 +1,34 @@
+package dem
+
+// kindSet is a set of kinds of events. It has room for every Kind.
+type kindSet [256 / 64]uint64
+
+// setOf returns the set of the given kinds.
+func setOf(kinds ...Kind) (s kindSet) {
+	for _, k := range kinds {
+		s.add(k)
+	}
+	return s
+}
+
+func (s *kindSet) add(k Kind) { s[k>>6] |= 1 << (k & 63) }
+
+func (s *kindSet) has(k Kind) bool { return s[k>>6]&(1<<(k&63)) != 0 }
+
+// meets reports whether the sets have a kind in common.
+func (s *kindSet) meets(o *kindSet) bool {
+	for i := range s {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// allKinds are all kinds of events.
+var allKinds = func() (s kindSet) {
+	for k := KindNone + 1; k < KindCount; k++ {
+		s.add(k)
+	}
+	return s
+}()

@@ -1,0 +1,147 @@
+package dem
+
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
+// typedMessage is a message that becomes an event of a kind of its own.
+type typedMessage struct {
+	kind Kind
+	// read fills the event from the message. It is nil when the message has other needs, which decodeMessage serves.
+	read func(d *Decoder, ev *Event, m *pb.Reader)
+}
+
+// typedMessages are the messages that become events of kinds of their own: in all games, and those of each game.
+var typedMessages = struct {
+	all  map[uint32]typedMessage
+	game [gameDeadlock + 1]map[uint32]typedMessage
+}{
+	all: map[uint32]typedMessage{
+		netSetConVar: {kind: KindServerCvar},
+		svcUserCmds:  {kind: KindUserCmd},
+		geGameEvent:  {kind: KindGameEvent},
+		svcVoiceData: {KindVoice, readVoice},
+		umSayText:    {KindChat, readSayText},
+		umSayText2:   {KindChat, readSayText2},
+		geStartSound: {KindSound, readSound},
+	},
+	game: [...]map[uint32]typedMessage{
+		gameDota: {
+			dotaChatEvent:    {KindChatEvent, readDotaChatEvent},
+			dotaCombatEntry:  {KindCombatLog, readCombatLog},
+			dotaCombatBulk:   {kind: KindCombatLog},
+			dotaLocationPing: {KindPing, readDotaPing},
+			dotaMapLine:      {KindMapLine, readMapLine},
+			dotaChatWheel:    {KindChatWheel, readDotaChatWheel},
+			dotaOrders:       {KindOrder, readOrder},
+			dotaCombatLog:    {KindCombatLog, readCombatLog},
+			dotaMatch:        {KindMatchSummary, readDotaSummary},
+			dotaChatMessage:  {KindChat, readDotaChat},
+		},
+		gameCS2: {
+			csDamage:      {KindDamage, readCSDamage},
+			csFireBullets: {KindShot, readCSShot},
+			csBulletHit:   {KindDamage, readCSHit},
+		},
+		gameDeadlock: {
+			citadelDamage:           {KindDamage, readCitadelDamage},
+			citadelMapPing:          {KindPing, readCitadelPing},
+			citadelAbilitiesChanged: {KindAbilityChange, readAbilityChange},
+			citadelChatWheel:        {KindChatWheel, readCitadelChatWheel},
+			citadelChatMsg:          {KindChat, readCitadelChat},
+			citadelPostMatch:        {KindMatchSummary, readCitadelSummary},
+			citadelChatEvent:        {KindChatEvent, readCitadelChatEvent},
+			citadelHeroKilled:       {KindKill, readKill},
+			citadelMapLine:          {KindMapLine, readMapLine},
+			citadelAbilityPing:      {KindPing, readCitadelAbilityPing},
+			citadelKillStreak:       {KindKillStreak, readKillStreak},
+			citadelFireBullets:      {KindShot, readCitadelShot},
+			citadelBulletImpact:     {KindImpact, readImpact},
+		},
+	},
+}
+
+// numbers returns the game whose numbers messages are read by: of a game that is not known, Dota's.
+func (g game) numbers() game {
+	if g == gameUnknown {
+		return gameDota
+	}
+	return g
+}
+
+// typed returns what a message becomes; its kind is KindNone when it has no kind of its own.
+func (g game) typed(id uint32) typedMessage {
+	if t, ok := typedMessages.game[g.numbers()][id]; ok {
+		return t
+	}
+	return typedMessages.all[id]
+}
+
+// kindOf returns the kind of event that a message becomes.
+func (d *Decoder) kindOf(id uint32) Kind {
+	if k := d.match.game.typed(id).kind; k != KindNone {
+		return k
+	}
+	return KindMessage
+}
+
+// messageName returns Valve's name of a message, or no bytes.
+func (d *Decoder) messageName(id uint32) []byte {
+	return lexicon.Name(lexicon.Game(d.match.game.numbers()-gameDota), id)
+}
+
+// kindsOf has the kinds of events that demos of a game can have: those of all games, and those of the game's own messages.
+var kindsOf = func() (kinds [gameDeadlock + 1]kindSet) {
+	own := setOf(KindModifier)
+	for g, messages := range typedMessages.game {
+		for _, t := range messages {
+			kinds[g].add(t.kind)
+			own.add(t.kind)
+		}
+	}
+	kinds[gameUnknown] = allKinds
+	for _, t := range typedMessages.all {
+		for g := range kinds {
+			kinds[g].add(t.kind)
+		}
+	}
+	kinds[gameDota].add(KindModifier)
+	for k := KindNone + 1; k < KindCount; k++ {
+		for g := range kinds {
+			if !own.has(k) {
+				kinds[g].add(k)
+			}
+		}
+	}
+	return kinds
+}()
+
+// has reports whether demos of the game can have events of a kind.
+func (g game) has(k Kind) bool { return kindsOf[g].has(k) }
+
+// vector reads an embedded vector. A vector that cannot be read makes the message bad.
+func vector(m *pb.Reader) (v Vector) {
+	q := pb.NewReader(m.Raw)
+	for q.Next() {
+		switch q.Num {
+		case 1:
+			v.X = q.Float32()
+		case 2:
+			v.Y = q.Float32()
+		case 3:
+			v.Z = q.Float32()
+		}
+	}
+	m.Bad = m.Bad || q.Bad
+	return v
+}
+
+// slotOf returns the slot of an entity that a message names by its slot or, in other builds, by its handle; -1 for none. Both
+// have the slot in their lowest bits.
+func slotOf(n int32) int32 {
+	if n < 0 || n&noHandle == noHandle {
+		return -1
+	}
+	return n & (MaxEntities - 1)
+}
