@@ -2,15 +2,10 @@ package source
 
 import (
 	"errors"
-	"syscall"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
-
-// descriptor is a Handle of a file of the file system, such as an *os.File.
-type descriptor interface {
-	SyscallConn() (syscall.RawConn, error)
-}
 
 // localFilesystems are the types of file systems to whose files only processes of this machine write, and only with the kernel's
 // knowledge: the numbers of statfs(2). Of any other type it is not known. ext2 and ext3 have the number of ext4.
@@ -24,7 +19,7 @@ var localFilesystems = map[uint32]bool{
 
 // lease finds out whether a process has a file open for writing. The kernel refuses a read lease then (fcntl(2), F_SETLEASE). A lease that
 // it grants is released at once, because whoever opens the file for writing meanwhile has to wait for that.
-func lease(h descriptor) Writer {
+func lease(h *os.File) Writer {
 	conn, err := h.SyscallConn()
 	if err != nil {
 		return Elsewhere

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"os"
 	"time"
 )
 
@@ -40,11 +41,12 @@ type Witness interface {
 // WriterOf returns who writes to the file of a handle, and when it was last written to before that. It returns Elsewhere if the handle
 // is of another file than id says. For a file of the file system it takes a lease, and releases it at once; see lease.
 func WriterOf(h Handle, id ID) (w Writer, modified time.Time) {
-	if known, ok := h.(Witness); ok {
-		w = known.Writer()
-	} else if local, ok := h.(descriptor); ok {
-		w = lease(local)
-	} else {
+	switch h := h.(type) {
+	case Witness:
+		w = h.Writer()
+	case *os.File: // nothing that contains one: its file may be a copy
+		w = lease(h)
+	default:
 		return Elsewhere, time.Time{}
 	}
 	// After the question: what the writer wrote before it went is counted.

@@ -142,6 +142,9 @@ func TestWriterUnknown(t *testing.T) {
 	if w, _ := source.WriterOf(plainHandle{h}, id); w != source.Elsewhere {
 		t.Errorf("no file of the file system: %v", w)
 	}
+	if w, _ := source.WriterOf(struct{ *os.File }{h}, id); w != source.Elsewhere {
+		t.Errorf("a file of somebody else, such as a copy: %v", w)
+	}
 	if w, _ := source.WriterOf(h, source.ID{Device: id.Device, Inode: id.Inode + 1}); w != source.Elsewhere {
 		t.Errorf("another file: %v", w)
 	}

@@ -74,7 +74,7 @@ func TestCrash(t *testing.T) {
 			{wrote: []game{silent("a", 1, 0), silent("b", 2, 10)}, next: map[string]string{"a": ""}},
 		},
 		"a copy of the file has no writer, but the game has": {
-			{wrote: []game{silent("a", 1, 0), silent("copy", 1, 0), silent("b", 2, 10)}, writers: "a b", next: map[string]string{"copy": "", "a": ""}},
+			{wrote: []game{silent("a", 1, 0), busy("copy", 1, 0, 0.5), silent("b", 2, 10)}, writers: "a b", next: map[string]string{"copy": "", "a": ""}},
 			{writers: "b", next: map[string]string{"a": ""}}, // b began before
 		},
 		"it is not known whether it has a writer": {

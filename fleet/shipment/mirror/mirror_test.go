@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -120,6 +121,11 @@ func content(m *mirror.Mirror, name string) (string, error) {
 		return "", err
 	}
 	defer h.Close()
+	if stat, err := h.Stat(); err != nil {
+		return "", err
+	} else if w, _ := source.WriterOf(h, source.Identify(stat)); w != source.Elsewhere {
+		return "", fmt.Errorf("the writer of a copy is said to be %v", w)
+	}
 	b, err := io.ReadAll(io.NewSectionReader(h, 0, 1<<30))
 	return string(b), err
 }

@@ -76,8 +76,11 @@ func (m *Mirror) Open(ctx context.Context, p string) (source.Handle, error) {
 	}
 	m.mu.Unlock()
 	h, err := m.files.Open(ctx, p)
-	if m.o.Archive == nil || !errors.Is(err, fs.ErrNotExist) {
-		return h, err
+	switch {
+	case err == nil:
+		return struct{ source.Handle }{h}, nil // of a copy, too
+	case m.o.Archive == nil || !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
 	return m.o.Archive.Open(ctx, p)
 }
@@ -88,6 +91,9 @@ type handle struct {
 
 	done func()
 }
+
+// Writer implements source.Witness. The file is a copy, whose writer is on another machine.
+func (h *handle) Writer() source.Writer { return source.Elsewhere }
 
 // Close implements io.Closer.
 func (h *handle) Close() error {
