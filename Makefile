@@ -25,7 +25,7 @@ SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./de
 LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' replay service fleet))))
 
 # Packages are tested in this order, two at a time: those that take longest come first.
-FIRST   := ./cmd/replayd ./service ./decoders/dem
+FIRST   := ./cmd/internal/command ./cmd/replayd-fleet ./service ./decoders/dem
 
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
@@ -48,8 +48,8 @@ run: build ## Start the daemon on the bundled samples; it prints lines to try
 	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd serve --grpcurl $(TOOLS)/grpcurl
 
 .PHONY: build
-build: ## Build bin/replayd
-	$(GO) build -o bin/replayd ./cmd/replayd
+build: ## Build bin/replayd and bin/replayd-fleet
+	$(GO) build -o bin/ ./cmd/replayd ./cmd/replayd-fleet
 
 # The profile by which the compiler optimises the daemon: go build takes it by itself. It is that of the benchmarks of decoding
 # and encoding, of which each runs about as long; it needs the corpus.
@@ -129,19 +129,21 @@ CHAOSTIME ?= 10s
 
 .PHONY: chaos
 chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for the long run)
-	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/replayd
+	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/internal/command
 
 # What packages hold besides the program, and the clients' packages.
 .PHONY: release-files
 release-files: .cache/python/bin/protoc-gen-mypy
 	rm -rf bin/release clients/python/build
 	mkdir -p bin/release/completion bin/release/clients
-	$(GO) build -o bin/release/replayd ./cmd/replayd
-	bin/release/replayd man >bin/release/replayd.1
-	gzip -9nkf bin/release/replayd.1
+	$(GO) build -o bin/release/ ./cmd/replayd ./cmd/replayd-fleet
+	for program in replayd replayd-fleet; do \
+		bin/release/$$program man >bin/release/$$program.1; \
+		gzip -9nkf bin/release/$$program.1; \
+		for shell in bash zsh fish; do bin/release/$$program completion $$shell >bin/release/completion/$$program.$$shell; done; \
+	done
 	gzip -9nc packaging/replayd-nats.1 >bin/release/replayd-nats.1.gz
 	gzip -9nc packaging/replayd-ship.1 >bin/release/replayd-ship.1.gz
-	for shell in bash zsh fish; do bin/release/replayd completion $$shell >bin/release/completion/replayd.$$shell; done
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .cache/python/bin/pip wheel --quiet --no-deps --no-build-isolation \
 		--wheel-dir bin/release/clients ./clients/python
 	npm pack --silent --pack-destination bin/release/clients ./clients/typescript

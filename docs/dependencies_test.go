@@ -175,7 +175,7 @@ func TestNotices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}## {{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/replayd", "./cmd/replayd-nats")
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}## {{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/replayd-fleet", "./cmd/replayd-nats")
 	list.Dir = root
 	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := list.Output()

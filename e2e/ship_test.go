@@ -63,7 +63,7 @@ func TestShip(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{})
 	bin := t.TempDir()
 	for name, pkg := range map[string]string{
-		"replayd": "github.com/replayd/replayd/cmd/replayd", "replayd-ship": "github.com/replayd/replayd/cmd/replayd-ship",
+		"replayd-fleet": "github.com/replayd/replayd/cmd/replayd-fleet", "replayd-ship": "github.com/replayd/replayd/cmd/replayd-ship",
 		"nats-server": "github.com/nats-io/nats-server/v2",
 	} {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-o", filepath.Join(bin, name), pkg).CombinedOutput(); err != nil {
@@ -93,7 +93,7 @@ func TestShip(t *testing.T) {
 	for i := range 2 {
 		addr := freeAddr(t)
 		addrs = append(addrs, addr)
-		begin("replayd", "serve", "--listen", addr, "--web-listen", "none", "--root", "live=nats://"+urls[i]+"/replayd-live?server="+urls[(i+1)%3]+"&server="+urls[(i+2)%3], "--live-dir", t.TempDir(), "--log-level", "error")
+		begin("replayd-fleet", "serve", "--listen", addr, "--web-listen", "none", "--root", "live=nats://"+urls[i]+"/replayd-live?server="+urls[(i+1)%3]+"&server="+urls[(i+2)%3], "--live-dir", t.TempDir(), "--log-level", "error")
 	}
 
 	recording := srv.Games()[0].Recording

@@ -12,6 +12,16 @@ var codecs = registry.Codecs()
 // Codecs returns the codecs of all formats. The slice must not be modified.
 func Codecs() []*codec.Codec { return codecs }
 
+// TableVersion returns a short text that changes when the tables of a format do.
+func TableVersion(format string) string {
+	for _, c := range codecs {
+		if c.Format.String() == format {
+			return c.Tables.Version()
+		}
+	}
+	return "unknown format " + format
+}
+
 // codecOf returns the codec of a format.
 func codecOf(f decoders.Format) (*codec.Codec, error) {
 	for _, c := range codecs {

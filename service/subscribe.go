@@ -19,18 +19,22 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// Subscribe returns the subscription for a request for the events of an opened replay, as it is now, without a Server. It takes
-// ownership of the file: the Close of the subscription's Replay closes it, and so does Subscribe if it returns an error.
-func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
+// StreamFile answers a request with the events of a file, as it is now, without a Server. It takes ownership of the file, and closes it.
+// version is for the start of the stream. Its errors are those of [stream.Run].
+func StreamFile(
+	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, version string, send stream.Send,
+) error {
 	r := &stream.Replay{Close: func() { _ = file.Close() }}
 	c, err := configOf(req)
 	if err == nil {
-		c.Replay, err = r, fillReplay(ctx, r, file, req, whole)
+		err = fillReplay(ctx, r, file, req, whole)
 	}
 	if err != nil {
 		r.Close()
+		return err
 	}
-	return c, err
+	r.Secrets, c.Replay, c.Version = secrets, r, version
+	return stream.Run(ctx, c, send)
 }
 
 // config returns the configuration of a call's subscription. The replay is not set.

@@ -119,9 +119,10 @@ func TestKindNames(t *testing.T) {
 
 // ofOneFormat are files outside a format's own folders that deal with that format on purpose.
 var ofOneFormat = map[string]string{
-	"cmd/replayd-ship/ship.go": "recognises the end of teehistorian files",
-	"cmd/replayd/copy.go":      "anonymizes and cuts teehistorian files",
-	"cmd/replayd/render.go":    "draws maps",
+	"cmd/replayd-ship/ship.go":        "recognises the end of teehistorian files",
+	"cmd/internal/command/copy.go":    "anonymizes and cuts teehistorian files",
+	"cmd/internal/command/render.go":  "draws maps",
+	"cmd/internal/command/program.go": "gives StarCraft II tables of newer builds",
 }
 
 // TestImports checks that only the files listed above import a format outside the folders of that name, and that no format

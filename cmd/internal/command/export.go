@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/fleet/export"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/table/tablefile"
+	"github.com/replayd/replayd/service"
+)
+
+type exportCmd struct {
+	Target
+	Selection
+
+	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays."`
+
+	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
+	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
+	Again          bool    `help:"Also export what is there already."`
+	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
+	Reveal         Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
+}
+
+// exportMemory is the memory above which an export collects garbage more often, in bytes. An export needs some 40 MB, of which the
+// decoder's state is a third. Pages of the program itself, some 40 MB, are not part of it.
+const exportMemory = 76 << 20
+
+// Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
+func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
+	debug.SetGCPercent(50) // most of the memory is record batches, which are garbage soon
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(exportMemory)
+	}
+	progress := newProgress(con)
+	if isTerminal(con.Err) {
+		progress.to = con.Err // nothing is written to the output
+	}
+	defer progress.done()
+	note := func(text string) {
+		progress.done()
+		_, _ = fmt.Fprintln(con.Err, "replayd:", text)
+	}
+	var first error
+	for i, replay := range c.Replay {
+		if len(c.Replay) > 1 {
+			progress.label = fmt.Sprintf("%d of %d: ", i+1, len(c.Replay))
+		}
+		err := c.export(ctx, p, con.In, replay, progress, note)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err == nil {
+			continue
+		}
+		if len(c.Replay) > 1 {
+			note(replay + ": " + Message(err))
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// export exports one replay. A damaged one is exported as far as it can be read; its error is returned, too.
+func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay string, progress *progress, note func(string)) error {
+	req := &replaydv1.StreamEventsRequest{
+		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
+	}
+	c.Apply(req)
+	key, err := export.Selection(req, c.Reveal.Secrets)
+	if err != nil {
+		return err
+	}
+	o := export.Options{
+		Name: replay, Place: export.Dir{Path: c.To}, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
+		Tables: service.TableVersion, Note: note,
+		Progress: func(bytes int, read, total int64) {
+			progress.reach(read, total)
+			progress.add(bytes)
+		},
+	}
+	if c.Addr == "" {
+		object, err := p.objects(replay)
+		if err != nil {
+			return err
+		}
+		if replay != "-" && !object { // an object is read only once
+			if o.Sum, o.Size, err = SumOf(replay); err != nil {
+				return Absent(err)
+			}
+		}
+		// It is not sent anywhere.
+		req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE
+	}
+	e := export.New(o)
+	defer e.Close()
+	s := streaming{target: &c.Target, program: p, in: in, reveal: c.Reveal.Secrets, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
+	err = s.run(ctx, req)
+	err = e.Conclude(ctx, err, damageOf(err))
+	if e.Detail() != "" && err == nil {
+		note(replay + ": " + e.Detail())
+	}
+	return err
+}
+
+// damageOf describes the damage of a replay whose stream ended with an error. It is nil if the error is another one, or none.
+func damageOf(err error) *export.Damage {
+	if d := export.DamageOf(err, Message); d != nil {
+		return d
+	}
+	if code, ok := statusExit(err); ok && (code == ExitCorrupt || code == ExitTruncated) {
+		return &export.Damage{Reason: "FAILED", Detail: Message(err)}
+	}
+	return nil
+}
+
+// SumOf returns the SHA-256 sum and the size of a file.
+func SumOf(path string) (string, int64, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = f.Close() }()
+	if stat, err := f.Stat(); err != nil || !stat.Mode().IsRegular() {
+		return "", 0, err // opening it as a replay returns the right error
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), n, err
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/cmd/internal/commandtest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// TestExportedTables exports every sample, and with TABLES=DIR every replay below a directory, and compares all values that pyarrow,
+// DuckDB and polars read with those that replayd cat prints. It needs these in the Python of `make generate`. With TABLES_DONE=FILE it
+// continues where a run with this file ended.
+func TestExportedTables(t *testing.T) {
+	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow, numpy").Run(); err != nil {
+		t.Skip("no Python with duckdb, polars and pyarrow")
+	}
+	replayd := build(t)
+	dir := filepath.Join("..", "..", "..", "testdata")
+	if named := os.Getenv("TABLES"); named != "" {
+		dir = named
+	}
+	var replays []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		for _, suffix := range []string{".teehistorian", ".teehistorian.gz", ".map", ".dem", ".SC2Replay"} {
+			if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, suffix) {
+				replays = append(replays, path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{filepath.Join("testdata", "tables.py"), replayd}, replays...)
+	out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the same by pyarrow, DuckDB and polars") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// TestFlightClients reads flights by pyarrow's client, and hands them to DuckDB and polars.
+func TestFlightClients(t *testing.T) {
+	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow.flight").Run(); err != nil {
+		t.Skip("no Python with duckdb, polars and pyarrow")
+	}
+	addr := commandtest.FreeAddr(t)
+	cmd := program(t, "serve", "--listen", addr, "--log-level", "error", "--root", "games="+filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if _, err := replaydv1.NewReplayServiceClient(commandtest.ClientOf(t, addr).Conn).ListReplays(inTime(t), &replaydv1.ListReplaysRequest{}, grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(inTime(t), python, filepath.Join("testdata", "flight.py"), addr,
+		"games/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "flights are read") {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// TestManyReplays exports 12 distinct replays, or as many as MANY says, and asks DuckDB about all of them, as docs/cookbook.md does.
+func TestManyReplays(t *testing.T) {
+	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
+	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run(); err != nil {
+		t.Skip("no Python with duckdb")
+	}
+	number := cmp.Or(os.Getenv("MANY"), "12")
+	replayd := build(t)
+	sample := filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	out, err := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "many.py"), replayd, sample, number).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), number+" replays are one table") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+)
+
+// openLocal opens the file at path, or in as the standard input if path is "-", or the object of a URL.
+func openLocal(ctx context.Context, p Program, in io.Reader, path string) (*source.File, error) {
+	if path == "-" {
+		return source.FromReader(in, path, source.Limits{})
+	}
+	switch object, err := p.objects(path); {
+	case err != nil:
+		return nil, err
+	case object:
+		file, err := p.Objects.Open(ctx, path)
+		if errors.Is(err, source.ErrDirectory) {
+			return nil, usageError{errors.New("it is a directory of the bucket: replayd ls lists its replays")}
+		}
+		return file, err
+	}
+	file, err := source.OpenLocal(path, source.Limits{})
+	if errors.Is(err, source.ErrDirectory) {
+		return nil, fmt.Errorf("%s %w: replayd ls lists its replays, replayd cat --follow follows the newest", path, err)
+	}
+	return file, Absent(err)
+}
+
+// local lists the replays below a local directory.
+func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Replay) error) error {
+	dir := c.Dir
+	if dir == "" {
+		dir = "."
+	}
+	objects, err := p.objects(dir)
+	if err != nil {
+		return err
+	}
+	root, name := catalog.Root{Alias: "local", Dir: dir}, ""
+	if objects {
+		root.Dir = ""
+		if root.Store, name, err = p.Objects.Store(ctx, dir); err != nil {
+			return err
+		}
+	} else if stat, err := os.Stat(dir); err != nil {
+		return Absent(err)
+	} else if !stat.IsDir() {
+		return usageError{fmt.Errorf("%s %w", dir, catalog.ErrNotDirectory)}
+	}
+	cat, err := catalog.New([]catalog.Root{root}, catalog.Options{Limits: source.Limits{}})
+	if err != nil {
+		return err
+	}
+	server, err := service.NewServer(service.Config{Catalog: cat, Version: version})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
+	for token := ""; ; {
+		page, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: "local", PageToken: token, PageSize: 1000})
+		if err != nil {
+			return err
+		}
+		for _, r := range page.GetReplays() {
+			rel := strings.TrimPrefix(r.GetName(), "local/")
+			if root.Store != nil {
+				r.Name = name + "/" + rel
+			} else {
+				r.Name = filepath.Join(dir, filepath.FromSlash(rel)) // a path that the other commands accept
+			}
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			return nil
+		}
+	}
+}

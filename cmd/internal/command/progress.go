@@ -1,0 +1,104 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progress shows the progress of a long command on the terminal, unless the output goes to the terminal too.
+type progress struct {
+	to    io.Writer // nil disables progress
+	begun time.Time
+	shown time.Time // when the line was last written; zero if it is not shown
+	bytes int64
+	read  int64  // of the file
+	total int64  // of the file; 0 if it is not known
+	label string // before the numbers
+}
+
+// quietFor is how long a command runs before progress is shown. every is the time between updates.
+const (
+	quietFor = 2 * time.Second
+	every    = 200 * time.Millisecond
+)
+
+func newProgress(con Console) *progress {
+	p := &progress{begun: time.Now()}
+	if isTerminal(con.Err) && !isTerminal(con.Out) {
+		p.to = con.Err
+	}
+	return p
+}
+
+// add counts n bytes of events and updates the line if it is due.
+func (p *progress) add(n int) {
+	p.bytes += int64(n)
+	if p.to == nil {
+		return
+	}
+	now := time.Now()
+	if now.Sub(p.begun) < quietFor || now.Sub(p.shown) < every {
+		return
+	}
+	p.shown = now
+	share := ""
+	if p.total > 0 {
+		share = fmt.Sprintf("%d %% of %.1f MB, ", min(p.read*100/p.total, 100), float64(p.total)/1e6)
+	}
+	_, _ = fmt.Fprintf(p.to, "\r%s%s%.1f MB of events, %.1f s \x1b[K", p.label, share, float64(p.bytes)/1e6, now.Sub(p.begun).Seconds())
+}
+
+// reach records how many bytes of a file were read, of how many.
+func (p *progress) reach(read, total int64) { p.read, p.total = read, total }
+
+// done clears the line.
+func (p *progress) done() {
+	if !p.shown.IsZero() {
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
+		p.shown = time.Time{}
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Bar shows on a terminal how many of a number of things are done.
+type Bar struct {
+	progress
+	all int
+}
+
+// NewBar returns a Bar of a number of things. It shows nothing if to is not a terminal.
+func NewBar(to io.Writer, all int) *Bar {
+	b := &Bar{all: all}
+	if isTerminal(to) {
+		b.to, b.begun = to, time.Now()
+	}
+	return b
+}
+
+// barWidth is how many characters a full bar has.
+const barWidth = 30
+
+// Show shows how many things are done, and how many of them have failed.
+func (b *Bar) Show(done, failed int) {
+	now := time.Now()
+	if b.to == nil || done < b.all && now.Sub(b.shown) < every {
+		return
+	}
+	b.shown = now
+	rate := float64(done) / max(now.Sub(b.begun).Seconds(), 0.001)
+	full := barWidth * done / max(b.all, 1)
+	_, _ = fmt.Fprintf(b.to, "\r[%s%s] %d of %d, %d failed, %.1f/s\x1b[K",
+		strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, b.all, failed, rate)
+}
+
+// Done removes the bar.
+func (b *Bar) Done() { b.done() }

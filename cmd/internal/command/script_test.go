@@ -1,0 +1,205 @@
+package command
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/internal/freeport"
+)
+
+// TestScript runs the scripts of testdata/script, each as a user would at a shell. In addition to testscript's own commands, the
+// scripts have
+//
+//	exits CODE COMMAND...      runs a command, which must exit with that code
+//	serve FLAG...              starts a daemon at $ADDR, and sets $ADDR if it is empty; the daemon ends with the script,
+//	                           and its output goes to the file daemon.log
+//	certify                    writes cert.pem and key.pem: a self-signed certificate for 127.0.0.1 and its key
+//	drain                      sends the daemon SIGTERM, and waits until it has exited
+//	hangup                     sends the daemon SIGHUP
+//	crash                      kills the daemon, and waits until it has exited
+//	await FILE TEXT            waits until a file of the script's directory contains a text
+//	mkfifo FILE                makes a named pipe
+//	append FILE FROM N [M]     appends the bytes of the file FROM from N up to M, or up to its end, to a file
+//
+// $SAMPLES, $FINISHED, $KILLED and $MAPCHANGE are paths of sample replays.
+func TestScript(t *testing.T) {
+	samples, err := filepath.Abs(filepath.Join("..", "..", "..", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SAMPLES", samples)
+			env.Setenv("FINISHED", filepath.Join(samples, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+			env.Setenv("KILLED", filepath.Join(samples, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
+			env.Setenv("MAPCHANGE", filepath.Join(samples, "teehistorian", "mapchange"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   scriptExits,
+			"serve":   scriptServe,
+			"certify": scriptCertify,
+			"drain":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
+			"crash":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
+			"hangup": func(ts *testscript.TestScript, _ bool, _ []string) {
+				pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
+				ts.Check(err)
+				ts.Check(syscall.Kill(pid, syscall.SIGHUP))
+			},
+			"await":  scriptAwait,
+			"append": scriptAppend,
+			"mkfifo": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+			},
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exited, ok := err.(*exec.ExitError); ok { //nolint:errorlint // testscript returns it as it is
+		got = exited.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
+	addr := ts.Getenv("ADDR")
+	if addr == "" {
+		var err error
+		addr, err = freeport.Addr()
+		ts.Check(err)
+	}
+	program, err := os.Executable()
+	ts.Check(err)
+	cmd := exec.Command(program)
+	cmd.Args = append([]string{"replayd", "serve", "--listen", addr}, args...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("WORK"))
+	log, err := os.OpenFile(ts.MkAbs("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	cmd.Stdout, cmd.Stderr = log, log
+	ts.Check(cmd.Start())
+	ts.Check(log.Close())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait()
+	}()
+	ts.Defer(func() {
+		_ = cmd.Process.Kill()
+		<-gone
+		ts.Logf("the log of the daemon:\n%s", ts.ReadFile(log.Name()))
+	})
+	ts.Setenv("ADDR", addr)
+	ts.Setenv("DAEMON", strconv.Itoa(cmd.Process.Pid))
+	for deadline := time.Now().Add(commandtest.Patience); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the daemon does not answer: %v", err)
+		}
+	}
+}
+
+func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) {
+	files, err := selfSigned()
+	ts.Check(err)
+	for name, data := range files {
+		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o600))
+	}
+}
+
+// selfSigned returns a self-signed certificate for 127.0.0.1 and its key, as the files cert.pem and key.pem.
+func selfSigned() (map[string][]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}, nil
+}
+
+func scriptEnd(ts *testscript.TestScript, signal syscall.Signal) {
+	pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, signal))
+	for deadline := time.Now().Add(commandtest.Patience); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("the daemon does not end")
+		}
+	}
+}
+
+func scriptAwait(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(commandtest.Patience); ; time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(path)
+		if strings.Contains(string(text), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never contained %q:\n%s", args[0], args[1], text)
+		}
+	}
+}
+
+func scriptAppend(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	from, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	to := len(data)
+	if len(args) > 3 {
+		to, err = strconv.Atoi(args[3])
+		ts.Check(err)
+	}
+	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	_, err = file.Write(data[from:to])
+	ts.Check(err)
+	ts.Check(file.Close())
+}
