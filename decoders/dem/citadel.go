@@ -232,7 +232,7 @@ const maxTracers = 1 << 10
 
 // tracer reads an embedded CMsgFireBullets.TracerAssignment.
 func tracer(m *pb.Reader) (t Tracer) {
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -241,7 +241,7 @@ func tracer(m *pb.Reader) (t Tracer) {
 			t.Bullets = q.Uint32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 	return t
 }
 
@@ -320,7 +320,7 @@ func readCitadelAbilityPing(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readCommon reads an embedded PingCommonData.
 func (p *Ping) readCommon(m *pb.Reader) {
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -340,7 +340,7 @@ func (p *Ping) readCommon(m *pb.Reader) {
 			p.Cooldown = q.Float32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }
 
 // whole returns a coordinate without its fraction; 0 when it is not on any map.

@@ -200,7 +200,7 @@ func readCombatLog(d *Decoder, ev *Event, m *pb.Reader) {
 
 // startCombatLogs begins to read CDOTAUserMsg_CombatLogBulkData, which has several entries.
 func (d *Decoder) startCombatLogs(b []byte) bool {
-	d.list.items = pb.NewReader(b)
+	d.list.items = pb.Read(b, d.shapeOf(dotaCombatBulk), &d.out.unknown)
 	d.stage = stageCombatLogs
 	return false
 }
@@ -215,18 +215,20 @@ func (d *Decoder) nextCombatLog(ev *Event) bool {
 		if !d.out.reads(KindCombatLog, KindCombatLog) || d.skipsType(KindCombatLog, dotaCombatLog, m.Raw) {
 			continue
 		}
-		q := pb.NewReader(m.Raw)
+		q := m.Message()
 		readCombatLog(d, ev, &q)
 		if q.Bad {
 			d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: an entry of it cannot be read")})
 			return false
 		}
+		d.reportChanged(&q, dotaCombatBulk)
 		d.complete(ev, KindCombatLog)
 		if d.out.want(KindCombatLog, slotEvent) {
 			return true
 		}
 	}
 	d.stage = stagePacket
+	d.reportChanged(m, dotaCombatBulk)
 	if m.Bad {
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: cannot be read to its end")})
 	}

@@ -93,7 +93,7 @@ func readCSShot(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readExtra reads an embedded CMsgTEFireBullets.Extra.
 func (s *Shot) readExtra(m *pb.Reader) {
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -114,5 +114,5 @@ func (s *Shot) readExtra(m *pb.Reader) {
 			s.ExtraType = q.Int32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }

@@ -1,6 +1,9 @@
 package dem
 
-import "github.com/replayd/replayd/decoders"
+import (
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
 
 // The place of an event within its record depends only on the position of its bytes. So it does not depend on which other
 // events are delivered, or decoded at all. It has three parts:
@@ -51,6 +54,7 @@ type delivery struct {
 	faults  []pendingFault
 	counted int64            // faults, delivered or not
 	ofClass map[uint32]int64 // those of entities, by class
+	unknown pb.Log           // fields of messages that are not known
 
 	last    decoders.Position // of the last event
 	reached int64             // the index behind the last event

@@ -54,11 +54,12 @@ func (d *Decoder) emitTyped(ev *Event, t typedMessage, id uint32, b []byte) bool
 	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
 	}
-	m := pb.NewReader(b)
+	m := pb.Read(b, d.shapeOf(id), &d.out.unknown)
 	t.read(d, ev, &m)
 	if m.Bad {
 		return d.badMessage(ev, id, b)
 	}
+	d.reportChanged(&m, id)
 	d.complete(ev, t.kind)
 	return d.out.want(t.kind, slotEvent)
 }

@@ -115,7 +115,7 @@ func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			p.PlayerId = m.Int32()
 		case 2:
-			q := pb.NewReader(m.Raw)
+			q := m.Message()
 			for q.Next() {
 				switch q.Num {
 				case 1:
@@ -130,7 +130,7 @@ func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
 					p.Type = q.Uint32()
 				}
 			}
-			m.Bad = m.Bad || q.Bad
+			m.Join(&q)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			l.PlayerId = m.Int32()
 		case 2:
-			q := pb.NewReader(m.Raw)
+			q := m.Message()
 			for q.Next() {
 				switch q.Num {
 				case 1:
@@ -154,7 +154,7 @@ func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
 					l.Initial = q.Bool()
 				}
 			}
-			m.Bad = m.Bad || q.Bad
+			m.Join(&q)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/share"
@@ -18,9 +19,10 @@ import (
 // [Decoder.Snapshot] and [Resume]. It is immutable, and safe for concurrent use. The snapshots that one decoder makes share what
 // did not change between them.
 type Snapshot struct {
-	place  record.Place
-	stats  Stats
-	faults map[string]int64 // those of entities, by the name of the class
+	place   record.Place
+	stats   Stats
+	faults  map[string]int64 // those of entities, by the name of the class
+	unknown pb.Log           // fields of messages that are not known
 
 	game     game
 	build    int
@@ -142,6 +144,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	for _, t := range d.tables.list {
 		s.tables = append(s.tables, t.Freeze())
 	}
+	s.unknown = pb.Log{Counts: maps.Clone(d.out.unknown.Counts), More: d.out.unknown.More}
 	if len(d.out.ofClass) > 0 {
 		s.faults = map[string]int64{}
 		for class, n := range d.out.ofClass {
@@ -211,6 +214,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.resumeTables(s)
 	d.resumeWorld(s)
 	d.match.clock = s.clock // behind the tables: it must be as it was when they were made
+	d.out.unknown = pb.Log{Counts: maps.Clone(s.unknown.Counts), More: s.unknown.More}
 	for class, n := range s.faults {
 		d.out.ofClass[d.world.tree.Intern([]byte(class))] = n
 	}

@@ -87,7 +87,7 @@ func (s *MatchSummary) readDotaPlayer(m *pb.Reader) {
 	for range dotaItems {
 		p.Items, p.ItemNames = append(p.Items, -1), append(p.ItemNames, nil)
 	}
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		for i, field := range dotaItems {
 			if q.Num == field {
@@ -139,7 +139,7 @@ func (s *MatchSummary) readDotaPlayer(m *pb.Reader) {
 			p.Team, p.HasTeam = q.Int32(), true
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }
 
 // readCitadelSummary reads CCitadelUserMsg_PostMatchDetails, which holds a CMsgMatchMetaDataContents.
@@ -151,20 +151,20 @@ func readCitadelSummary(_ *Decoder, ev *Event, m *pb.Reader) {
 			continue
 		}
 		s.keep(m.Raw)
-		contents := pb.NewReader(m.Raw)
+		contents := m.Message()
 		for contents.Next() {
 			if contents.Num == 2 {
 				s.readCitadelMatch(&contents)
 			}
 		}
-		m.Bad = m.Bad || contents.Bad
+		m.Join(&contents)
 	}
 }
 
 // readCitadelMatch reads an embedded CMsgMatchMetaDataContents.MatchInfo.
 func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 	var scores []uint32
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -190,7 +190,7 @@ func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 	if len(scores) == 2 {
 		s.FirstScore, s.SecondScore = scores[0], scores[1]
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }
 
 // readCitadelPlayer reads an embedded CMsgMatchMetaDataContents.Players.
@@ -201,7 +201,7 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 		return
 	}
 	var latest uint32 // of the statistics in time
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -236,7 +236,7 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 			p.Left = q.Uint32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }
 
 // maxItems bounds the items of a player.
@@ -244,7 +244,7 @@ const maxItems = 1 << 12
 
 // readCitadelItem reads an embedded CMsgMatchMetaDataContents.Items.
 func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		if q.Num == 2 {
 			if len(p.Items) >= maxItems {
@@ -254,13 +254,13 @@ func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
 			p.Items = append(p.Items, int64(q.Uint32()))
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }
 
 // readCitadelStats reads an embedded CMsgMatchMetaDataContents.PlayerStats. The last in time counts.
 func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	var at, damage, bosses, healing uint32
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -276,5 +276,5 @@ func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	if at >= *latest {
 		*latest, p.HeroDamage, p.TowerDamage, p.Healing = at, damage, bosses, healing
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }

@@ -1,6 +1,8 @@
 package dem
 
 import (
+	"fmt"
+
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -70,6 +72,8 @@ func (g game) numbers() game {
 	return g
 }
 
+func (g game) lexicon() lexicon.Game { return lexicon.Game(g.numbers() - gameDota) }
+
 // typed returns what a message becomes; its kind is KindNone when it has no kind of its own.
 func (g game) typed(id uint32) typedMessage {
 	if t, ok := typedMessages.game[g.numbers()][id]; ok {
@@ -88,7 +92,17 @@ func (d *Decoder) kindOf(id uint32) Kind {
 
 // messageName returns Valve's name of a message, or no bytes.
 func (d *Decoder) messageName(id uint32) []byte {
-	return lexicon.Name(lexicon.Game(d.match.game.numbers()-gameDota), id)
+	return lexicon.Name(d.match.game.lexicon(), id)
+}
+
+// shapeOf returns what is known of the fields of a message, or nil.
+func (d *Decoder) shapeOf(id uint32) *pb.Shape { return lexicon.Shape(d.match.game.lexicon(), id) }
+
+// reportChanged reports a field of a message that has another wire type than the known one. Its value was passed over.
+func (d *Decoder) reportChanged(m *pb.Reader, id uint32) {
+	if m.Changed != 0 {
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: fmt.Appendf(nil, "message: a field %d of it has another wire type than is known, and is left out", m.Changed)})
+	}
 }
 
 // kindsOf has the kinds of events that demos of a game can have: those of all games, and those of the game's own messages.
@@ -122,7 +136,7 @@ func (g game) has(k Kind) bool { return kindsOf[g].has(k) }
 
 // vector reads an embedded vector. A vector that cannot be read makes the message bad.
 func vector(m *pb.Reader) (v Vector) {
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -133,7 +147,7 @@ func vector(m *pb.Reader) (v Vector) {
 			v.Z = q.Float32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 	return v
 }
 

@@ -31,7 +31,7 @@ func readVoice(_ *Decoder, ev *Event, m *pb.Reader) {
 // readAudio reads an embedded CMsgVoiceAudio.
 func (v *Voice) readAudio(m *pb.Reader) {
 	v.Format = VoiceFormatSteam // unless the message says another
-	q := pb.NewReader(m.Raw)
+	q := m.Message()
 	for q.Next() {
 		switch q.Num {
 		case 1:
@@ -54,5 +54,5 @@ func (v *Voice) readAudio(m *pb.Reader) {
 			v.Level = q.Float32()
 		}
 	}
-	m.Bad = m.Bad || q.Bad
+	m.Join(&q)
 }

@@ -163,6 +163,12 @@ func summary(s dem.Stats, h dem.Health) *replaydv1.StreamEnd_Dem {
 		EntityMismatches: s.EntityMismatches, EntityUnknown: s.EntityUnknown, Faults: s.Faults,
 		UnknownTypes: unknownTypes(h.Types), Fields: h.Fields, FieldsLost: h.FieldsLost,
 	}
+	m.MoreUnknownFields = h.UnknownMore
+	for _, u := range h.Unknown {
+		m.UnknownFields = append(m.UnknownFields, &demv1.UnknownField{
+			Message: u.Message, Number: int32(u.Number), WireType: int32(u.WireType), Changed: u.Changed, Count: u.Count,
+		})
+	}
 	for _, class := range slices.Sorted(maps.Keys(h.Faults)) {
 		if len(m.ClassFaults) == maxListed {
 			break

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 //go:embed messages.txt
@@ -35,19 +37,39 @@ const (
 
 var gameNames = [games]string{"dota", "cs2", "deadlock"}
 
+type message struct {
+	name  []byte
+	shape *pb.Shape // nil when no definition is published
+}
+
 // messages are the lists of messages that the text has.
 type messages struct {
-	names [games]map[uint32][]byte
+	numbers [games]map[uint32]message
+	shapes  map[string]*pb.Shape
 }
 
 var known = sync.OnceValue(func() *messages {
-	m := &messages{}
-	for g := range m.names {
-		m.names[g] = map[uint32][]byte{}
+	m := &messages{shapes: map[string]*pb.Shape{}}
+	for g := range m.numbers {
+		m.numbers[g] = map[uint32]message{}
 	}
+	var of *pb.Shape
 	for line := range strings.Lines(text) {
-		if part := strings.Fields(line); part[0] == "id" {
+		switch part := strings.Fields(line); part[0] {
+		case "#":
+		case "id":
 			m.add(part[1], part[2], part[3])
+		case "type":
+			of = m.shape(part[1])
+		default:
+			n, _ := strconv.Atoi(part[0])
+			of.Add(n, m.field(part[1]))
+		}
+	}
+	for _, numbers := range m.numbers {
+		for n, of := range numbers {
+			of.shape = m.shapes[string(of.name)]
+			numbers[n] = of
 		}
 	}
 	return m
@@ -58,11 +80,38 @@ func (m *messages) add(label, number, name string) {
 	n, _ := strconv.ParseUint(number, 10, 32)
 	for g, game := range gameNames {
 		if label == "all" || strings.Contains(","+label+",", ","+game+",") {
-			m.names[g][uint32(n)] = []byte(name)
+			m.numbers[g][uint32(n)] = message{name: []byte(name)}
 		}
 	}
 }
 
+// shape returns the shape of a message, which may be filled later.
+func (m *messages) shape(name string) *pb.Shape {
+	if m.shapes[name] == nil {
+		m.shapes[name] = &pb.Shape{Name: name}
+	}
+	return m.shapes[name]
+}
+
+// field returns the field of a type.
+func (m *messages) field(typ string) pb.Field {
+	typ, repeated := strings.CutPrefix(typ, "*")
+	switch typ {
+	case "bool", "enum", "int32", "int64", "uint32", "uint64", "sint32", "sint64":
+		return pb.Field{Type: pb.Varint, Repeated: repeated}
+	case "float", "fixed32", "sfixed32":
+		return pb.Field{Type: pb.Fixed32, Repeated: repeated}
+	case "double", "fixed64", "sfixed64":
+		return pb.Field{Type: pb.Fixed64, Repeated: repeated}
+	case "string", "bytes":
+		return pb.Field{Type: pb.Bytes}
+	}
+	return pb.Field{Type: pb.Bytes, Of: m.shape(typ)}
+}
+
+// Shape returns what is known of the fields of the message that a game gives a number, or nil.
+func Shape(g Game, number uint32) *pb.Shape { return known().numbers[g][number].shape }
+
 // Name returns the name of the message that a game gives a number, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes
 // must not be modified.
-func Name(g Game, number uint32) []byte { return known().names[g][number] }
+func Name(g Game, number uint32) []byte { return known().numbers[g][number].name }

@@ -30,7 +30,7 @@ func TestName(t *testing.T) {
 		}
 	}
 	for g, want := range [...]int{320, 235, 240} {
-		if n := len(known().names[g]); n < want {
+		if n := len(known().numbers[g]); n < want {
 			t.Errorf("%s has %d messages, want %d at least", gameNames[g], n, want)
 		}
 	}

@@ -24,6 +24,10 @@ type Reader struct {
 	Val  uint64 // the value of a varint, fixed32 or fixed64
 	Raw  []byte // the contents of a length-delimited field; they alias the message
 	Bad  bool   // the message is malformed from here on
+
+	Changed int // the number of a field that was passed over, because it has another wire type than the known one; 0 for none
+	shape   *Shape
+	log     *Log
 }
 
 // NewReader returns a reader of the fields of a message.
@@ -42,6 +46,15 @@ const (
 
 // Next moves to the next field. It reports whether there is one.
 func (m *Reader) Next() bool {
+	for m.next() {
+		if m.shape == nil || m.check() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Reader) next() bool {
 	if len(m.buf) == 0 {
 		return false
 	}

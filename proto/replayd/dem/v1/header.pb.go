@@ -250,9 +250,15 @@ type Summary struct {
 	// The number of fields of entities and of default states that were decoded.
 	Fields int64 `protobuf:"varint,10,opt,name=fields,proto3" json:"fields,omitempty"`
 	// The number of those fields that were sent without a value, because the value could not be read.
-	FieldsLost    int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	FieldsLost int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
+	// The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
+	// their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
+	// leaves out are not counted. At most 1024.
+	UnknownFields []*UnknownField `protobuf:"bytes,12,rep,name=unknown_fields,json=unknownFields,proto3" json:"unknown_fields,omitempty"`
+	// How often there were other such fields.
+	MoreUnknownFields int64 `protobuf:"varint,13,opt,name=more_unknown_fields,json=moreUnknownFields,proto3" json:"more_unknown_fields,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Summary) Reset() {
@@ -362,6 +368,102 @@ func (x *Summary) GetFieldsLost() int64 {
 	return 0
 }
 
+func (x *Summary) GetUnknownFields() []*UnknownField {
+	if x != nil {
+		return x.UnknownFields
+	}
+	return nil
+}
+
+func (x *Summary) GetMoreUnknownFields() int64 {
+	if x != nil {
+		return x.MoreUnknownFields
+	}
+	return 0
+}
+
+// A field of messages that the decoder does not know.
+type UnknownField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Valve's name of the message, such as "CCitadelUserMessage_Damage".
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// The field's number.
+	Number int32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+	WireType int32 `protobuf:"varint,3,opt,name=wire_type,json=wireType,proto3" json:"wire_type,omitempty"`
+	// True when the number is known with another wire type. There is a fault for each such message, too.
+	Changed bool `protobuf:"varint,4,opt,name=changed,proto3" json:"changed,omitempty"`
+	// How often it was met.
+	Count         int64 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnknownField) Reset() {
+	*x = UnknownField{}
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnknownField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnknownField) ProtoMessage() {}
+
+func (x *UnknownField) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnknownField.ProtoReflect.Descriptor instead.
+func (*UnknownField) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_header_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UnknownField) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *UnknownField) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *UnknownField) GetWireType() int32 {
+	if x != nil {
+		return x.WireType
+	}
+	return 0
+}
+
+func (x *UnknownField) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+func (x *UnknownField) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_replayd_dem_v1_header_proto protoreflect.FileDescriptor
 
 const file_replayd_dem_v1_header_proto_rawDesc = "" +
@@ -379,7 +481,7 @@ const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\rmay_be_signed\x18\x04 \x01(\bR\vmayBeSigned\";\n" +
 	"\vClassFaults\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x16\n" +
-	"\x06faults\x18\x02 \x01(\x03R\x06faults\"\xb0\x03\n" +
+	"\x06faults\x18\x02 \x01(\x03R\x06faults\"\xa5\x04\n" +
 	"\aSummary\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x1a\n" +
 	"\bmessages\x18\x02 \x01(\x03R\bmessages\x12%\n" +
@@ -393,7 +495,15 @@ const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\x06fields\x18\n" +
 	" \x01(\x03R\x06fields\x12\x1f\n" +
 	"\vfields_lost\x18\v \x01(\x03R\n" +
-	"fieldsLostB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
+	"fieldsLost\x12C\n" +
+	"\x0eunknown_fields\x18\f \x03(\v2\x1c.replayd.dem.v1.UnknownFieldR\runknownFields\x12.\n" +
+	"\x13more_unknown_fields\x18\r \x01(\x03R\x11moreUnknownFields\"\x8d\x01\n" +
+	"\fUnknownField\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x1b\n" +
+	"\twire_type\x18\x03 \x01(\x05R\bwireType\x12\x18\n" +
+	"\achanged\x18\x04 \x01(\bR\achanged\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x03R\x05countB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
 
 var (
 	file_replayd_dem_v1_header_proto_rawDescOnce sync.Once
@@ -407,26 +517,28 @@ func file_replayd_dem_v1_header_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_header_proto_rawDescData
 }
 
-var file_replayd_dem_v1_header_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_replayd_dem_v1_header_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_replayd_dem_v1_header_proto_goTypes = []any{
-	(*Header)(nil),      // 0: replayd.dem.v1.Header
-	(*UnknownType)(nil), // 1: replayd.dem.v1.UnknownType
-	(*ClassFaults)(nil), // 2: replayd.dem.v1.ClassFaults
-	(*Summary)(nil),     // 3: replayd.dem.v1.Summary
-	(*FileHeader)(nil),  // 4: replayd.dem.v1.FileHeader
-	(*FileInfo)(nil),    // 5: replayd.dem.v1.FileInfo
+	(*Header)(nil),       // 0: replayd.dem.v1.Header
+	(*UnknownType)(nil),  // 1: replayd.dem.v1.UnknownType
+	(*ClassFaults)(nil),  // 2: replayd.dem.v1.ClassFaults
+	(*Summary)(nil),      // 3: replayd.dem.v1.Summary
+	(*UnknownField)(nil), // 4: replayd.dem.v1.UnknownField
+	(*FileHeader)(nil),   // 5: replayd.dem.v1.FileHeader
+	(*FileInfo)(nil),     // 6: replayd.dem.v1.FileInfo
 }
 var file_replayd_dem_v1_header_proto_depIdxs = []int32{
-	4, // 0: replayd.dem.v1.Header.file_header:type_name -> replayd.dem.v1.FileHeader
-	5, // 1: replayd.dem.v1.Header.file_info:type_name -> replayd.dem.v1.FileInfo
+	5, // 0: replayd.dem.v1.Header.file_header:type_name -> replayd.dem.v1.FileHeader
+	6, // 1: replayd.dem.v1.Header.file_info:type_name -> replayd.dem.v1.FileInfo
 	1, // 2: replayd.dem.v1.Header.unknown_types:type_name -> replayd.dem.v1.UnknownType
 	2, // 3: replayd.dem.v1.Summary.class_faults:type_name -> replayd.dem.v1.ClassFaults
 	1, // 4: replayd.dem.v1.Summary.unknown_types:type_name -> replayd.dem.v1.UnknownType
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	4, // 5: replayd.dem.v1.Summary.unknown_fields:type_name -> replayd.dem.v1.UnknownField
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_header_proto_init() }
@@ -441,7 +553,7 @@ func file_replayd_dem_v1_header_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_header_proto_rawDesc), len(file_replayd_dem_v1_header_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -136,6 +136,8 @@ class Summary(google.protobuf.message.Message):
     UNKNOWN_TYPES_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     FIELDS_LOST_FIELD_NUMBER: builtins.int
+    UNKNOWN_FIELDS_FIELD_NUMBER: builtins.int
+    MORE_UNKNOWN_FIELDS_FIELD_NUMBER: builtins.int
     records: builtins.int
     """The number of records of the file that were read."""
     messages: builtins.int
@@ -156,6 +158,8 @@ class Summary(google.protobuf.message.Message):
     """The number of fields of entities and of default states that were decoded."""
     fields_lost: builtins.int
     """The number of those fields that were sent without a value, because the value could not be read."""
+    more_unknown_fields: builtins.int
+    """How often there were other such fields."""
     @property
     def class_faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ClassFaults]:
         """The faults that concern entities, by class. They are counted whatever the filter lets through, because classes with
@@ -166,6 +170,13 @@ class Summary(google.protobuf.message.Message):
     @property
     def unknown_types(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownType]:
         """The types of fields that the decoder does not know and of which it found values."""
+
+    @property
+    def unknown_fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownField]:
+        """The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
+        their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
+        leaves out are not counted. At most 1024.
+        """
 
     def __init__(
         self,
@@ -181,8 +192,45 @@ class Summary(google.protobuf.message.Message):
         unknown_types: collections.abc.Iterable[Global___UnknownType] | None = ...,
         fields: builtins.int = ...,
         fields_lost: builtins.int = ...,
+        unknown_fields: collections.abc.Iterable[Global___UnknownField] | None = ...,
+        more_unknown_fields: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class_faults", b"class_faults", "entity_mismatches", b"entity_mismatches", "entity_skips", b"entity_skips", "entity_unknown", b"entity_unknown", "entity_updates", b"entity_updates", "faults", b"faults", "fields", b"fields", "fields_lost", b"fields_lost", "messages", b"messages", "records", b"records", "unknown_types", b"unknown_types"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class_faults", b"class_faults", "entity_mismatches", b"entity_mismatches", "entity_skips", b"entity_skips", "entity_unknown", b"entity_unknown", "entity_updates", b"entity_updates", "faults", b"faults", "fields", b"fields", "fields_lost", b"fields_lost", "messages", b"messages", "more_unknown_fields", b"more_unknown_fields", "records", b"records", "unknown_fields", b"unknown_fields", "unknown_types", b"unknown_types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Summary: typing_extensions.TypeAlias = Summary
+
+@typing.final
+class UnknownField(google.protobuf.message.Message):
+    """A field of messages that the decoder does not know."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    WIRE_TYPE_FIELD_NUMBER: builtins.int
+    CHANGED_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    message: builtins.str
+    """Valve's name of the message, such as "CCitadelUserMessage_Damage"."""
+    number: builtins.int
+    """The field's number."""
+    wire_type: builtins.int
+    """The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits."""
+    changed: builtins.bool
+    """True when the number is known with another wire type. There is a fault for each such message, too."""
+    count: builtins.int
+    """How often it was met."""
+    def __init__(
+        self,
+        *,
+        message: builtins.str = ...,
+        number: builtins.int = ...,
+        wire_type: builtins.int = ...,
+        changed: builtins.bool = ...,
+        count: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["changed", b"changed", "count", b"count", "message", b"message", "number", b"number", "wire_type", b"wire_type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___UnknownField: typing_extensions.TypeAlias = UnknownField

@@ -208,6 +208,22 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
    * @generated from field: int64 fields_lost = 11;
    */
   fieldsLost: bigint;
+
+  /**
+   * The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
+   * their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
+   * leaves out are not counted. At most 1024.
+   *
+   * @generated from field: repeated replayd.dem.v1.UnknownField unknown_fields = 12;
+   */
+  unknownFields: UnknownField[];
+
+  /**
+   * How often there were other such fields.
+   *
+   * @generated from field: int64 more_unknown_fields = 13;
+   */
+  moreUnknownFields: bigint;
 };
 
 /**
@@ -215,4 +231,52 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
  * Use `create(SummarySchema)` to create a new message.
  */
 export declare const SummarySchema: GenMessage<Summary>;
+
+/**
+ * A field of messages that the decoder does not know.
+ *
+ * @generated from message replayd.dem.v1.UnknownField
+ */
+export declare type UnknownField = Message<"replayd.dem.v1.UnknownField"> & {
+  /**
+   * Valve's name of the message, such as "CCitadelUserMessage_Damage".
+   *
+   * @generated from field: string message = 1;
+   */
+  message: string;
+
+  /**
+   * The field's number.
+   *
+   * @generated from field: int32 number = 2;
+   */
+  number: number;
+
+  /**
+   * The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+   *
+   * @generated from field: int32 wire_type = 3;
+   */
+  wireType: number;
+
+  /**
+   * True when the number is known with another wire type. There is a fault for each such message, too.
+   *
+   * @generated from field: bool changed = 4;
+   */
+  changed: boolean;
+
+  /**
+   * How often it was met.
+   *
+   * @generated from field: int64 count = 5;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message replayd.dem.v1.UnknownField.
+ * Use `create(UnknownFieldSchema)` to create a new message.
+ */
+export declare const UnknownFieldSchema: GenMessage<UnknownField>;
 
