@@ -79,6 +79,11 @@ func TestWriter(t *testing.T) {
 	if err := os.Chtimes(path, written, written); err != nil {
 		t.Fatal(err)
 	}
+	reader, err := os.Open(path) // readers, such as other followers, do not matter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
 	w, modified := writerOf(t, path)
 	if w != source.Absent || !modified.Equal(written) {
 		t.Errorf("after kill -9: %v, last written %v", w, modified)
