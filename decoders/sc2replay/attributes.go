@@ -164,7 +164,7 @@ func (p *Replay) parseMetadata(data []byte) error {
 			PlayerId: q.PlayerID, Result: []byte(q.Result),
 			SelectedRace: []byte(q.SelectedRace), AssignedRace: []byte(q.AssignedRace),
 		}
-		if q.MMR != nil {
+		if q.MMR != nil && *q.MMR != noRating {
 			player.Mmr, player.HasMmr = *q.MMR, true
 		}
 		if q.APM != nil {

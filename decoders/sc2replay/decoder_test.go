@@ -535,3 +535,54 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations for %d events: it should be those for the head of the replay only", n, len(events))
 	}
 }
+
+// TestPhantoms checks that a computer that observes is nobody, unless the details list it, and that others keep their numbers.
+func TestPhantoms(t *testing.T) {
+	r := sc2test.Sample(80949)
+	state := r.InitData["syncLobbyState"].(sc2test.S)["lobbyState"].(sc2test.S)
+	slot := func(set int) sc2test.S {
+		return sc2test.S{"control": 3, "observe": 1, "workingSetSlotId": set, "handicap": 100}
+	}
+	state["slots"] = slices.Insert(state["slots"].([]any), 1, any(slot(20)), any(slot(21)))
+	r.Details["playerList"] = append(r.Details["playerList"].([]any), sc2test.S{"name": "A.I.", "control": 3, "workingSetSlotId": 21, "result": 2})
+	var got []string
+	for _, p := range open(t, r.Bytes()).Players {
+		got = append(got, fmt.Sprintf("%s %d observer %v computer %v", p.Ref.Name, p.Ref.PlayerId, p.Observer, p.Computer))
+	}
+	want := []string{
+		"Alice 1 observer false computer false", "A.I. 3 observer false computer true", "Bob 4 observer false computer false",
+		"Watcher 5 observer true computer false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestNothingIsAbsent checks that values that stand for nothing are absent, and that hashes are text.
+func TestNothingIsAbsent(t *testing.T) {
+	r := sc2test.Sample(80949)
+	users := r.InitData["syncLobbyState"].(sc2test.S)["userInitialData"].([]any)
+	for i, rating := range []int{-36400, 4321} {
+		users[i].(sc2test.S)["scaledRating"] = rating
+	}
+	hash := strings.Repeat("\xA5", 32)
+	users[1].(sc2test.S)["clanLogo"] = "s2ma\x00\x00KR" + hash
+	r.Details["cacheHandles"] = []any{"s2ma\x00\x00EU" + hash, "\xFF2ma\x00\x00EU" + hash}
+	r.Metadata = `{"Players":[{"PlayerID":1,"MMR":-36400},{"PlayerID":2,"MMR":-36400}]}`
+	p := open(t, r.Bytes())
+	if a, b := &p.Players[0], &p.Players[1]; a.HasMmr || !b.HasMmr || b.Mmr != 4321 {
+		t.Errorf("ratings %+v, %+v", a, b)
+	}
+	if u := &p.Lobby.UserInitialData[0]; u.HasScaledRating || u.ScaledRating != 0 || p.Metadata.Players[0].HasMmr {
+		t.Errorf("ratings %+v, %+v", u, p.Metadata)
+	}
+	text := strings.Repeat("a5", 32)
+	for got, want := range map[string]string{
+		string(p.Details.CacheHandles[0]): "EU/" + text + ".s2ma", string(p.Details.CacheHandles[1]): "ff326d6100004555" + text,
+		string(p.Lobby.UserInitialData[1].ClanLogo): "KR/" + text + ".s2ma", string(p.Start.NgdpRootKey.Data): strings.Repeat("0", 32),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -773,9 +773,9 @@ type Version struct {
 
 // RootKey: Data that the header carries.
 type RootKey struct {
-	// An older form of data.
+	// An older form of data, in hexadecimal.
 	DataDeprecated []byte
-	// The data, 16 bytes.
+	// The data, a hash of 16 bytes, in hexadecimal.
 	Data []byte
 }
 
@@ -856,7 +856,8 @@ type Details struct {
 	CampaignIndex uint32
 	// As in the replay.
 	MapFileName []byte
-	// The files that the game was played with, 40 bytes each: type, region, SHA-256. The last one is the map.
+	// The files that the game was played with: region, SHA-256 in hexadecimal and type, such as "EU/6de4…9c01.s2ma". The last one
+	// is the map. A handle of another form is in hexadecimal as a whole.
 	CacheHandles [][]byte
 	// As in the replay.
 	MiniSave bool
@@ -960,7 +961,7 @@ type LobbyUser struct {
 	ClanTag []byte
 	// HasClanTag reports whether ClanTag is set.
 	HasClanTag bool
-	// Handle of the clan's logo, 40 bytes.
+	// The file of the clan's logo, in the form of Details.cache_handles.
 	ClanLogo []byte
 	// HasClanLogo reports whether ClanLogo is set.
 	HasClanLogo bool
@@ -1054,7 +1055,7 @@ type GameDescription struct {
 	DefaultDifficulty uint32
 	// The build of computers that have none of their own.
 	DefaultAiBuild uint32
-	// The files that the game is played with, 40 bytes each.
+	// The files that the game is played with, as in Details.
 	CacheHandles [][]byte
 	// There is an extension mod.
 	HasExtensionMod bool

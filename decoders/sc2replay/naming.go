@@ -3,6 +3,7 @@ package sc2replay
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
@@ -52,7 +53,7 @@ func newestExpansion(major uint32) names.Expansion {
 func expansionOf(handles [][]byte) names.Expansion {
 	for _, e := range expansions {
 		for _, handle := range handles {
-			if len(handle) > handleHash && bytes.Equal(handle[handleHash:], e.hash[:]) {
+			if bytes.Contains(handle, e.hash) {
 				return e.Expansion
 			}
 		}
@@ -60,18 +61,20 @@ func expansionOf(handles [][]byte) names.Expansion {
 	return ""
 }
 
-// handleHash is the offset of a file's hash in its handle: behind four letters for its type and four for the region.
-const handleHash = 8
-
 // expansions are the mods with an expansion's balance data, newest first. Their handles contain the hash of a text
 // instead of the file's hash.
 var expansions = [...]struct {
 	names.Expansion
-	hash [sha256.Size]byte
+	hash []byte // in hexadecimal, as in handles
 }{
-	{names.Void, sha256.Sum256([]byte("Standard Data: Void.SC2Mod"))},
-	{names.Swarm, sha256.Sum256([]byte("Standard Data: Swarm.SC2Mod"))},
-	{names.Liberty, sha256.Sum256([]byte("Standard Data: Liberty.SC2Mod"))},
+	{names.Void, hashOf("Standard Data: Void.SC2Mod")},
+	{names.Swarm, hashOf("Standard Data: Swarm.SC2Mod")},
+	{names.Liberty, hashOf("Standard Data: Liberty.SC2Mod")},
+}
+
+func hashOf(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return hex.AppendEncode(nil, sum[:])
 }
 
 // betaSource is the source of the names of orders in betas of 2010.

@@ -64,12 +64,12 @@ func (p *Replay) playersOfLobby() {
 	numbers := playerNumbers(p.Lobby.LobbyState.Slots)
 	for i := range p.Lobby.LobbyState.Slots {
 		slot, number := &p.Lobby.LobbyState.Slots[i], numbers[i]
-		if number == 0 {
+		if number == 0 || p.isPhantom(slot) {
 			continue
 		}
 		q := PlayerInfo{
 			Ref:  PlayerRef{PlayerId: number, HasPlayerId: true, Slot: uint32(i), HasSlot: true, UserId: slot.UserId, HasUserId: slot.HasUserId},
-			Team: slot.TeamId, Observer: slot.Observe != 0, Computer: slot.Control == controlComputer,
+			Team: slot.TeamId, Observer: slot.Observe != 0 && slot.Control != controlComputer, Computer: slot.Control == controlComputer,
 			Handicap: slot.Handicap, ToonHandle: slot.ToonHandle, Race: []byte(raceOfAttribute[p.attribute(attributeRace, number)]),
 			HasRef: true,
 		}
@@ -90,6 +90,17 @@ func (p *Replay) playersOfLobby() {
 		}
 		p.Players = append(p.Players, q)
 	}
+}
+
+// isPhantom reports whether nobody is in an occupied slot. Computers do not observe: maps mark slots so of which they only use the
+// number, such as those of a mission's enemies. One that the details list plays.
+func (p *Replay) isPhantom(slot *Slot) bool {
+	if slot.Control != controlComputer || slot.Observe == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.Details.PlayerList, func(d DetailsPlayer) bool {
+		return slot.HasWorkingSetSlotId && d.HasWorkingSetSlotId && d.WorkingSetSlotId == slot.WorkingSetSlotId
+	})
 }
 
 // lobbyRaces are the races by the lobby's numbers.
@@ -136,6 +147,17 @@ func leaderOf(slots []Slot, s *Slot) int {
 		return s.HasTandemLeaderId && leader.HasTandemId && leader.TandemId == s.TandemLeaderId ||
 			s.HasTandemLeaderUserId && leader.HasUserId && leader.UserId == s.TandemLeaderUserId
 	})
+}
+
+// noRating is the rating of a user who has none, such as one who has not played enough games.
+const noRating = -36400
+
+// finish makes what stands for nothing absent, and the logo's handle text.
+func (u *LobbyUser) finish() {
+	if u.ScaledRating == noRating {
+		u.ScaledRating, u.HasScaledRating = 0, false
+	}
+	u.ClanLogo = handleText(u.ClanLogo)
 }
 
 // playersOfDetails lists the players from the details, if there is no lobby.
@@ -204,7 +226,7 @@ func addMetadata(q *PlayerInfo, m *MetadataPlayer) {
 	if race, ok := raceOfAttribute[string(m.AssignedRace)]; ok {
 		q.Race = []byte(race)
 	}
-	if m.HasMmr && !q.HasMmr {
+	if m.HasMmr && m.Mmr != noRating && !q.HasMmr {
 		q.Mmr, q.HasMmr = int32(m.Mmr), true
 	}
 	q.Apm, q.HasApm = m.Apm, m.HasApm

@@ -156,6 +156,8 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 		failed, used = b.Failed(), b.Offset()
 		p.Start.BetaHeader = true
 	}
+	p.Start.NgdpRootKey.hexTexts()
+	p.Start.ReplayCompatibilityHash.hexTexts()
 	if other := p.Start.Signature; bytes.HasSuffix(other, []byte(signatureEnd)) && !isSignature(other) {
 		return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, "header", decoders.ErrUnsupported,
 			"%.40q of another game", bytes.TrimSuffix(other, []byte(signatureEnd)))
@@ -252,6 +254,7 @@ func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err e
 		toon := &d.PlayerList[i].Toon
 		toon.ProgramId = bytes.Trim(toon.ProgramId, "\x00") // four bytes, of which two are "S2"
 	}
+	handleTexts(d.CacheHandles)
 	used = v.Offset()
 	switch {
 	case v.Failed():
@@ -315,6 +318,10 @@ func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits b
 	lobby = &Lobby{}
 	r := wire.NewPacked(data)
 	plan.fillPacked(&r, unsafe.Pointer(lobby))
+	handleTexts(lobby.GameDescription.CacheHandles)
+	for i := range lobby.UserInitialData {
+		lobby.UserInitialData[i].finish()
+	}
 	return lobby, r.Offset(), !r.Failed() && r.Remaining() < 8
 }
 

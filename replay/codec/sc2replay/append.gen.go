@@ -1774,11 +1774,11 @@ func appendVersion(b []byte, m *sc2replay.Version) []byte {
 func appendRootKey(b []byte, m *sc2replay.RootKey) []byte {
 	if len(m.DataDeprecated) > 0 {
 		b = append(b, 0x0a)
-		b = protoappend.Bytes(b, m.DataDeprecated)
+		b = protoappend.String(b, m.DataDeprecated)
 	}
 	if len(m.Data) > 0 {
 		b = append(b, 0x12)
-		b = protoappend.Bytes(b, m.Data)
+		b = protoappend.String(b, m.Data)
 	}
 	return b
 }
@@ -1926,7 +1926,7 @@ func appendDetails(b []byte, m *sc2replay.Details) []byte {
 	}
 	for _, v := range m.CacheHandles {
 		b = append(b, 0x62)
-		b = protoappend.Bytes(b, v)
+		b = protoappend.String(b, v)
 	}
 	if m.MiniSave {
 		b = append(b, 0x68)
@@ -2102,7 +2102,7 @@ func appendLobbyUser(b []byte, m *sc2replay.LobbyUser) []byte {
 	}
 	if m.HasClanLogo {
 		b = append(b, 0x1a)
-		b = protoappend.Bytes(b, m.ClanLogo)
+		b = protoappend.String(b, m.ClanLogo)
 	}
 	if m.HasHighestLeague {
 		b = append(b, 0x20)
@@ -2266,7 +2266,7 @@ func appendGameDescription(b []byte, m *sc2replay.GameDescription) []byte {
 	}
 	for _, v := range m.CacheHandles {
 		b = append(b, 0xb2, 0x01)
-		b = protoappend.Bytes(b, v)
+		b = protoappend.String(b, v)
 	}
 	if m.HasExtensionMod {
 		b = append(b, 0xb8, 0x01)

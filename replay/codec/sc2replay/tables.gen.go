@@ -179,7 +179,7 @@ var Tables = table.Format{
 			{Name: "image_file_path", Comment: "As in the replay.", Type: table.Text},
 			{Name: "campaign_index", Comment: "As in the replay. Since 2.0.", Type: table.Uint32},
 			{Name: "map_file_name", Comment: "As in the replay.", Type: table.Name},
-			{Name: "cache_handles", Comment: "The files that the game was played with, 40 bytes each: type, region, SHA-256. The last one is the map.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Binary}}},
+			{Name: "cache_handles", Comment: "The files that the game was played with: region, SHA-256 in hexadecimal and type, such as \"EU/6de4…9c01.s2ma\". The last one is the map. A handle of another form is in hexadecimal as a whole.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
 			{Name: "mini_save", Comment: "As in the replay.", Type: table.Bool},
 			{Name: "game_speed", Comment: "0 slower, 1 slow, 2 normal, 3 fast, 4 faster.", Type: table.Uint32},
 			{Name: "default_difficulty", Comment: "The difficulty of computers that have none of their own.", Type: table.Uint32},
@@ -791,8 +791,8 @@ var columnsOfVersion = []table.Field{
 }
 
 var columnsOfRootKey = []table.Field{
-	{Name: "data_deprecated", Comment: "An older form of data.", Type: table.Binary},
-	{Name: "data", Comment: "The data, 16 bytes.", Type: table.Binary},
+	{Name: "data_deprecated", Comment: "An older form of data, in hexadecimal.", Type: table.Text},
+	{Name: "data", Comment: "The data, a hash of 16 bytes, in hexadecimal.", Type: table.Text},
 }
 
 var columnsOfDecodeInfo = []table.Field{
@@ -857,7 +857,7 @@ var columnsOfThumbnail = []table.Field{
 var columnsOfLobbyUser = []table.Field{
 	{Name: "name", Comment: "The name.", Type: table.Name},
 	{Name: "clan_tag", Nullable: true, Comment: "The clan's tag.", Type: table.Text},
-	{Name: "clan_logo", Nullable: true, Comment: "Handle of the clan's logo, 40 bytes.", Type: table.Binary},
+	{Name: "clan_logo", Nullable: true, Comment: "The file of the clan's logo, in the form of Details.cache_handles.", Type: table.Text},
 	{Name: "highest_league", Nullable: true, Comment: "1 bronze to 6 master, 7 grandmaster, 8 unranked.", Type: table.Uint32},
 	{Name: "combined_race_levels", Nullable: true, Comment: "The sum of the levels of the races.", Type: table.Uint32},
 	{Name: "random_seed", Comment: "As in the replay.", Type: table.Uint32},
@@ -898,7 +898,7 @@ var columnsOfGameDescription = []table.Field{
 	{Name: "slot_descriptions", Comment: "The choices that each slot allows.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSlotDescription}}},
 	{Name: "default_difficulty", Comment: "The difficulty of computers that have none of their own.", Type: table.Uint32},
 	{Name: "default_ai_build", Comment: "The build of computers that have none of their own.", Type: table.Uint32},
-	{Name: "cache_handles", Comment: "The files that the game is played with, 40 bytes each.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Binary}}},
+	{Name: "cache_handles", Comment: "The files that the game is played with, as in Details.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
 	{Name: "has_extension_mod", Comment: "There is an extension mod.", Type: table.Bool},
 	{Name: "has_non_blizzard_extension_mod", Comment: "There is an extension mod that is not Blizzard's.", Type: table.Bool},
 	{Name: "is_blizzard_map", Comment: "The map is Blizzard's.", Type: table.Bool},
@@ -1896,8 +1896,8 @@ func rowVersion(c []table.Column, m *sc2replay.Version) {
 
 func rowRootKey(c []table.Column, m *sc2replay.RootKey) {
 	_ = c[1]
-	c[0].Binary(m.DataDeprecated)
-	c[1].Binary(m.Data)
+	c[0].Text(m.DataDeprecated)
+	c[1].Text(m.Data)
 }
 
 func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
@@ -1971,7 +1971,7 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 	if !c[33].Off {
 		c[33].Items(len(m.CacheHandles))
 		for i := range m.CacheHandles {
-			c[34].Binary(m.CacheHandles[i])
+			c[34].Text(m.CacheHandles[i])
 		}
 	}
 	c[35].Bool(m.MiniSave)
@@ -2082,7 +2082,7 @@ func rowLobbyUser(c []table.Column, m *sc2replay.LobbyUser) {
 		c[1].Null()
 	}
 	if m.HasClanLogo {
-		c[2].Binary(m.ClanLogo)
+		c[2].Text(m.ClanLogo)
 	} else {
 		c[2].Null()
 	}
@@ -2163,7 +2163,7 @@ func rowGameDescription(c []table.Column, m *sc2replay.GameDescription) {
 	if !c[57].Off {
 		c[57].Items(len(m.CacheHandles))
 		for i := range m.CacheHandles {
-			c[58].Binary(m.CacheHandles[i])
+			c[58].Text(m.CacheHandles[i])
 		}
 	}
 	c[59].Bool(m.HasExtensionMod)

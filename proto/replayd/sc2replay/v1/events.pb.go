@@ -11826,10 +11826,10 @@ func (x *Version) GetBaseBuild() uint32 {
 // Data that the header carries.
 type RootKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// An older form of data.
-	DataDeprecated []byte `protobuf:"bytes,1,opt,name=data_deprecated,json=dataDeprecated,proto3" json:"data_deprecated,omitempty"`
-	// The data, 16 bytes.
-	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// An older form of data, in hexadecimal.
+	DataDeprecated string `protobuf:"bytes,1,opt,name=data_deprecated,json=dataDeprecated,proto3" json:"data_deprecated,omitempty"`
+	// The data, a hash of 16 bytes, in hexadecimal.
+	Data          string `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11864,18 +11864,18 @@ func (*RootKey) Descriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{142}
 }
 
-func (x *RootKey) GetDataDeprecated() []byte {
+func (x *RootKey) GetDataDeprecated() string {
 	if x != nil {
 		return x.DataDeprecated
 	}
-	return nil
+	return ""
 }
 
-func (x *RootKey) GetData() []byte {
+func (x *RootKey) GetData() string {
 	if x != nil {
 		return x.Data
 	}
-	return nil
+	return ""
 }
 
 // The replay's header.
@@ -12431,8 +12431,9 @@ type Details struct {
 	CampaignIndex uint32 `protobuf:"varint,10,opt,name=campaign_index,json=campaignIndex,proto3" json:"campaign_index,omitempty"`
 	// As in the replay.
 	MapFileName string `protobuf:"bytes,11,opt,name=map_file_name,json=mapFileName,proto3" json:"map_file_name,omitempty"`
-	// The files that the game was played with, 40 bytes each: type, region, SHA-256. The last one is the map.
-	CacheHandles [][]byte `protobuf:"bytes,12,rep,name=cache_handles,json=cacheHandles,proto3" json:"cache_handles,omitempty"`
+	// The files that the game was played with: region, SHA-256 in hexadecimal and type, such as "EU/6de4…9c01.s2ma". The last one
+	// is the map. A handle of another form is in hexadecimal as a whole.
+	CacheHandles []string `protobuf:"bytes,12,rep,name=cache_handles,json=cacheHandles,proto3" json:"cache_handles,omitempty"`
 	// As in the replay.
 	MiniSave bool `protobuf:"varint,13,opt,name=mini_save,json=miniSave,proto3" json:"mini_save,omitempty"`
 	// 0 slower, 1 slow, 2 normal, 3 fast, 4 faster.
@@ -12556,7 +12557,7 @@ func (x *Details) GetMapFileName() string {
 	return ""
 }
 
-func (x *Details) GetCacheHandles() [][]byte {
+func (x *Details) GetCacheHandles() []string {
 	if x != nil {
 		return x.CacheHandles
 	}
@@ -12612,8 +12613,8 @@ type LobbyUser struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The clan's tag.
 	ClanTag *string `protobuf:"bytes,2,opt,name=clan_tag,json=clanTag,proto3,oneof" json:"clan_tag,omitempty"`
-	// Handle of the clan's logo, 40 bytes.
-	ClanLogo []byte `protobuf:"bytes,3,opt,name=clan_logo,json=clanLogo,proto3,oneof" json:"clan_logo,omitempty"`
+	// The file of the clan's logo, in the form of Details.cache_handles.
+	ClanLogo *string `protobuf:"bytes,3,opt,name=clan_logo,json=clanLogo,proto3,oneof" json:"clan_logo,omitempty"`
 	// 1 bronze to 6 master, 7 grandmaster, 8 unranked.
 	HighestLeague *uint32 `protobuf:"varint,4,opt,name=highest_league,json=highestLeague,proto3,oneof" json:"highest_league,omitempty"`
 	// The sum of the levels of the races.
@@ -12694,11 +12695,11 @@ func (x *LobbyUser) GetClanTag() string {
 	return ""
 }
 
-func (x *LobbyUser) GetClanLogo() []byte {
-	if x != nil {
-		return x.ClanLogo
+func (x *LobbyUser) GetClanLogo() string {
+	if x != nil && x.ClanLogo != nil {
+		return *x.ClanLogo
 	}
-	return nil
+	return ""
 }
 
 func (x *LobbyUser) GetHighestLeague() uint32 {
@@ -13139,8 +13140,8 @@ type GameDescription struct {
 	DefaultDifficulty uint32 `protobuf:"varint,20,opt,name=default_difficulty,json=defaultDifficulty,proto3" json:"default_difficulty,omitempty"`
 	// The build of computers that have none of their own.
 	DefaultAiBuild uint32 `protobuf:"varint,21,opt,name=default_ai_build,json=defaultAiBuild,proto3" json:"default_ai_build,omitempty"`
-	// The files that the game is played with, 40 bytes each.
-	CacheHandles [][]byte `protobuf:"bytes,22,rep,name=cache_handles,json=cacheHandles,proto3" json:"cache_handles,omitempty"`
+	// The files that the game is played with, as in Details.
+	CacheHandles []string `protobuf:"bytes,22,rep,name=cache_handles,json=cacheHandles,proto3" json:"cache_handles,omitempty"`
 	// There is an extension mod.
 	HasExtensionMod bool `protobuf:"varint,23,opt,name=has_extension_mod,json=hasExtensionMod,proto3" json:"has_extension_mod,omitempty"`
 	// There is an extension mod that is not Blizzard's.
@@ -13334,7 +13335,7 @@ func (x *GameDescription) GetDefaultAiBuild() uint32 {
 	return 0
 }
 
-func (x *GameDescription) GetCacheHandles() [][]byte {
+func (x *GameDescription) GetCacheHandles() []string {
 	if x != nil {
 		return x.CacheHandles
 	}
@@ -15446,8 +15447,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"base_build\x18\x06 \x01(\rR\tbaseBuild\"F\n" +
 	"\aRootKey\x12'\n" +
-	"\x0fdata_deprecated\x18\x01 \x01(\fR\x0edataDeprecated\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\x9b\x06\n" +
+	"\x0fdata_deprecated\x18\x01 \x01(\tR\x0edataDeprecated\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\tR\x04data\"\x9b\x06\n" +
 	"\x05Start\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x127\n" +
 	"\aversion\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.VersionR\aversion\x12\x12\n" +
@@ -15514,7 +15515,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0ecampaign_index\x18\n" +
 	" \x01(\rR\rcampaignIndex\x12\"\n" +
 	"\rmap_file_name\x18\v \x01(\tR\vmapFileName\x12#\n" +
-	"\rcache_handles\x18\f \x03(\fR\fcacheHandles\x12\x1b\n" +
+	"\rcache_handles\x18\f \x03(\tR\fcacheHandles\x12\x1b\n" +
 	"\tmini_save\x18\r \x01(\bR\bminiSave\x12\x1d\n" +
 	"\n" +
 	"game_speed\x18\x0e \x01(\rR\tgameSpeed\x12-\n" +
@@ -15526,7 +15527,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\tLobbyUser\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\bclan_tag\x18\x02 \x01(\tH\x00R\aclanTag\x88\x01\x01\x12 \n" +
-	"\tclan_logo\x18\x03 \x01(\fH\x01R\bclanLogo\x88\x01\x01\x12*\n" +
+	"\tclan_logo\x18\x03 \x01(\tH\x01R\bclanLogo\x88\x01\x01\x12*\n" +
 	"\x0ehighest_league\x18\x04 \x01(\rH\x02R\rhighestLeague\x88\x01\x01\x125\n" +
 	"\x14combined_race_levels\x18\x05 \x01(\rH\x03R\x12combinedRaceLevels\x88\x01\x01\x12\x1f\n" +
 	"\vrandom_seed\x18\x06 \x01(\rR\n" +
@@ -15610,7 +15611,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x11slot_descriptions\x18\x13 \x03(\v2%.replayd.sc2replay.v1.SlotDescriptionR\x10slotDescriptions\x12-\n" +
 	"\x12default_difficulty\x18\x14 \x01(\rR\x11defaultDifficulty\x12(\n" +
 	"\x10default_ai_build\x18\x15 \x01(\rR\x0edefaultAiBuild\x12#\n" +
-	"\rcache_handles\x18\x16 \x03(\fR\fcacheHandles\x12*\n" +
+	"\rcache_handles\x18\x16 \x03(\tR\fcacheHandles\x12*\n" +
 	"\x11has_extension_mod\x18\x17 \x01(\bR\x0fhasExtensionMod\x12B\n" +
 	"\x1ehas_non_blizzard_extension_mod\x18\x18 \x01(\bR\x1ahasNonBlizzardExtensionMod\x12&\n" +
 	"\x0fis_blizzard_map\x18\x19 \x01(\bR\risBlizzardMap\x12$\n" +

@@ -5106,15 +5106,15 @@ class RootKey(google.protobuf.message.Message):
 
     DATA_DEPRECATED_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
-    data_deprecated: builtins.bytes
-    """An older form of data."""
-    data: builtins.bytes
-    """The data, 16 bytes."""
+    data_deprecated: builtins.str
+    """An older form of data, in hexadecimal."""
+    data: builtins.str
+    """The data, a hash of 16 bytes, in hexadecimal."""
     def __init__(
         self,
         *,
-        data_deprecated: builtins.bytes = ...,
-        data: builtins.bytes = ...,
+        data_deprecated: builtins.str = ...,
+        data: builtins.str = ...,
     ) -> None: ...
     _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "data_deprecated", b"data_deprecated"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -5430,8 +5430,10 @@ class Details(google.protobuf.message.Message):
         """A picture of the map."""
 
     @property
-    def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
-        """The files that the game was played with, 40 bytes each: type, region, SHA-256. The last one is the map."""
+    def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The files that the game was played with: region, SHA-256 in hexadecimal and type, such as "EU/6de4…9c01.s2ma". The last one
+        is the map. A handle of another form is in hexadecimal as a whole.
+        """
 
     @property
     def mod_paths(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -5451,7 +5453,7 @@ class Details(google.protobuf.message.Message):
         image_file_path: builtins.str = ...,
         campaign_index: builtins.int = ...,
         map_file_name: builtins.str = ...,
-        cache_handles: collections.abc.Iterable[builtins.bytes] | None = ...,
+        cache_handles: collections.abc.Iterable[builtins.str] | None = ...,
         mini_save: builtins.bool = ...,
         game_speed: builtins.int = ...,
         default_difficulty: builtins.int = ...,
@@ -5498,8 +5500,8 @@ class LobbyUser(google.protobuf.message.Message):
     """The name."""
     clan_tag: builtins.str
     """The clan's tag."""
-    clan_logo: builtins.bytes
-    """Handle of the clan's logo, 40 bytes."""
+    clan_logo: builtins.str
+    """The file of the clan's logo, in the form of Details.cache_handles."""
     highest_league: builtins.int
     """1 bronze to 6 master, 7 grandmaster, 8 unranked."""
     combined_race_levels: builtins.int
@@ -5537,7 +5539,7 @@ class LobbyUser(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         clan_tag: builtins.str | None = ...,
-        clan_logo: builtins.bytes | None = ...,
+        clan_logo: builtins.str | None = ...,
         highest_league: builtins.int | None = ...,
         combined_race_levels: builtins.int | None = ...,
         random_seed: builtins.int = ...,
@@ -5819,8 +5821,8 @@ class GameDescription(google.protobuf.message.Message):
         """The choices that each slot allows."""
 
     @property
-    def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
-        """The files that the game is played with, 40 bytes each."""
+    def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The files that the game is played with, as in Details."""
 
     def __init__(
         self,
@@ -5846,7 +5848,7 @@ class GameDescription(google.protobuf.message.Message):
         slot_descriptions: collections.abc.Iterable[Global___SlotDescription] | None = ...,
         default_difficulty: builtins.int = ...,
         default_ai_build: builtins.int = ...,
-        cache_handles: collections.abc.Iterable[builtins.bytes] | None = ...,
+        cache_handles: collections.abc.Iterable[builtins.str] | None = ...,
         has_extension_mod: builtins.bool = ...,
         has_non_blizzard_extension_mod: builtins.bool = ...,
         is_blizzard_map: builtins.bool = ...,

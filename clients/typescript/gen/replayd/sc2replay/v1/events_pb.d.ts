@@ -5785,18 +5785,18 @@ export declare const VersionSchema: GenMessage<Version>;
  */
 export declare type RootKey = Message<"replayd.sc2replay.v1.RootKey"> & {
   /**
-   * An older form of data.
+   * An older form of data, in hexadecimal.
    *
-   * @generated from field: bytes data_deprecated = 1;
+   * @generated from field: string data_deprecated = 1;
    */
-  dataDeprecated: Uint8Array;
+  dataDeprecated: string;
 
   /**
-   * The data, 16 bytes.
+   * The data, a hash of 16 bytes, in hexadecimal.
    *
-   * @generated from field: bytes data = 2;
+   * @generated from field: string data = 2;
    */
-  data: Uint8Array;
+  data: string;
 };
 
 /**
@@ -6221,11 +6221,12 @@ export declare type Details = Message<"replayd.sc2replay.v1.Details"> & {
   mapFileName: string;
 
   /**
-   * The files that the game was played with, 40 bytes each: type, region, SHA-256. The last one is the map.
+   * The files that the game was played with: region, SHA-256 in hexadecimal and type, such as "EU/6de4…9c01.s2ma". The last one
+   * is the map. A handle of another form is in hexadecimal as a whole.
    *
-   * @generated from field: repeated bytes cache_handles = 12;
+   * @generated from field: repeated string cache_handles = 12;
    */
-  cacheHandles: Uint8Array[];
+  cacheHandles: string[];
 
   /**
    * As in the replay.
@@ -6297,11 +6298,11 @@ export declare type LobbyUser = Message<"replayd.sc2replay.v1.LobbyUser"> & {
   clanTag?: string | undefined;
 
   /**
-   * Handle of the clan's logo, 40 bytes.
+   * The file of the clan's logo, in the form of Details.cache_handles.
    *
-   * @generated from field: optional bytes clan_logo = 3;
+   * @generated from field: optional string clan_logo = 3;
    */
-  clanLogo?: Uint8Array | undefined;
+  clanLogo?: string | undefined;
 
   /**
    * 1 bronze to 6 master, 7 grandmaster, 8 unranked.
@@ -6763,11 +6764,11 @@ export declare type GameDescription = Message<"replayd.sc2replay.v1.GameDescript
   defaultAiBuild: number;
 
   /**
-   * The files that the game is played with, 40 bytes each.
+   * The files that the game is played with, as in Details.
    *
-   * @generated from field: repeated bytes cache_handles = 22;
+   * @generated from field: repeated string cache_handles = 22;
    */
-  cacheHandles: Uint8Array[];
+  cacheHandles: string[];
 
   /**
    * There is an extension mod.
