@@ -170,12 +170,16 @@ func (c *comparison) event(stream string, theirs *s2prot.Event, ours *sc2replay.
 			s[k] = v
 		}
 	}
-	if ours.Kind == sc2replay.KindOther {
-		if string(ours.Other.Name) != theirs.Name {
-			c.differ(path, "is %s", ours.Other.Name)
+	if ours.Kind == sc2replay.KindOther || ours.Kind == sc2replay.KindTriggerUi {
+		name, fields := ours.Other.Name, ours.Other.Fields
+		if ours.Kind == sc2replay.KindTriggerUi {
+			name, fields = ours.TriggerUi.Name, ours.TriggerUi.Fields
+		}
+		if string(name) != theirs.Name {
+			c.differ(path, "is %s", name)
 			return
 		}
-		c.fields(path, s, ours.Other.Fields)
+		c.fields(path, s, fields)
 		return
 	}
 	name := strings.TrimSuffix(theirs.Name, "Message")
@@ -211,14 +215,9 @@ var names = map[string]string{
 	"killerUnitTagIndex": "Killer.Index", "killerUnitTagRecycle": "Killer.Recycle",
 	"abilLink": "Link", "abilCmdIndex": "CommandIndex", "abilCmdData": "CommandData",
 	"tag": "Unit.Tag", "snapshotPlayerId": "SnapshotControlPlayerId", "otherUnit": "OtherUnit.Tag",
-	"UnitClick.unitTag": "Unit.Tag", "UnitHighlight.unitTag": "Unit.Tag", "TriggerPing.unit": "Unit.Tag",
+	"UnitClick.unitTag": "Unit.Tag", "UnitHighlight.unitTag": "Unit.Tag",
 	"ChatMessage.string": "Text", "Chat.string": "Text", "header.fixedFileHash": "ReplayCompatibilityHash",
-	"TriggerTargetModeUpdate.abilLink": "AbilLink", "TriggerTargetModeUpdate.abilCmdIndex": "AbilCmdIndex",
-	"TriggerMouseClicked.posXUI": "PosUi.X", "TriggerMouseClicked.posYUI": "PosUi.Y",
-	"TriggerMouseClicked.posXWorld": "PosWorld.X", "TriggerMouseClicked.posYWorld": "PosWorld.Y",
-	"TriggerMouseClicked.posZWorld": "PosWorld.Z",
-	"Cmd.data":                      "Target", "SelectionDelta.delta.removeMask": "RemoveMask", "ControlGroupUpdate.mask": "RemoveMask",
-	"TriggerDialogControl.eventData": "EventData",
+	"Cmd.data": "Target", "SelectionDelta.delta.removeMask": "RemoveMask", "ControlGroupUpdate.mask": "RemoveMask",
 }
 
 // value compares a value of theirs with one of ours.

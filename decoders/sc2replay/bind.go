@@ -74,17 +74,12 @@ var renamed = map[string]string{
 	"Cmd.targetUnitTag":              "TargetUnit.Unit",
 	"Cmd.targetUnitSnapshotUnitLink": "TargetUnit.SnapshotUnitLink",
 	"Cmd.targetUnitSnapshotPlayerId": "TargetUnit.SnapshotControlPlayerId",
-	// The same holds for clicks.
-	"TriggerMouseClicked.posXUI": "PosUi.X", "TriggerMouseClicked.posYUI": "PosUi.Y",
-	"TriggerMouseClicked.posXWorld": "PosWorld.X", "TriggerMouseClicked.posYWorld": "PosWorld.Y",
-	"TriggerMouseClicked.posZWorld": "PosWorld.Z",
 }
 
 // oneofs maps the table's choices to the Go oneofs. Before 1.1, a single mask was in the place of each choice of masks.
 // It goes to the first alternative.
 var oneofs = map[string]string{
 	"Cmd.data": "Target", "SelectionDelta.removeMask": "RemoveMask", "ControlGroupUpdate.mask": "RemoveMask",
-	"TriggerDialogControl.eventData": "EventData",
 }
 
 // scales lists structs whose fractions do not have the unit 1/4096.

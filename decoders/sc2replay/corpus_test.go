@@ -87,6 +87,8 @@ func summarize(p *sc2replay.Replay) (*summary, error) {
 		switch ev.Kind {
 		case sc2replay.KindOther:
 			s.counts[string(ev.Other.Name)]++
+		case sc2replay.KindTriggerUi:
+			s.counts[snake(string(ev.TriggerUi.Name))]++
 		case sc2replay.KindEnd:
 			s.end = ev.End.DecodeInfo
 		default:

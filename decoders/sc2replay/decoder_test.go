@@ -84,8 +84,13 @@ func line(ev *sc2replay.Event) string {
 		}
 	case sc2replay.KindPlayerStats:
 		what = fmt.Sprintf("supply %v", ev.PlayerStats.FoodUsed)
-	case sc2replay.KindTriggerDialogControl:
-		what = string(ev.TriggerDialogControl.TextChanged)
+	case sc2replay.KindTriggerUi:
+		what = string(ev.TriggerUi.Name)
+		for _, f := range ev.TriggerUi.Fields {
+			for _, inner := range f.Fields {
+				what += fmt.Sprintf(" %s.%s=%s", f.Name, inner.Name, inner.BytesValue)
+			}
+		}
 	case sc2replay.KindOther:
 		what = string(ev.Other.Name)
 		for _, f := range ev.Other.Fields {
@@ -151,12 +156,12 @@ func TestSample(t *testing.T) {
 240 unit_positions - SCV at 40,48 Egg at 92,96
 300 selection_delta Alice/1 mask 2 01
 300 unit_died Bob/2 Egg by 1
-310 trigger_movie_started -
+310 trigger_ui - TriggerMovieStarted
 311 save_game Alice/1 a.SC2Save save automatic true
 320 ping Bob/2 at {1 -1}
 400 unit_init Alice/1
 700 unit_done Alice/1
-2000 trigger_dialog_control Alice/1 typed
+2000 trigger_ui Alice/1 TriggerDialogControl eventData.TextChanged=typed
 100000 game_user_leave Bob/2
 100000 end -`
 	if got := strings.Join(lines, "\n"); got != want {
@@ -191,7 +196,7 @@ func TestEveryTable(t *testing.T) {
 				for _, want := range []string{
 					"0 user_options Alice/1", "2 camera_update Alice/1 to {40 50.5} distance 34", "12 cmd Alice/1 ability ", " at {40 50.5 8}",
 					"300 selection_delta Alice/1 mask 2 01", "save_game Alice/1 a.SC2Save", "161 chat Bob/2 to 2: größe 한",
-					"player_info Alice/1 [CLAN] Terran", "observer true", "2000 trigger_dialog_control Alice/1 typed",
+					"player_info Alice/1 [CLAN] Terran", "observer true", "2000 trigger_ui Alice/1 TriggerDialogControl eventData.TextChanged=typed",
 				} {
 					if !strings.Contains(text, want) {
 						t.Errorf("no %q in\n%s", want, text)
@@ -246,6 +251,8 @@ func TestEveryLayout(t *testing.T) {
 			case sc2replay.KindOther:
 				name := string(ev.Other.Name)
 				t.Fatalf("table %d: %s has no message of its own, or a layout that is not bound to it", build, name)
+			case sc2replay.KindTriggerUi:
+				got = append(got, string(ev.TriggerUi.Name))
 			default:
 				got = append(got, ev.Kind.String())
 			}

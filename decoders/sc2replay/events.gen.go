@@ -25,8 +25,8 @@ type Event struct {
 	UnitBorn UnitBorn
 	// The last order was repeated or ended.
 	CommandManagerState CommandManagerState
-	// A player's client has loaded a portrait.
-	TriggerPortraitLoaded TriggerPortraitLoaded
+	// Something happened in the interface that a map's triggers listen to.
+	TriggerUi TriggerUi
 	// A unit died.
 	UnitDied UnitDied
 	// The target point of the last order was dragged to another place.
@@ -35,8 +35,6 @@ type Event struct {
 	UnitTypeChange UnitTypeChange
 	// A player's score and economy, every 160 gameloops.
 	PlayerStats PlayerStats
-	// The mouse moved on a map that listens for it.
-	TriggerMouseMoved TriggerMouseMoved
 	// The last order was aimed at another unit.
 	CmdUpdateTargetUnit CmdUpdateTargetUnit
 	// The replay's header, and how it is decoded. Always the first event.
@@ -89,34 +87,6 @@ type Event struct {
 	UserOptions UserOptions
 	// A player stored a camera position.
 	CameraSave CameraSave
-	// A key was pressed on a map that listens for it.
-	TriggerKeyPressed TriggerKeyPressed
-	// The mouse was clicked on a map that listens for it.
-	TriggerMouseClicked TriggerMouseClicked
-	// The mouse wheel was turned on a map that listens for it.
-	TriggerMouseWheel TriggerMouseWheel
-	// A control of a dialog was used.
-	TriggerDialogControl TriggerDialogControl
-	// The camera was moved, before 2.1.
-	TriggerCameraMove TriggerCameraMove
-	// A cutscene passed a bookmark.
-	TriggerCutsceneBookmarkFired TriggerCutsceneBookmarkFired
-	// A scene of a cutscene ended.
-	TriggerCutsceneEndSceneFired TriggerCutsceneEndSceneFired
-	// Clients agree on the length of sounds.
-	TriggerSoundLengthSync TriggerSoundLengthSync
-	// A transmission was played to its end.
-	TriggerTransmissionComplete TriggerTransmissionComplete
-	// Chat that triggers listen to.
-	TriggerChatMessage TriggerChatMessage
-	// A ping that triggers listen to.
-	TriggerPing TriggerPing
-	// A hotkey was pressed on a map that listens for it.
-	TriggerHotkeyPressed TriggerHotkeyPressed
-	// The player entered or left the choice of a target.
-	TriggerTargetModeUpdate TriggerTargetModeUpdate
-	// An order was refused.
-	TriggerCommandError TriggerCommandError
 	// Resources were sent to another player.
 	ResourceTrade ResourceTrade
 	// Resources were asked for.
@@ -173,98 +143,12 @@ type Event struct {
 	BroadcastCheat BroadcastCheat
 	// A player asks an artificial ally for something.
 	AiCommunicate AiCommunicate
-	// A reply in a conversation was chosen.
-	TriggerReplySelected TriggerReplySelected
-	// A player skipped the scene that was shown.
-	TriggerSkipped TriggerSkipped
-	// A client reports the length of a sound.
-	TriggerSoundLengthQuery TriggerSoundLengthQuery
-	// A sound is played.
-	TriggerSoundOffset TriggerSoundOffset
-	// A transmission is played.
-	TriggerTransmissionOffset TriggerTransmissionOffset
-	// The mission was given up.
-	TriggerAbortMission TriggerAbortMission
-	// Something was bought.
-	TriggerPurchaseMade TriggerPurchaseMade
-	// The shop was left.
-	TriggerPurchaseExit TriggerPurchaseExit
-	// A planet's mission was launched.
-	TriggerPlanetMissionLaunched TriggerPlanetMissionLaunched
-	// The panel of planets was closed without a choice.
-	TriggerPlanetPanelCanceled TriggerPlanetPanelCanceled
-	// A conversation was skipped.
-	TriggerConversationSkipped TriggerConversationSkipped
-	// A mission will be played once more.
-	TriggerPlanetPanelReplay TriggerPlanetPanelReplay
-	// A piece of music has ended.
-	TriggerSoundtrackDone TriggerSoundtrackDone
-	// A planet was chosen.
-	TriggerPlanetMissionSelected TriggerPlanetMissionSelected
-	// A movie calls a function.
-	TriggerMovieFunction TriggerMovieFunction
-	// The panel of planets has appeared.
-	TriggerPlanetPanelBirthComplete TriggerPlanetPanelBirthComplete
-	// The panel of planets has disappeared.
-	TriggerPlanetPanelDeathComplete TriggerPlanetPanelDeathComplete
-	// The panel of researches was left.
-	TriggerResearchPanelExit TriggerResearchPanelExit
-	// A research was bought.
-	TriggerResearchPanelPurchase TriggerResearchPanelPurchase
-	// A research was chosen.
-	TriggerResearchPanelSelectionChanged TriggerResearchPanelSelectionChanged
-	// The panel of mercenaries was left.
-	TriggerMercenaryPanelExit TriggerMercenaryPanelExit
-	// Mercenaries were bought.
-	TriggerMercenaryPanelPurchase TriggerMercenaryPanelPurchase
-	// Mercenaries were chosen.
-	TriggerMercenaryPanelSelectionChanged TriggerMercenaryPanelSelectionChanged
-	// The panel of a victory was left.
-	TriggerVictoryPanelExit TriggerVictoryPanelExit
-	// The panel of battle reports was left.
-	TriggerBattleReportPanelExit TriggerBattleReportPanelExit
-	// A mission will be played from the battle reports.
-	TriggerBattleReportPanelPlayMission TriggerBattleReportPanelPlayMission
-	// A scene will be shown from the battle reports.
-	TriggerBattleReportPanelPlayScene TriggerBattleReportPanelPlayScene
-	// A battle report was chosen.
-	TriggerBattleReportPanelSelectionChanged TriggerBattleReportPanelSelectionChanged
-	// The mission will be played again.
-	TriggerVictoryPanelPlayMissionAgain TriggerVictoryPanelPlayMissionAgain
-	// A movie began.
-	TriggerMovieStarted TriggerMovieStarted
-	// A movie has ended.
-	TriggerMovieFinished TriggerMovieFinished
-	// A dialog was closed.
-	TriggerCustomDialogDismissed TriggerCustomDialogDismissed
-	// An item of the game's menu was chosen.
-	TriggerGameMenuItemSelected TriggerGameMenuItemSelected
-	// An item of the shop was chosen.
-	TriggerPurchasePanelSelectedPurchaseItemChanged TriggerPurchasePanelSelectedPurchaseItemChanged
-	// A category of the shop was chosen.
-	TriggerPurchasePanelSelectedPurchaseCategoryChanged TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	// A button was pressed.
-	TriggerButtonPressed TriggerButtonPressed
-	// The credits have ended.
-	TriggerGameCreditsFinished TriggerGameCreditsFinished
-	// A line of a conversation is spoken in a cutscene.
-	TriggerCutsceneConversationLine TriggerCutsceneConversationLine
-	// A line of a conversation in a cutscene is missing.
-	TriggerCutsceneConversationLineMissing TriggerCutsceneConversationLineMissing
-	// A client reports the length of an animation, requested by name.
-	TriggerAnimLengthQueryByName TriggerAnimLengthQueryByName
-	// A client reports the length of an animation, requested by properties.
-	TriggerAnimLengthQueryByProps TriggerAnimLengthQueryByProps
-	// An animation that was waited for has reached its place.
-	TriggerAnimOffset TriggerAnimOffset
 	// A map changed a value of the balance data.
 	CatalogModify CatalogModify
 	// A talent was chosen.
 	HeroTalentTreeSelected HeroTalentTreeSelected
 	// The panel of talents was opened or closed.
 	HeroTalentTreeSelectionPanelToggled HeroTalentTreeSelectionPanelToggled
-	// A profile was written.
-	TriggerProfilerLoggingFinished TriggerProfilerLoggingFinished
 	// How long loading took, reported by another client.
 	PeerSetSyncLoadingTime PeerSetSyncLoadingTime
 	// How long playing took, reported by another client.
@@ -545,10 +429,42 @@ type CommandManagerState struct {
 	HasSequence bool
 }
 
-// TriggerPortraitLoaded: A player's client has loaded a portrait.
-type TriggerPortraitLoaded struct {
-	// The portrait.
-	PortraitId int32
+// TriggerUi: Something happened in the interface that a map's triggers listen to: clicks and keys, dialogs, portraits and sounds, and in
+// campaigns panels, movies and conversations. These are all events whose names begin with "Trigger" in Blizzard's protocol tables.
+type TriggerUi struct {
+	// The name in the protocol tables, such as "TriggerMouseClicked" or "TriggerDialogControl".
+	Name []byte
+	// The fields, with the names of the protocol tables, in their order. Places in the world and distances are in units of 1/4096 of
+	// a cell.
+	Fields []Field
+	// The ability of a TriggerCommandError, which is an order that was refused, and of a TriggerTargetModeUpdate.
+	Abil Ability
+	// HasAbil reports whether Abil is set.
+	HasAbil bool
+	// The unit of a TriggerPing.
+	Unit Unit
+	// HasUnit reports whether Unit is set.
+	HasUnit bool
+}
+
+// Field: A field of an event, with its value. An optional field that is absent is left out.
+type Field struct {
+	// The field's name. Empty for the elements of a list.
+	Name []byte
+	// ValueCase identifies the field of the oneof value that is set.
+	ValueCase FieldValueCase
+	// A truth value.
+	BoolValue bool
+	// A number.
+	IntValue int64
+	// A number above the range of int_value.
+	UintValue uint64
+	// Bytes, often UTF-8 text.
+	BytesValue []byte
+	// Bits.
+	BitsValue BitMask
+	// The fields of a struct, the elements of a list, or the one alternative of a choice.
+	Fields []Field
 }
 
 // UnitDied: A unit died.
@@ -676,28 +592,6 @@ type PlayerStats struct {
 	VespeneFriendlyFireEconomy int32
 	// Gas of technology killed by its own side.
 	VespeneFriendlyFireTechnology int32
-}
-
-// TriggerMouseMoved: The mouse moved.
-type TriggerMouseMoved struct {
-	// The place on the screen.
-	PosUi UiPoint
-	// HasPosUi reports whether PosUi is set.
-	HasPosUi bool
-	// The place on the map.
-	PosWorld Point
-	// HasPosWorld reports whether PosWorld is set.
-	HasPosWorld bool
-	// As in the replay. Since 2.0.10.
-	Flags int32
-}
-
-// UiPoint: A place in the user interface.
-type UiPoint struct {
-	// The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.
-	X uint32
-	// The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.
-	Y uint32
 }
 
 // CmdUpdateTargetUnit: The target of the last order changed to another unit.
@@ -1615,164 +1509,6 @@ type CameraSave struct {
 	HasTarget bool
 }
 
-// TriggerKeyPressed: A key was pressed.
-type TriggerKeyPressed struct {
-	// The key, as in the replay.
-	Key int32
-	// As in the replay.
-	Flags int32
-}
-
-// TriggerMouseClicked: The mouse was clicked.
-type TriggerMouseClicked struct {
-	// The button.
-	Button uint32
-	// True when it was pressed, false when it was released.
-	Down bool
-	// The place on the screen.
-	PosUi UiPoint
-	// HasPosUi reports whether PosUi is set.
-	HasPosUi bool
-	// The place on the map.
-	PosWorld Point
-	// HasPosWorld reports whether PosWorld is set.
-	HasPosWorld bool
-	// As in the replay. Since 2.0.10.
-	Flags int32
-}
-
-// TriggerMouseWheel: The mouse wheel was turned.
-type TriggerMouseWheel struct {
-	// How far.
-	WheelSpin int32
-	// As in the replay.
-	Flags int32
-}
-
-// TriggerDialogControl: A control of a dialog was used.
-type TriggerDialogControl struct {
-	// The control.
-	ControlId int32
-	// The action on the control, as in the replay.
-	EventType int32
-	// EventDataCase identifies the field of the oneof event_data that is set.
-	EventDataCase TriggerDialogControlEventDataCase
-	// The control is checked, or not.
-	Checked bool
-	// Its value.
-	ValueChanged uint32
-	// Its selection.
-	SelectionChanged int32
-	// Its text.
-	TextChanged []byte
-	// The button that was used.
-	MouseButton uint32
-}
-
-// TriggerCameraMove: The camera was moved.
-type TriggerCameraMove struct {
-	// Why, as in the replay.
-	Reason int32
-}
-
-// TriggerCutsceneBookmarkFired: A cutscene passed a bookmark.
-type TriggerCutsceneBookmarkFired struct {
-	// The cutscene.
-	CutsceneId int32
-	// The bookmark.
-	BookmarkName []byte
-}
-
-// TriggerCutsceneEndSceneFired: A scene of a cutscene ended.
-type TriggerCutsceneEndSceneFired struct {
-	// The cutscene.
-	CutsceneId int32
-}
-
-// TriggerSoundLengthSync: Clients agree on the length of sounds.
-type TriggerSoundLengthSync struct {
-	// The sounds.
-	SoundHash []uint32
-	// Their lengths, one for each.
-	Length []uint32
-}
-
-// TriggerTransmissionComplete: A transmission was played to its end.
-type TriggerTransmissionComplete struct {
-	// The transmission.
-	TransmissionId int32
-}
-
-// TriggerChatMessage: Chat that triggers listen to.
-type TriggerChatMessage struct {
-	// The text of the message.
-	ChatMessage []byte
-}
-
-// TriggerPing: A ping that triggers listen to.
-type TriggerPing struct {
-	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
-	Point Point2
-	// HasPoint reports whether Point is set.
-	HasPoint bool
-	// The unit that was pinged. The tag is 0 when there is none.
-	Unit Unit
-	// HasUnit reports whether Unit is set.
-	HasUnit bool
-	// Its type, as an index into the balance data. Since 3.0, like the next four fields.
-	UnitLink uint32
-	// The player who controls it.
-	UnitControlPlayerId uint32
-	// HasUnitControlPlayerId reports whether UnitControlPlayerId is set.
-	HasUnitControlPlayerId bool
-	// The player who pays for it.
-	UnitUpkeepPlayerId uint32
-	// HasUnitUpkeepPlayerId reports whether UnitUpkeepPlayerId is set.
-	HasUnitUpkeepPlayerId bool
-	// Its position.
-	UnitPosition Point
-	// HasUnitPosition reports whether UnitPosition is set.
-	HasUnitPosition bool
-	// True while it is under construction.
-	UnitIsUnderConstruction bool
-	// True when the minimap was used.
-	PingedMinimap bool
-	// As in the replay. Since 3.0.
-	Option int32
-	// The name of unit_link, such as "Nexus". Empty when not known.
-	UnitName []byte
-}
-
-// TriggerHotkeyPressed: A hotkey was pressed.
-type TriggerHotkeyPressed struct {
-	// The hotkey, as in the replay.
-	Hotkey uint32
-	// True when it was pressed, false when it was released.
-	Down bool
-}
-
-// TriggerTargetModeUpdate: The player entered or left the choice of a target.
-type TriggerTargetModeUpdate struct {
-	// The ability whose target the player chooses, as an index into the balance data.
-	AbilLink uint32
-	// The command of the ability.
-	AbilCmdIndex uint32
-	// As in the replay.
-	State int32
-	// The command's name, as in an order. Empty when not known.
-	Name []byte
-}
-
-// TriggerCommandError: An order was refused.
-type TriggerCommandError struct {
-	// Why, as in the replay.
-	Error int32
-	// The ability.
-	Abil Ability
-	// HasAbil reports whether Abil is set.
-	HasAbil bool
-}
-
 // ResourceTrade: Resources were sent to another player.
 type ResourceTrade struct {
 	// The recipient: a player's number.
@@ -2043,246 +1779,6 @@ type AiCommunicate struct {
 	TargetUnitSnapshotUnitNameGuessed bool
 }
 
-// TriggerReplySelected: A reply in a conversation was chosen.
-type TriggerReplySelected struct {
-	// The conversation.
-	ConversationId int32
-	// The reply.
-	ReplyId int32
-}
-
-// TriggerSkipped: A player skipped the scene that was shown.
-type TriggerSkipped struct {
-}
-
-// TriggerSoundLengthQuery: A client reports the length of a sound.
-type TriggerSoundLengthQuery struct {
-	// The sound.
-	SoundHash uint32
-	// Its length.
-	Length uint32
-}
-
-// TriggerSoundOffset: A sound is played.
-type TriggerSoundOffset struct {
-	// The sound.
-	Sound uint32
-}
-
-// TriggerTransmissionOffset: A transmission is played.
-type TriggerTransmissionOffset struct {
-	// The transmission.
-	TransmissionId int32
-	// As in the replay. 0 before 1.5.
-	Thread uint32
-}
-
-// TriggerAbortMission: The mission was given up.
-type TriggerAbortMission struct {
-}
-
-// TriggerPurchaseMade: Something was bought.
-type TriggerPurchaseMade struct {
-	// The item.
-	PurchaseItemId int32
-}
-
-// TriggerPurchaseExit: The shop was left.
-type TriggerPurchaseExit struct {
-}
-
-// TriggerPlanetMissionLaunched: A planet's mission was launched.
-type TriggerPlanetMissionLaunched struct {
-	// The difficulty.
-	DifficultyLevel int32
-}
-
-// TriggerPlanetPanelCanceled: The panel of planets was closed without a choice.
-type TriggerPlanetPanelCanceled struct {
-}
-
-// TriggerConversationSkipped: A conversation was skipped.
-type TriggerConversationSkipped struct {
-	// The way, as in the replay.
-	SkipType uint32
-}
-
-// TriggerPlanetPanelReplay: A mission will be played once more.
-type TriggerPlanetPanelReplay struct {
-}
-
-// TriggerSoundtrackDone: A piece of music has ended.
-type TriggerSoundtrackDone struct {
-	// The piece.
-	Soundtrack uint32
-}
-
-// TriggerPlanetMissionSelected: A planet was chosen.
-type TriggerPlanetMissionSelected struct {
-	// The planet.
-	PlanetId int32
-}
-
-// TriggerMovieFunction: A movie calls a function.
-type TriggerMovieFunction struct {
-	// The function.
-	FunctionName []byte
-}
-
-// TriggerPlanetPanelBirthComplete: The panel of planets has appeared.
-type TriggerPlanetPanelBirthComplete struct {
-}
-
-// TriggerPlanetPanelDeathComplete: The panel of planets has disappeared.
-type TriggerPlanetPanelDeathComplete struct {
-}
-
-// TriggerResearchPanelExit: The panel of researches was left.
-type TriggerResearchPanelExit struct {
-}
-
-// TriggerResearchPanelPurchase: A research was bought.
-type TriggerResearchPanelPurchase struct {
-}
-
-// TriggerResearchPanelSelectionChanged: A research was chosen.
-type TriggerResearchPanelSelectionChanged struct {
-	// The research.
-	ResearchItemId int32
-}
-
-// TriggerMercenaryPanelExit: The panel of mercenaries was left.
-type TriggerMercenaryPanelExit struct {
-}
-
-// TriggerMercenaryPanelPurchase: Mercenaries were bought.
-type TriggerMercenaryPanelPurchase struct {
-}
-
-// TriggerMercenaryPanelSelectionChanged: Mercenaries were chosen.
-type TriggerMercenaryPanelSelectionChanged struct {
-	// The mercenaries.
-	MercenaryId int32
-}
-
-// TriggerVictoryPanelExit: The panel of a victory was left.
-type TriggerVictoryPanelExit struct {
-}
-
-// TriggerBattleReportPanelExit: The panel of battle reports was left.
-type TriggerBattleReportPanelExit struct {
-}
-
-// TriggerBattleReportPanelPlayMission: A mission will be played from the battle reports.
-type TriggerBattleReportPanelPlayMission struct {
-	// The report.
-	BattleReportId int32
-	// The difficulty.
-	DifficultyLevel int32
-}
-
-// TriggerBattleReportPanelPlayScene: A scene will be shown from the battle reports.
-type TriggerBattleReportPanelPlayScene struct {
-	// The report.
-	BattleReportId int32
-}
-
-// TriggerBattleReportPanelSelectionChanged: A battle report was chosen.
-type TriggerBattleReportPanelSelectionChanged struct {
-	// The report.
-	BattleReportId int32
-}
-
-// TriggerVictoryPanelPlayMissionAgain: The mission will be played again.
-type TriggerVictoryPanelPlayMissionAgain struct {
-	// The difficulty.
-	DifficultyLevel int32
-}
-
-// TriggerMovieStarted: A movie began.
-type TriggerMovieStarted struct {
-}
-
-// TriggerMovieFinished: A movie has ended.
-type TriggerMovieFinished struct {
-}
-
-// TriggerCustomDialogDismissed: A dialog was closed.
-type TriggerCustomDialogDismissed struct {
-	// The choice, as in the replay.
-	Result int32
-}
-
-// TriggerGameMenuItemSelected: An item of the game's menu was chosen.
-type TriggerGameMenuItemSelected struct {
-	// The item, from 0.
-	GameMenuItemIndex int32
-}
-
-// TriggerPurchasePanelSelectedPurchaseItemChanged: An item of the shop was chosen.
-type TriggerPurchasePanelSelectedPurchaseItemChanged struct {
-	// The item.
-	PurchaseItemId int32
-}
-
-// TriggerPurchasePanelSelectedPurchaseCategoryChanged: A category of the shop was chosen.
-type TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
-	// The category.
-	PurchaseCategoryId int32
-}
-
-// TriggerButtonPressed: A button was pressed.
-type TriggerButtonPressed struct {
-	// The button.
-	Button uint32
-}
-
-// TriggerGameCreditsFinished: The credits have ended.
-type TriggerGameCreditsFinished struct {
-}
-
-// TriggerCutsceneConversationLine: A line of a conversation is spoken in a cutscene.
-type TriggerCutsceneConversationLine struct {
-	// The cutscene.
-	CutsceneId int32
-	// The line's name.
-	ConversationLine []byte
-	// The line's other name. Empty for none.
-	AltConversationLine []byte
-}
-
-// TriggerCutsceneConversationLineMissing: A line of a conversation in a cutscene is missing.
-type TriggerCutsceneConversationLineMissing struct {
-	// The cutscene.
-	CutsceneId int32
-	// The line's name.
-	ConversationLine []byte
-}
-
-// TriggerAnimLengthQueryByName: A client reports the length of an animation, requested by name.
-type TriggerAnimLengthQueryByName struct {
-	// The question.
-	QueryId uint32
-	// The length in milliseconds.
-	LengthMs uint32
-	// The gameloop in which it ends.
-	FinishGameLoop uint32
-}
-
-// TriggerAnimLengthQueryByProps: A client reports the length of an animation, requested by properties.
-type TriggerAnimLengthQueryByProps struct {
-	// The question.
-	QueryId uint32
-	// The length in milliseconds.
-	LengthMs uint32
-}
-
-// TriggerAnimOffset: An animation that was waited for has reached its place.
-type TriggerAnimOffset struct {
-	// The question.
-	AnimWaitQueryId uint32
-}
-
 // CatalogModify: A map changed a value of the balance data.
 type CatalogModify struct {
 	// The catalog, as in the replay.
@@ -2305,10 +1801,6 @@ type HeroTalentTreeSelected struct {
 type HeroTalentTreeSelectionPanelToggled struct {
 	// True when it was opened.
 	Shown bool
-}
-
-// TriggerProfilerLoggingFinished: A profile was written.
-type TriggerProfilerLoggingFinished struct {
 }
 
 // PeerSetSyncLoadingTime: How long loading took, reported by another client.
@@ -2398,26 +1890,6 @@ type Other struct {
 	Fields []Field
 }
 
-// Field: A field of an event, with its value. An optional field that is absent is left out.
-type Field struct {
-	// The field's name. Empty for the elements of a list.
-	Name []byte
-	// ValueCase identifies the field of the oneof value that is set.
-	ValueCase FieldValueCase
-	// A truth value.
-	BoolValue bool
-	// A number.
-	IntValue int64
-	// A number above the range of int_value.
-	UintValue uint64
-	// Bytes, often UTF-8 text.
-	BytesValue []byte
-	// Bits.
-	BitsValue BitMask
-	// The fields of a struct, the elements of a list, or the one alternative of a choice.
-	Fields []Field
-}
-
 // Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
@@ -2430,12 +1902,11 @@ const (
 	KindControlGroupUpdate
 	KindUnitBorn
 	KindCommandManagerState
-	KindTriggerPortraitLoaded
+	KindTriggerUi
 	KindUnitDied
 	KindCmdUpdateTargetPoint
 	KindUnitTypeChange
 	KindPlayerStats
-	KindTriggerMouseMoved
 	KindCmdUpdateTargetUnit
 	KindStart
 	KindDetails
@@ -2462,20 +1933,6 @@ const (
 	KindUserFinishedLoadingSync
 	KindUserOptions
 	KindCameraSave
-	KindTriggerKeyPressed
-	KindTriggerMouseClicked
-	KindTriggerMouseWheel
-	KindTriggerDialogControl
-	KindTriggerCameraMove
-	KindTriggerCutsceneBookmarkFired
-	KindTriggerCutsceneEndSceneFired
-	KindTriggerSoundLengthSync
-	KindTriggerTransmissionComplete
-	KindTriggerChatMessage
-	KindTriggerPing
-	KindTriggerHotkeyPressed
-	KindTriggerTargetModeUpdate
-	KindTriggerCommandError
 	KindResourceTrade
 	KindResourceRequest
 	KindResourceRequestFulfill
@@ -2504,52 +1961,9 @@ const (
 	KindGameCheat
 	KindBroadcastCheat
 	KindAiCommunicate
-	KindTriggerReplySelected
-	KindTriggerSkipped
-	KindTriggerSoundLengthQuery
-	KindTriggerSoundOffset
-	KindTriggerTransmissionOffset
-	KindTriggerAbortMission
-	KindTriggerPurchaseMade
-	KindTriggerPurchaseExit
-	KindTriggerPlanetMissionLaunched
-	KindTriggerPlanetPanelCanceled
-	KindTriggerConversationSkipped
-	KindTriggerPlanetPanelReplay
-	KindTriggerSoundtrackDone
-	KindTriggerPlanetMissionSelected
-	KindTriggerMovieFunction
-	KindTriggerPlanetPanelBirthComplete
-	KindTriggerPlanetPanelDeathComplete
-	KindTriggerResearchPanelExit
-	KindTriggerResearchPanelPurchase
-	KindTriggerResearchPanelSelectionChanged
-	KindTriggerMercenaryPanelExit
-	KindTriggerMercenaryPanelPurchase
-	KindTriggerMercenaryPanelSelectionChanged
-	KindTriggerVictoryPanelExit
-	KindTriggerBattleReportPanelExit
-	KindTriggerBattleReportPanelPlayMission
-	KindTriggerBattleReportPanelPlayScene
-	KindTriggerBattleReportPanelSelectionChanged
-	KindTriggerVictoryPanelPlayMissionAgain
-	KindTriggerMovieStarted
-	KindTriggerMovieFinished
-	KindTriggerCustomDialogDismissed
-	KindTriggerGameMenuItemSelected
-	KindTriggerPurchasePanelSelectedPurchaseItemChanged
-	KindTriggerPurchasePanelSelectedPurchaseCategoryChanged
-	KindTriggerButtonPressed
-	KindTriggerGameCreditsFinished
-	KindTriggerCutsceneConversationLine
-	KindTriggerCutsceneConversationLineMissing
-	KindTriggerAnimLengthQueryByName
-	KindTriggerAnimLengthQueryByProps
-	KindTriggerAnimOffset
 	KindCatalogModify
 	KindHeroTalentTreeSelected
 	KindHeroTalentTreeSelectionPanelToggled
-	KindTriggerProfilerLoggingFinished
 	KindPeerSetSyncLoadingTime
 	KindPeerSetSyncPlayingTime
 	KindPlayerState
@@ -2558,7 +1972,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 132
+const KindCount = 74
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2568,12 +1982,11 @@ var kindNames = [KindCount]string{
 	"control_group_update",
 	"unit_born",
 	"command_manager_state",
-	"trigger_portrait_loaded",
+	"trigger_ui",
 	"unit_died",
 	"cmd_update_target_point",
 	"unit_type_change",
 	"player_stats",
-	"trigger_mouse_moved",
 	"cmd_update_target_unit",
 	"start",
 	"details",
@@ -2600,20 +2013,6 @@ var kindNames = [KindCount]string{
 	"user_finished_loading_sync",
 	"user_options",
 	"camera_save",
-	"trigger_key_pressed",
-	"trigger_mouse_clicked",
-	"trigger_mouse_wheel",
-	"trigger_dialog_control",
-	"trigger_camera_move",
-	"trigger_cutscene_bookmark_fired",
-	"trigger_cutscene_end_scene_fired",
-	"trigger_sound_length_sync",
-	"trigger_transmission_complete",
-	"trigger_chat_message",
-	"trigger_ping",
-	"trigger_hotkey_pressed",
-	"trigger_target_mode_update",
-	"trigger_command_error",
 	"resource_trade",
 	"resource_request",
 	"resource_request_fulfill",
@@ -2642,52 +2041,9 @@ var kindNames = [KindCount]string{
 	"game_cheat",
 	"broadcast_cheat",
 	"ai_communicate",
-	"trigger_reply_selected",
-	"trigger_skipped",
-	"trigger_sound_length_query",
-	"trigger_sound_offset",
-	"trigger_transmission_offset",
-	"trigger_abort_mission",
-	"trigger_purchase_made",
-	"trigger_purchase_exit",
-	"trigger_planet_mission_launched",
-	"trigger_planet_panel_canceled",
-	"trigger_conversation_skipped",
-	"trigger_planet_panel_replay",
-	"trigger_soundtrack_done",
-	"trigger_planet_mission_selected",
-	"trigger_movie_function",
-	"trigger_planet_panel_birth_complete",
-	"trigger_planet_panel_death_complete",
-	"trigger_research_panel_exit",
-	"trigger_research_panel_purchase",
-	"trigger_research_panel_selection_changed",
-	"trigger_mercenary_panel_exit",
-	"trigger_mercenary_panel_purchase",
-	"trigger_mercenary_panel_selection_changed",
-	"trigger_victory_panel_exit",
-	"trigger_battle_report_panel_exit",
-	"trigger_battle_report_panel_play_mission",
-	"trigger_battle_report_panel_play_scene",
-	"trigger_battle_report_panel_selection_changed",
-	"trigger_victory_panel_play_mission_again",
-	"trigger_movie_started",
-	"trigger_movie_finished",
-	"trigger_custom_dialog_dismissed",
-	"trigger_game_menu_item_selected",
-	"trigger_purchase_panel_selected_purchase_item_changed",
-	"trigger_purchase_panel_selected_purchase_category_changed",
-	"trigger_button_pressed",
-	"trigger_game_credits_finished",
-	"trigger_cutscene_conversation_line",
-	"trigger_cutscene_conversation_line_missing",
-	"trigger_anim_length_query_by_name",
-	"trigger_anim_length_query_by_props",
-	"trigger_anim_offset",
 	"catalog_modify",
 	"hero_talent_tree_selected",
 	"hero_talent_tree_selection_panel_toggled",
-	"trigger_profiler_logging_finished",
 	"peer_set_sync_loading_time",
 	"peer_set_sync_playing_time",
 	"player_state",
@@ -2734,19 +2090,6 @@ const (
 	ControlGroupUpdateRemoveMaskMask
 	ControlGroupUpdateRemoveMaskOneIndices
 	ControlGroupUpdateRemoveMaskZeroIndices
-)
-
-// TriggerDialogControlEventDataCase identifies the field of the oneof event_data of TriggerDialogControl that is set.
-type TriggerDialogControlEventDataCase uint8
-
-// The alternatives of TriggerDialogControlEventDataCase. The first means that none is set.
-const (
-	TriggerDialogControlEventDataNone TriggerDialogControlEventDataCase = iota
-	TriggerDialogControlEventDataChecked
-	TriggerDialogControlEventDataValueChanged
-	TriggerDialogControlEventDataSelectionChanged
-	TriggerDialogControlEventDataTextChanged
-	TriggerDialogControlEventDataMouseButton
 )
 
 // FieldValueCase identifies the field of the oneof value of Field that is set.

@@ -117,7 +117,7 @@ func packedValue(r *wire.Packed, n *node, base unsafe.Pointer) {
 // skipPacked reads a value that has no destination.
 func skipPacked(r *wire.Packed, typ *protocol.Type) {
 	t := tree{left: maxFields}
-	t.packedField(r, "", typ, nil)
+	t.packedField(r, nil, typ, nil)
 }
 
 // packedElem reads an element of a list, which may be optional.

@@ -41,9 +41,10 @@ var places = sync.OnceValue(func() map[string]place {
 	return out
 })
 
-// eventPlan describes how one event of a table is decoded. Without a plan the event becomes a KindOther.
+// eventPlan describes how one event of a table is decoded. Without a plan the event becomes a KindTriggerUi or KindOther.
 type eventPlan struct {
 	event  *protocol.Event
+	name   []byte // of the event; it must not be modified
 	kind   Kind
 	plan   *plan
 	offset uintptr // of the kind's message in Event
@@ -65,7 +66,10 @@ func planFor(e *protocol.Event) *eventPlan {
 	if p, ok := eventPlans.Load(key); ok {
 		return p.(*eventPlan)
 	}
-	p := &eventPlan{event: e, kind: KindOther}
+	p := &eventPlan{event: e, name: []byte(e.Name), kind: KindOther}
+	if strings.HasPrefix(e.Name, triggerPrefix) {
+		p.kind = KindTriggerUi
+	}
 	if at, ok := places()[strings.ToLower(e.Name)]; ok {
 		if bound, err := newPlan(e.Type, at.typ); err == nil {
 			p.kind, p.plan, p.offset, p.finish = at.kind, bound, at.offset, finishers[at.kind]

@@ -139,15 +139,10 @@ func (n *naming) name(ev *Event) {
 		for i := range groups {
 			groups[i].UnitName, groups[i].UnitNameGuessed = n.unit(groups[i].UnitLink)
 		}
-	case KindTriggerCommandError:
-		if ev.TriggerCommandError.HasAbil {
-			n.ability(&ev.TriggerCommandError.Abil)
+	case KindTriggerUi:
+		if ev.TriggerUi.HasAbil {
+			n.ability(&ev.TriggerUi.Abil)
 		}
-	case KindTriggerTargetModeUpdate:
-		e := &ev.TriggerTargetModeUpdate
-		e.Name, _ = n.table.Command(e.AbilLink, e.AbilCmdIndex)
-	case KindTriggerPing:
-		ev.TriggerPing.UnitName, _ = n.unit(ev.TriggerPing.UnitLink)
 	case KindAiCommunicate:
 		e := &ev.AiCommunicate
 		e.TargetUnitSnapshotUnitName, e.TargetUnitSnapshotUnitNameGuessed = n.unit(e.TargetUnitSnapshotUnitLink)

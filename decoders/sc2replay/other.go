@@ -20,12 +20,12 @@ type tree struct {
 func (t *tree) packed(r *wire.Packed, typ *protocol.Type, dst []Field) []Field {
 	t.left = maxFields
 	for _, f := range typ.Fields {
-		dst = t.packedField(r, f.Name, f.Type, dst)
+		dst = t.packedField(r, f.Text, f.Type, dst)
 	}
 	return dst
 }
 
-func (t *tree) packedField(r *wire.Packed, name string, typ *protocol.Type, dst []Field) []Field {
+func (t *tree) packedField(r *wire.Packed, name []byte, typ *protocol.Type, dst []Field) []Field {
 	if typ.Kind == protocol.Optional {
 		if !r.Bool() {
 			return dst
@@ -36,7 +36,9 @@ func (t *tree) packedField(r *wire.Packed, name string, typ *protocol.Type, dst 
 		r.Fail()
 		return dst
 	}
-	f := Field{Name: []byte(name)}
+	dst = oneMore(dst)
+	f := &dst[len(dst)-1]
+	f.Name = name
 	switch typ.Kind {
 	case protocol.Int:
 		f.setInt(int64(r.Bits(uint(typ.Bits)))+typ.Offset, typ)
@@ -45,27 +47,27 @@ func (t *tree) packedField(r *wire.Packed, name string, typ *protocol.Type, dst 
 	case protocol.Blob:
 		f.ValueCase, f.BytesValue = FieldValueBytesValue, r.Bytes(packedSize(r, typ, 8))
 	case protocol.FourCC:
-		f.ValueCase = FieldValueBytesValue
+		f.ValueCase, f.BytesValue = FieldValueBytesValue, nil
 		for range 4 {
 			f.BytesValue = append(f.BytesValue, byte(r.Bits(8)))
 		}
 	case protocol.BitArray:
 		n := packedSize(r, typ, 1)
-		f.ValueCase, f.BitsValue = FieldValueBitsValue, BitMask{Size: uint32(n), Bits: r.AppendBits(nil, n)}
+		f.ValueCase, f.BitsValue = FieldValueBitsValue, BitMask{Size: uint32(n), Bits: r.AppendBits(f.BitsValue.Bits, n)}
 	case protocol.Array:
 		for range packedSize(r, typ, 1) {
-			f.Fields = t.packedField(r, "", typ.Elem, f.Fields)
+			f.Fields = t.packedField(r, nil, typ.Elem, f.Fields)
 		}
 	case protocol.Struct:
 		for _, inner := range typ.Fields {
-			f.Fields = t.packedField(r, inner.Name, inner.Type, f.Fields)
+			f.Fields = t.packedField(r, inner.Text, inner.Type, f.Fields)
 		}
 	case protocol.Choice:
 		number := int(int64(r.Bits(uint(typ.Bits))) + typ.Offset)
 		found := false
 		for _, alt := range typ.Fields {
 			if alt.Tag == number {
-				f.Fields, found = t.packedField(r, alt.Name, alt.Type, f.Fields), true
+				f.Fields, found = t.packedField(r, alt.Text, alt.Type, f.Fields), true
 			}
 		}
 		if !found {
@@ -75,7 +77,19 @@ func (t *tree) packedField(r *wire.Packed, name string, typ *protocol.Type, dst 
 	default:
 		r.Fail()
 	}
-	return append(dst, f)
+	return dst
+}
+
+// oneMore returns fields with another empty one. It reuses the memory of a field that was there before.
+func oneMore(fields []Field) []Field {
+	n := len(fields)
+	if n == cap(fields) {
+		return append(fields, Field{})
+	}
+	fields = fields[:n+1]
+	f := &fields[n]
+	*f = Field{Fields: f.Fields[:0], BitsValue: BitMask{Bits: f.BitsValue.Bits[:0]}}
+	return fields
 }
 
 // setInt stores a number of the given type.

@@ -182,11 +182,16 @@ func (s *stream) readPacked(ev *Event) (user uint32, ok bool) {
 	}
 	p := s.plans[id]
 	ev.Kind = p.kind
-	if p.plan != nil {
+	switch {
+	case p.plan != nil:
 		p.plan.fillPacked(r, p.message(ev))
-	} else {
+	case p.kind == KindTriggerUi:
+		t := &ev.TriggerUi
+		t.Name, t.Fields = p.name, s.tree.packed(r, p.event.Type, t.Fields[:0])
+		t.conclude()
+	default:
 		o := &ev.Other
-		o.Stream, o.Id, o.Name = EventStream(s.id)+EventStreamGame, uint32(id), []byte(p.event.Name)
+		o.Stream, o.Id, o.Name = EventStream(s.id)+EventStreamGame, uint32(id), p.name
 		o.Fields = s.tree.packed(r, p.event.Type, o.Fields[:0])
 	}
 	if r.Failed() {
@@ -226,7 +231,7 @@ func (s *stream) readTracker(ev *Event) bool {
 		o.Stream, o.Id, o.Name = EventStreamTracker, uint32(id), nil
 		var typ *protocol.Type
 		if p != nil {
-			o.Name, typ = []byte(p.event.Name), p.event.Type
+			o.Name, typ = p.name, p.event.Type
 		}
 		o.Fields = s.tree.versioned(r, typ, o.Fields[:0])
 	}

@@ -214,8 +214,10 @@ func (u *units) link(ev *Event) {
 		}
 	case KindCmdUpdateTargetUnit:
 		u.resolve(&ev.CmdUpdateTargetUnit.Target.Unit)
-	case KindTriggerPing:
-		u.resolve(&ev.TriggerPing.Unit)
+	case KindTriggerUi:
+		if ev.TriggerUi.HasUnit {
+			u.resolve(&ev.TriggerUi.Unit)
+		}
 	case KindUnitClick:
 		u.resolve(&ev.UnitClick.Unit)
 	case KindUnitHighlight:

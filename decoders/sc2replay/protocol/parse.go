@@ -177,6 +177,7 @@ func (p *parser) fields(depth int, choice bool) ([]Field, error) {
 		if f.Type, err = p.typ(depth + 1); err != nil {
 			return nil, err
 		}
+		f.Text = []byte(f.Name)
 		fields = append(fields, f)
 		if p.eat("}") {
 			return fields, nil

@@ -36,6 +36,8 @@ type Type struct {
 // Field is a member of a struct or an alternative of a choice.
 type Field struct {
 	Name string
+	// Text is Name. It must not be modified.
+	Text []byte
 	// Tag is the field's number in the versioned encoding, or NoTag if the table gives none. In a choice it is the
 	// number of the alternative.
 	Tag  int

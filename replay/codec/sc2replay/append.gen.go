@@ -67,11 +67,11 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendCommandManagerState(b, &m.CommandManagerState)
 			b = protoappend.Close(b, at)
 		}
-	case sc2replay.KindTriggerPortraitLoaded:
+	case sc2replay.KindTriggerUi:
 		{
 			b = append(b, 0x4a, 0)
 			at := len(b)
-			b = appendTriggerPortraitLoaded(b, &m.TriggerPortraitLoaded)
+			b = appendTriggerUi(b, &m.TriggerUi)
 			b = protoappend.Close(b, at)
 		}
 	case sc2replay.KindUnitDied:
@@ -100,13 +100,6 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = append(b, 0x6a, 0)
 			at := len(b)
 			b = appendPlayerStats(b, &m.PlayerStats)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMouseMoved:
-		{
-			b = append(b, 0x72, 0)
-			at := len(b)
-			b = appendTriggerMouseMoved(b, &m.TriggerMouseMoved)
 			b = protoappend.Close(b, at)
 		}
 	case sc2replay.KindCmdUpdateTargetUnit:
@@ -289,104 +282,6 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = append(b, 0xc2, 0x02, 0)
 			at := len(b)
 			b = appendCameraSave(b, &m.CameraSave)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerKeyPressed:
-		{
-			b = append(b, 0xca, 0x02, 0)
-			at := len(b)
-			b = appendTriggerKeyPressed(b, &m.TriggerKeyPressed)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMouseClicked:
-		{
-			b = append(b, 0xd2, 0x02, 0)
-			at := len(b)
-			b = appendTriggerMouseClicked(b, &m.TriggerMouseClicked)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMouseWheel:
-		{
-			b = append(b, 0xda, 0x02, 0)
-			at := len(b)
-			b = appendTriggerMouseWheel(b, &m.TriggerMouseWheel)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerDialogControl:
-		{
-			b = append(b, 0xe2, 0x02, 0)
-			at := len(b)
-			b = appendTriggerDialogControl(b, &m.TriggerDialogControl)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCameraMove:
-		{
-			b = append(b, 0xea, 0x02, 0)
-			at := len(b)
-			b = appendTriggerCameraMove(b, &m.TriggerCameraMove)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCutsceneBookmarkFired:
-		{
-			b = append(b, 0xf2, 0x02, 0)
-			at := len(b)
-			b = appendTriggerCutsceneBookmarkFired(b, &m.TriggerCutsceneBookmarkFired)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCutsceneEndSceneFired:
-		{
-			b = append(b, 0xfa, 0x02, 0)
-			at := len(b)
-			b = appendTriggerCutsceneEndSceneFired(b, &m.TriggerCutsceneEndSceneFired)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerSoundLengthSync:
-		{
-			b = append(b, 0x82, 0x03, 0)
-			at := len(b)
-			b = appendTriggerSoundLengthSync(b, &m.TriggerSoundLengthSync)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerTransmissionComplete:
-		{
-			b = append(b, 0x8a, 0x03, 0)
-			at := len(b)
-			b = appendTriggerTransmissionComplete(b, &m.TriggerTransmissionComplete)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerChatMessage:
-		{
-			b = append(b, 0x92, 0x03, 0)
-			at := len(b)
-			b = appendTriggerChatMessage(b, &m.TriggerChatMessage)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPing:
-		{
-			b = append(b, 0x9a, 0x03, 0)
-			at := len(b)
-			b = appendTriggerPing(b, &m.TriggerPing)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerHotkeyPressed:
-		{
-			b = append(b, 0xa2, 0x03, 0)
-			at := len(b)
-			b = appendTriggerHotkeyPressed(b, &m.TriggerHotkeyPressed)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerTargetModeUpdate:
-		{
-			b = append(b, 0xaa, 0x03, 0)
-			at := len(b)
-			b = appendTriggerTargetModeUpdate(b, &m.TriggerTargetModeUpdate)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCommandError:
-		{
-			b = append(b, 0xb2, 0x03, 0)
-			at := len(b)
-			b = appendTriggerCommandError(b, &m.TriggerCommandError)
 			b = protoappend.Close(b, at)
 		}
 	case sc2replay.KindResourceTrade:
@@ -585,300 +480,6 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendAiCommunicate(b, &m.AiCommunicate)
 			b = protoappend.Close(b, at)
 		}
-	case sc2replay.KindTriggerReplySelected:
-		{
-			b = append(b, 0x9a, 0x05, 0)
-			at := len(b)
-			b = appendTriggerReplySelected(b, &m.TriggerReplySelected)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerSkipped:
-		{
-			b = append(b, 0xa2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerSkipped(b, &m.TriggerSkipped)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerSoundLengthQuery:
-		{
-			b = append(b, 0xaa, 0x05, 0)
-			at := len(b)
-			b = appendTriggerSoundLengthQuery(b, &m.TriggerSoundLengthQuery)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerSoundOffset:
-		{
-			b = append(b, 0xb2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerSoundOffset(b, &m.TriggerSoundOffset)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerTransmissionOffset:
-		{
-			b = append(b, 0xba, 0x05, 0)
-			at := len(b)
-			b = appendTriggerTransmissionOffset(b, &m.TriggerTransmissionOffset)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerAbortMission:
-		{
-			b = append(b, 0xc2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerAbortMission(b, &m.TriggerAbortMission)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPurchaseMade:
-		{
-			b = append(b, 0xca, 0x05, 0)
-			at := len(b)
-			b = appendTriggerPurchaseMade(b, &m.TriggerPurchaseMade)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPurchaseExit:
-		{
-			b = append(b, 0xd2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerPurchaseExit(b, &m.TriggerPurchaseExit)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetMissionLaunched:
-		{
-			b = append(b, 0xda, 0x05, 0)
-			at := len(b)
-			b = appendTriggerPlanetMissionLaunched(b, &m.TriggerPlanetMissionLaunched)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetPanelCanceled:
-		{
-			b = append(b, 0xe2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerPlanetPanelCanceled(b, &m.TriggerPlanetPanelCanceled)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerConversationSkipped:
-		{
-			b = append(b, 0xea, 0x05, 0)
-			at := len(b)
-			b = appendTriggerConversationSkipped(b, &m.TriggerConversationSkipped)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetPanelReplay:
-		{
-			b = append(b, 0xf2, 0x05, 0)
-			at := len(b)
-			b = appendTriggerPlanetPanelReplay(b, &m.TriggerPlanetPanelReplay)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerSoundtrackDone:
-		{
-			b = append(b, 0xfa, 0x05, 0)
-			at := len(b)
-			b = appendTriggerSoundtrackDone(b, &m.TriggerSoundtrackDone)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetMissionSelected:
-		{
-			b = append(b, 0x82, 0x06, 0)
-			at := len(b)
-			b = appendTriggerPlanetMissionSelected(b, &m.TriggerPlanetMissionSelected)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMovieFunction:
-		{
-			b = append(b, 0x8a, 0x06, 0)
-			at := len(b)
-			b = appendTriggerMovieFunction(b, &m.TriggerMovieFunction)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetPanelBirthComplete:
-		{
-			b = append(b, 0x92, 0x06, 0)
-			at := len(b)
-			b = appendTriggerPlanetPanelBirthComplete(b, &m.TriggerPlanetPanelBirthComplete)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPlanetPanelDeathComplete:
-		{
-			b = append(b, 0x9a, 0x06, 0)
-			at := len(b)
-			b = appendTriggerPlanetPanelDeathComplete(b, &m.TriggerPlanetPanelDeathComplete)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerResearchPanelExit:
-		{
-			b = append(b, 0xa2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerResearchPanelExit(b, &m.TriggerResearchPanelExit)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerResearchPanelPurchase:
-		{
-			b = append(b, 0xaa, 0x06, 0)
-			at := len(b)
-			b = appendTriggerResearchPanelPurchase(b, &m.TriggerResearchPanelPurchase)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerResearchPanelSelectionChanged:
-		{
-			b = append(b, 0xb2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerResearchPanelSelectionChanged(b, &m.TriggerResearchPanelSelectionChanged)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMercenaryPanelExit:
-		{
-			b = append(b, 0xba, 0x06, 0)
-			at := len(b)
-			b = appendTriggerMercenaryPanelExit(b, &m.TriggerMercenaryPanelExit)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMercenaryPanelPurchase:
-		{
-			b = append(b, 0xc2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerMercenaryPanelPurchase(b, &m.TriggerMercenaryPanelPurchase)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMercenaryPanelSelectionChanged:
-		{
-			b = append(b, 0xca, 0x06, 0)
-			at := len(b)
-			b = appendTriggerMercenaryPanelSelectionChanged(b, &m.TriggerMercenaryPanelSelectionChanged)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerVictoryPanelExit:
-		{
-			b = append(b, 0xd2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerVictoryPanelExit(b, &m.TriggerVictoryPanelExit)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerBattleReportPanelExit:
-		{
-			b = append(b, 0xda, 0x06, 0)
-			at := len(b)
-			b = appendTriggerBattleReportPanelExit(b, &m.TriggerBattleReportPanelExit)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerBattleReportPanelPlayMission:
-		{
-			b = append(b, 0xe2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerBattleReportPanelPlayMission(b, &m.TriggerBattleReportPanelPlayMission)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerBattleReportPanelPlayScene:
-		{
-			b = append(b, 0xea, 0x06, 0)
-			at := len(b)
-			b = appendTriggerBattleReportPanelPlayScene(b, &m.TriggerBattleReportPanelPlayScene)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerBattleReportPanelSelectionChanged:
-		{
-			b = append(b, 0xf2, 0x06, 0)
-			at := len(b)
-			b = appendTriggerBattleReportPanelSelectionChanged(b, &m.TriggerBattleReportPanelSelectionChanged)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerVictoryPanelPlayMissionAgain:
-		{
-			b = append(b, 0xfa, 0x06, 0)
-			at := len(b)
-			b = appendTriggerVictoryPanelPlayMissionAgain(b, &m.TriggerVictoryPanelPlayMissionAgain)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMovieStarted:
-		{
-			b = append(b, 0x82, 0x07, 0)
-			at := len(b)
-			b = appendTriggerMovieStarted(b, &m.TriggerMovieStarted)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerMovieFinished:
-		{
-			b = append(b, 0x8a, 0x07, 0)
-			at := len(b)
-			b = appendTriggerMovieFinished(b, &m.TriggerMovieFinished)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCustomDialogDismissed:
-		{
-			b = append(b, 0x92, 0x07, 0)
-			at := len(b)
-			b = appendTriggerCustomDialogDismissed(b, &m.TriggerCustomDialogDismissed)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerGameMenuItemSelected:
-		{
-			b = append(b, 0x9a, 0x07, 0)
-			at := len(b)
-			b = appendTriggerGameMenuItemSelected(b, &m.TriggerGameMenuItemSelected)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseItemChanged:
-		{
-			b = append(b, 0xa2, 0x07, 0)
-			at := len(b)
-			b = appendTriggerPurchasePanelSelectedPurchaseItemChanged(b, &m.TriggerPurchasePanelSelectedPurchaseItemChanged)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseCategoryChanged:
-		{
-			b = append(b, 0xaa, 0x07, 0)
-			at := len(b)
-			b = appendTriggerPurchasePanelSelectedPurchaseCategoryChanged(b, &m.TriggerPurchasePanelSelectedPurchaseCategoryChanged)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerButtonPressed:
-		{
-			b = append(b, 0xb2, 0x07, 0)
-			at := len(b)
-			b = appendTriggerButtonPressed(b, &m.TriggerButtonPressed)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerGameCreditsFinished:
-		{
-			b = append(b, 0xba, 0x07, 0)
-			at := len(b)
-			b = appendTriggerGameCreditsFinished(b, &m.TriggerGameCreditsFinished)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCutsceneConversationLine:
-		{
-			b = append(b, 0xc2, 0x07, 0)
-			at := len(b)
-			b = appendTriggerCutsceneConversationLine(b, &m.TriggerCutsceneConversationLine)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerCutsceneConversationLineMissing:
-		{
-			b = append(b, 0xca, 0x07, 0)
-			at := len(b)
-			b = appendTriggerCutsceneConversationLineMissing(b, &m.TriggerCutsceneConversationLineMissing)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerAnimLengthQueryByName:
-		{
-			b = append(b, 0xd2, 0x07, 0)
-			at := len(b)
-			b = appendTriggerAnimLengthQueryByName(b, &m.TriggerAnimLengthQueryByName)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerAnimLengthQueryByProps:
-		{
-			b = append(b, 0xda, 0x07, 0)
-			at := len(b)
-			b = appendTriggerAnimLengthQueryByProps(b, &m.TriggerAnimLengthQueryByProps)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerAnimOffset:
-		{
-			b = append(b, 0xe2, 0x07, 0)
-			at := len(b)
-			b = appendTriggerAnimOffset(b, &m.TriggerAnimOffset)
-			b = protoappend.Close(b, at)
-		}
 	case sc2replay.KindCatalogModify:
 		{
 			b = append(b, 0xea, 0x07, 0)
@@ -898,13 +499,6 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = append(b, 0xfa, 0x07, 0)
 			at := len(b)
 			b = appendHeroTalentTreeSelectionPanelToggled(b, &m.HeroTalentTreeSelectionPanelToggled)
-			b = protoappend.Close(b, at)
-		}
-	case sc2replay.KindTriggerProfilerLoggingFinished:
-		{
-			b = append(b, 0x82, 0x08, 0)
-			at := len(b)
-			b = appendTriggerProfilerLoggingFinished(b, &m.TriggerProfilerLoggingFinished)
 			b = protoappend.Close(b, at)
 		}
 	case sc2replay.KindPeerSetSyncLoadingTime:
@@ -1371,10 +965,71 @@ func appendCommandManagerState(b []byte, m *sc2replay.CommandManagerState) []byt
 	return b
 }
 
-func appendTriggerPortraitLoaded(b []byte, m *sc2replay.TriggerPortraitLoaded) []byte {
-	if m.PortraitId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.PortraitId)
+func appendTriggerUi(b []byte, m *sc2replay.TriggerUi) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	for i := range m.Fields {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendField(b, &m.Fields[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasAbil {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendAbility(b, &m.Abil)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasUnit {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Unit)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendField(b []byte, m *sc2replay.Field) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	for i := range m.Fields {
+		{
+			b = append(b, 0x3a, 0)
+			at := len(b)
+			b = appendField(b, &m.Fields[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	switch m.ValueCase {
+	case sc2replay.FieldValueBoolValue:
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.BoolValue)
+	case sc2replay.FieldValueIntValue:
+		b = append(b, 0x18)
+		b = protoappend.Sint64(b, m.IntValue)
+	case sc2replay.FieldValueUintValue:
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.UintValue))
+	case sc2replay.FieldValueBytesValue:
+		b = append(b, 0x2a)
+		b = protoappend.Bytes(b, m.BytesValue)
+	case sc2replay.FieldValueBitsValue:
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = appendBitMask(b, &m.BitsValue)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1603,42 +1258,6 @@ func appendPlayerStats(b []byte, m *sc2replay.PlayerStats) []byte {
 	if m.VespeneFriendlyFireTechnology != 0 {
 		b = append(b, 0xc0, 0x02)
 		b = protoappend.Sint32(b, m.VespeneFriendlyFireTechnology)
-	}
-	return b
-}
-
-func appendTriggerMouseMoved(b []byte, m *sc2replay.TriggerMouseMoved) []byte {
-	if m.HasPosUi {
-		{
-			b = append(b, 0x0a, 0)
-			at := len(b)
-			b = appendUiPoint(b, &m.PosUi)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.HasPosWorld {
-		{
-			b = append(b, 0x12, 0)
-			at := len(b)
-			b = appendPoint(b, &m.PosWorld)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.Flags != 0 {
-		b = append(b, 0x18)
-		b = protoappend.Sint32(b, m.Flags)
-	}
-	return b
-}
-
-func appendUiPoint(b []byte, m *sc2replay.UiPoint) []byte {
-	if m.X != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.X))
-	}
-	if m.Y != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.Y))
 	}
 	return b
 }
@@ -3209,259 +2828,6 @@ func appendCameraSave(b []byte, m *sc2replay.CameraSave) []byte {
 	return b
 }
 
-func appendTriggerKeyPressed(b []byte, m *sc2replay.TriggerKeyPressed) []byte {
-	if m.Key != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.Key)
-	}
-	if m.Flags != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Sint32(b, m.Flags)
-	}
-	return b
-}
-
-func appendTriggerMouseClicked(b []byte, m *sc2replay.TriggerMouseClicked) []byte {
-	if m.Button != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.Button))
-	}
-	if m.Down {
-		b = append(b, 0x10)
-		b = protoappend.Bool(b, m.Down)
-	}
-	if m.HasPosUi {
-		{
-			b = append(b, 0x1a, 0)
-			at := len(b)
-			b = appendUiPoint(b, &m.PosUi)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.HasPosWorld {
-		{
-			b = append(b, 0x22, 0)
-			at := len(b)
-			b = appendPoint(b, &m.PosWorld)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.Flags != 0 {
-		b = append(b, 0x28)
-		b = protoappend.Sint32(b, m.Flags)
-	}
-	return b
-}
-
-func appendTriggerMouseWheel(b []byte, m *sc2replay.TriggerMouseWheel) []byte {
-	if m.WheelSpin != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.WheelSpin)
-	}
-	if m.Flags != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Sint32(b, m.Flags)
-	}
-	return b
-}
-
-func appendTriggerDialogControl(b []byte, m *sc2replay.TriggerDialogControl) []byte {
-	if m.ControlId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.ControlId)
-	}
-	if m.EventType != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Sint32(b, m.EventType)
-	}
-	switch m.EventDataCase {
-	case sc2replay.TriggerDialogControlEventDataChecked:
-		b = append(b, 0x18)
-		b = protoappend.Bool(b, m.Checked)
-	case sc2replay.TriggerDialogControlEventDataValueChanged:
-		b = append(b, 0x20)
-		b = protoappend.Varint(b, uint64(m.ValueChanged))
-	case sc2replay.TriggerDialogControlEventDataSelectionChanged:
-		b = append(b, 0x28)
-		b = protoappend.Sint32(b, m.SelectionChanged)
-	case sc2replay.TriggerDialogControlEventDataTextChanged:
-		b = append(b, 0x32)
-		b = protoappend.String(b, m.TextChanged)
-	case sc2replay.TriggerDialogControlEventDataMouseButton:
-		b = append(b, 0x38)
-		b = protoappend.Varint(b, uint64(m.MouseButton))
-	}
-	return b
-}
-
-func appendTriggerCameraMove(b []byte, m *sc2replay.TriggerCameraMove) []byte {
-	if m.Reason != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.Reason)
-	}
-	return b
-}
-
-func appendTriggerCutsceneBookmarkFired(b []byte, m *sc2replay.TriggerCutsceneBookmarkFired) []byte {
-	if m.CutsceneId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.CutsceneId)
-	}
-	if len(m.BookmarkName) > 0 {
-		b = append(b, 0x12)
-		b = protoappend.String(b, m.BookmarkName)
-	}
-	return b
-}
-
-func appendTriggerCutsceneEndSceneFired(b []byte, m *sc2replay.TriggerCutsceneEndSceneFired) []byte {
-	if m.CutsceneId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.CutsceneId)
-	}
-	return b
-}
-
-func appendTriggerSoundLengthSync(b []byte, m *sc2replay.TriggerSoundLengthSync) []byte {
-	if len(m.SoundHash) > 0 {
-		b = append(b, 0x0a, 0)
-		at := len(b)
-		for _, v := range m.SoundHash {
-			b = protoappend.Varint(b, uint64(v))
-		}
-		b = protoappend.Close(b, at)
-	}
-	if len(m.Length) > 0 {
-		b = append(b, 0x12, 0)
-		at := len(b)
-		for _, v := range m.Length {
-			b = protoappend.Varint(b, uint64(v))
-		}
-		b = protoappend.Close(b, at)
-	}
-	return b
-}
-
-func appendTriggerTransmissionComplete(b []byte, m *sc2replay.TriggerTransmissionComplete) []byte {
-	if m.TransmissionId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.TransmissionId)
-	}
-	return b
-}
-
-func appendTriggerChatMessage(b []byte, m *sc2replay.TriggerChatMessage) []byte {
-	if len(m.ChatMessage) > 0 {
-		b = append(b, 0x0a)
-		b = protoappend.String(b, m.ChatMessage)
-	}
-	return b
-}
-
-func appendTriggerPing(b []byte, m *sc2replay.TriggerPing) []byte {
-	if m.HasPoint {
-		{
-			b = append(b, 0x0a, 0)
-			at := len(b)
-			b = appendPoint2(b, &m.Point)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.HasUnit {
-		{
-			b = append(b, 0x12, 0)
-			at := len(b)
-			b = appendUnit(b, &m.Unit)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.UnitLink != 0 {
-		b = append(b, 0x18)
-		b = protoappend.Varint(b, uint64(m.UnitLink))
-	}
-	if m.HasUnitControlPlayerId {
-		b = append(b, 0x20)
-		b = protoappend.Varint(b, uint64(m.UnitControlPlayerId))
-	}
-	if m.HasUnitUpkeepPlayerId {
-		b = append(b, 0x28)
-		b = protoappend.Varint(b, uint64(m.UnitUpkeepPlayerId))
-	}
-	if m.HasUnitPosition {
-		{
-			b = append(b, 0x32, 0)
-			at := len(b)
-			b = appendPoint(b, &m.UnitPosition)
-			b = protoappend.Close(b, at)
-		}
-	}
-	if m.UnitIsUnderConstruction {
-		b = append(b, 0x38)
-		b = protoappend.Bool(b, m.UnitIsUnderConstruction)
-	}
-	if m.PingedMinimap {
-		b = append(b, 0x40)
-		b = protoappend.Bool(b, m.PingedMinimap)
-	}
-	if m.Option != 0 {
-		b = append(b, 0x48)
-		b = protoappend.Sint32(b, m.Option)
-	}
-	if len(m.UnitName) > 0 {
-		b = append(b, 0x52)
-		b = protoappend.String(b, m.UnitName)
-	}
-	return b
-}
-
-func appendTriggerHotkeyPressed(b []byte, m *sc2replay.TriggerHotkeyPressed) []byte {
-	if m.Hotkey != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.Hotkey))
-	}
-	if m.Down {
-		b = append(b, 0x10)
-		b = protoappend.Bool(b, m.Down)
-	}
-	return b
-}
-
-func appendTriggerTargetModeUpdate(b []byte, m *sc2replay.TriggerTargetModeUpdate) []byte {
-	if m.AbilLink != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.AbilLink))
-	}
-	if m.AbilCmdIndex != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.AbilCmdIndex))
-	}
-	if m.State != 0 {
-		b = append(b, 0x18)
-		b = protoappend.Sint32(b, m.State)
-	}
-	if len(m.Name) > 0 {
-		b = append(b, 0x22)
-		b = protoappend.String(b, m.Name)
-	}
-	return b
-}
-
-func appendTriggerCommandError(b []byte, m *sc2replay.TriggerCommandError) []byte {
-	if m.Error != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.Error)
-	}
-	if m.HasAbil {
-		{
-			b = append(b, 0x12, 0)
-			at := len(b)
-			b = appendAbility(b, &m.Abil)
-			b = protoappend.Close(b, at)
-		}
-	}
-	return b
-}
-
 func appendResourceTrade(b []byte, m *sc2replay.ResourceTrade) []byte {
 	if m.RecipientId != 0 {
 		b = append(b, 0x08)
@@ -3874,302 +3240,6 @@ func appendAiCommunicate(b []byte, m *sc2replay.AiCommunicate) []byte {
 	return b
 }
 
-func appendTriggerReplySelected(b []byte, m *sc2replay.TriggerReplySelected) []byte {
-	if m.ConversationId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.ConversationId)
-	}
-	if m.ReplyId != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Sint32(b, m.ReplyId)
-	}
-	return b
-}
-
-func appendTriggerSkipped(b []byte, _ *sc2replay.TriggerSkipped) []byte { return b }
-
-func appendTriggerSoundLengthQuery(b []byte, m *sc2replay.TriggerSoundLengthQuery) []byte {
-	if m.SoundHash != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.SoundHash))
-	}
-	if m.Length != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.Length))
-	}
-	return b
-}
-
-func appendTriggerSoundOffset(b []byte, m *sc2replay.TriggerSoundOffset) []byte {
-	if m.Sound != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.Sound))
-	}
-	return b
-}
-
-func appendTriggerTransmissionOffset(b []byte, m *sc2replay.TriggerTransmissionOffset) []byte {
-	if m.TransmissionId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.TransmissionId)
-	}
-	if m.Thread != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.Thread))
-	}
-	return b
-}
-
-func appendTriggerAbortMission(b []byte, _ *sc2replay.TriggerAbortMission) []byte { return b }
-
-func appendTriggerPurchaseMade(b []byte, m *sc2replay.TriggerPurchaseMade) []byte {
-	if m.PurchaseItemId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.PurchaseItemId)
-	}
-	return b
-}
-
-func appendTriggerPurchaseExit(b []byte, _ *sc2replay.TriggerPurchaseExit) []byte { return b }
-
-func appendTriggerPlanetMissionLaunched(b []byte, m *sc2replay.TriggerPlanetMissionLaunched) []byte {
-	if m.DifficultyLevel != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.DifficultyLevel)
-	}
-	return b
-}
-
-func appendTriggerPlanetPanelCanceled(b []byte, _ *sc2replay.TriggerPlanetPanelCanceled) []byte {
-	return b
-}
-
-func appendTriggerConversationSkipped(b []byte, m *sc2replay.TriggerConversationSkipped) []byte {
-	if m.SkipType != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.SkipType))
-	}
-	return b
-}
-
-func appendTriggerPlanetPanelReplay(b []byte, _ *sc2replay.TriggerPlanetPanelReplay) []byte { return b }
-
-func appendTriggerSoundtrackDone(b []byte, m *sc2replay.TriggerSoundtrackDone) []byte {
-	if m.Soundtrack != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.Soundtrack))
-	}
-	return b
-}
-
-func appendTriggerPlanetMissionSelected(b []byte, m *sc2replay.TriggerPlanetMissionSelected) []byte {
-	if m.PlanetId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.PlanetId)
-	}
-	return b
-}
-
-func appendTriggerMovieFunction(b []byte, m *sc2replay.TriggerMovieFunction) []byte {
-	if len(m.FunctionName) > 0 {
-		b = append(b, 0x0a)
-		b = protoappend.String(b, m.FunctionName)
-	}
-	return b
-}
-
-func appendTriggerPlanetPanelBirthComplete(b []byte, _ *sc2replay.TriggerPlanetPanelBirthComplete) []byte {
-	return b
-}
-
-func appendTriggerPlanetPanelDeathComplete(b []byte, _ *sc2replay.TriggerPlanetPanelDeathComplete) []byte {
-	return b
-}
-
-func appendTriggerResearchPanelExit(b []byte, _ *sc2replay.TriggerResearchPanelExit) []byte { return b }
-
-func appendTriggerResearchPanelPurchase(b []byte, _ *sc2replay.TriggerResearchPanelPurchase) []byte {
-	return b
-}
-
-func appendTriggerResearchPanelSelectionChanged(b []byte, m *sc2replay.TriggerResearchPanelSelectionChanged) []byte {
-	if m.ResearchItemId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.ResearchItemId)
-	}
-	return b
-}
-
-func appendTriggerMercenaryPanelExit(b []byte, _ *sc2replay.TriggerMercenaryPanelExit) []byte {
-	return b
-}
-
-func appendTriggerMercenaryPanelPurchase(b []byte, _ *sc2replay.TriggerMercenaryPanelPurchase) []byte {
-	return b
-}
-
-func appendTriggerMercenaryPanelSelectionChanged(b []byte, m *sc2replay.TriggerMercenaryPanelSelectionChanged) []byte {
-	if m.MercenaryId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.MercenaryId)
-	}
-	return b
-}
-
-func appendTriggerVictoryPanelExit(b []byte, _ *sc2replay.TriggerVictoryPanelExit) []byte { return b }
-
-func appendTriggerBattleReportPanelExit(b []byte, _ *sc2replay.TriggerBattleReportPanelExit) []byte {
-	return b
-}
-
-func appendTriggerBattleReportPanelPlayMission(b []byte, m *sc2replay.TriggerBattleReportPanelPlayMission) []byte {
-	if m.BattleReportId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.BattleReportId)
-	}
-	if m.DifficultyLevel != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Sint32(b, m.DifficultyLevel)
-	}
-	return b
-}
-
-func appendTriggerBattleReportPanelPlayScene(b []byte, m *sc2replay.TriggerBattleReportPanelPlayScene) []byte {
-	if m.BattleReportId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.BattleReportId)
-	}
-	return b
-}
-
-func appendTriggerBattleReportPanelSelectionChanged(b []byte, m *sc2replay.TriggerBattleReportPanelSelectionChanged) []byte {
-	if m.BattleReportId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.BattleReportId)
-	}
-	return b
-}
-
-func appendTriggerVictoryPanelPlayMissionAgain(b []byte, m *sc2replay.TriggerVictoryPanelPlayMissionAgain) []byte {
-	if m.DifficultyLevel != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.DifficultyLevel)
-	}
-	return b
-}
-
-func appendTriggerMovieStarted(b []byte, _ *sc2replay.TriggerMovieStarted) []byte { return b }
-
-func appendTriggerMovieFinished(b []byte, _ *sc2replay.TriggerMovieFinished) []byte { return b }
-
-func appendTriggerCustomDialogDismissed(b []byte, m *sc2replay.TriggerCustomDialogDismissed) []byte {
-	if m.Result != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.Result)
-	}
-	return b
-}
-
-func appendTriggerGameMenuItemSelected(b []byte, m *sc2replay.TriggerGameMenuItemSelected) []byte {
-	if m.GameMenuItemIndex != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.GameMenuItemIndex)
-	}
-	return b
-}
-
-func appendTriggerPurchasePanelSelectedPurchaseItemChanged(b []byte, m *sc2replay.TriggerPurchasePanelSelectedPurchaseItemChanged) []byte {
-	if m.PurchaseItemId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.PurchaseItemId)
-	}
-	return b
-}
-
-func appendTriggerPurchasePanelSelectedPurchaseCategoryChanged(b []byte, m *sc2replay.TriggerPurchasePanelSelectedPurchaseCategoryChanged) []byte {
-	if m.PurchaseCategoryId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.PurchaseCategoryId)
-	}
-	return b
-}
-
-func appendTriggerButtonPressed(b []byte, m *sc2replay.TriggerButtonPressed) []byte {
-	if m.Button != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.Button))
-	}
-	return b
-}
-
-func appendTriggerGameCreditsFinished(b []byte, _ *sc2replay.TriggerGameCreditsFinished) []byte {
-	return b
-}
-
-func appendTriggerCutsceneConversationLine(b []byte, m *sc2replay.TriggerCutsceneConversationLine) []byte {
-	if m.CutsceneId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.CutsceneId)
-	}
-	if len(m.ConversationLine) > 0 {
-		b = append(b, 0x12)
-		b = protoappend.String(b, m.ConversationLine)
-	}
-	if len(m.AltConversationLine) > 0 {
-		b = append(b, 0x1a)
-		b = protoappend.String(b, m.AltConversationLine)
-	}
-	return b
-}
-
-func appendTriggerCutsceneConversationLineMissing(b []byte, m *sc2replay.TriggerCutsceneConversationLineMissing) []byte {
-	if m.CutsceneId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Sint32(b, m.CutsceneId)
-	}
-	if len(m.ConversationLine) > 0 {
-		b = append(b, 0x12)
-		b = protoappend.String(b, m.ConversationLine)
-	}
-	return b
-}
-
-func appendTriggerAnimLengthQueryByName(b []byte, m *sc2replay.TriggerAnimLengthQueryByName) []byte {
-	if m.QueryId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.QueryId))
-	}
-	if m.LengthMs != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.LengthMs))
-	}
-	if m.FinishGameLoop != 0 {
-		b = append(b, 0x18)
-		b = protoappend.Varint(b, uint64(m.FinishGameLoop))
-	}
-	return b
-}
-
-func appendTriggerAnimLengthQueryByProps(b []byte, m *sc2replay.TriggerAnimLengthQueryByProps) []byte {
-	if m.QueryId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.QueryId))
-	}
-	if m.LengthMs != 0 {
-		b = append(b, 0x10)
-		b = protoappend.Varint(b, uint64(m.LengthMs))
-	}
-	return b
-}
-
-func appendTriggerAnimOffset(b []byte, m *sc2replay.TriggerAnimOffset) []byte {
-	if m.AnimWaitQueryId != 0 {
-		b = append(b, 0x08)
-		b = protoappend.Varint(b, uint64(m.AnimWaitQueryId))
-	}
-	return b
-}
-
 func appendCatalogModify(b []byte, m *sc2replay.CatalogModify) []byte {
 	if m.Catalog != 0 {
 		b = append(b, 0x08)
@@ -4203,10 +3273,6 @@ func appendHeroTalentTreeSelectionPanelToggled(b []byte, m *sc2replay.HeroTalent
 		b = append(b, 0x08)
 		b = protoappend.Bool(b, m.Shown)
 	}
-	return b
-}
-
-func appendTriggerProfilerLoggingFinished(b []byte, _ *sc2replay.TriggerProfilerLoggingFinished) []byte {
 	return b
 }
 
@@ -4346,43 +3412,6 @@ func appendOther(b []byte, m *sc2replay.Other) []byte {
 	return b
 }
 
-func appendField(b []byte, m *sc2replay.Field) []byte {
-	if len(m.Name) > 0 {
-		b = append(b, 0x0a)
-		b = protoappend.String(b, m.Name)
-	}
-	for i := range m.Fields {
-		{
-			b = append(b, 0x3a, 0)
-			at := len(b)
-			b = appendField(b, &m.Fields[i])
-			b = protoappend.Close(b, at)
-		}
-	}
-	switch m.ValueCase {
-	case sc2replay.FieldValueBoolValue:
-		b = append(b, 0x10)
-		b = protoappend.Bool(b, m.BoolValue)
-	case sc2replay.FieldValueIntValue:
-		b = append(b, 0x18)
-		b = protoappend.Sint64(b, m.IntValue)
-	case sc2replay.FieldValueUintValue:
-		b = append(b, 0x20)
-		b = protoappend.Varint(b, uint64(m.UintValue))
-	case sc2replay.FieldValueBytesValue:
-		b = append(b, 0x2a)
-		b = protoappend.Bytes(b, m.BytesValue)
-	case sc2replay.FieldValueBitsValue:
-		{
-			b = append(b, 0x32, 0)
-			at := len(b)
-			b = appendBitMask(b, &m.BitsValue)
-			b = protoappend.Close(b, at)
-		}
-	}
-	return b
-}
-
 // Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
@@ -4392,12 +3421,11 @@ var Kinds = []string{
 	"control_group_update",
 	"unit_born",
 	"command_manager_state",
-	"trigger_portrait_loaded",
+	"trigger_ui",
 	"unit_died",
 	"cmd_update_target_point",
 	"unit_type_change",
 	"player_stats",
-	"trigger_mouse_moved",
 	"cmd_update_target_unit",
 	"start",
 	"details",
@@ -4424,20 +3452,6 @@ var Kinds = []string{
 	"user_finished_loading_sync",
 	"user_options",
 	"camera_save",
-	"trigger_key_pressed",
-	"trigger_mouse_clicked",
-	"trigger_mouse_wheel",
-	"trigger_dialog_control",
-	"trigger_camera_move",
-	"trigger_cutscene_bookmark_fired",
-	"trigger_cutscene_end_scene_fired",
-	"trigger_sound_length_sync",
-	"trigger_transmission_complete",
-	"trigger_chat_message",
-	"trigger_ping",
-	"trigger_hotkey_pressed",
-	"trigger_target_mode_update",
-	"trigger_command_error",
 	"resource_trade",
 	"resource_request",
 	"resource_request_fulfill",
@@ -4466,52 +3480,9 @@ var Kinds = []string{
 	"game_cheat",
 	"broadcast_cheat",
 	"ai_communicate",
-	"trigger_reply_selected",
-	"trigger_skipped",
-	"trigger_sound_length_query",
-	"trigger_sound_offset",
-	"trigger_transmission_offset",
-	"trigger_abort_mission",
-	"trigger_purchase_made",
-	"trigger_purchase_exit",
-	"trigger_planet_mission_launched",
-	"trigger_planet_panel_canceled",
-	"trigger_conversation_skipped",
-	"trigger_planet_panel_replay",
-	"trigger_soundtrack_done",
-	"trigger_planet_mission_selected",
-	"trigger_movie_function",
-	"trigger_planet_panel_birth_complete",
-	"trigger_planet_panel_death_complete",
-	"trigger_research_panel_exit",
-	"trigger_research_panel_purchase",
-	"trigger_research_panel_selection_changed",
-	"trigger_mercenary_panel_exit",
-	"trigger_mercenary_panel_purchase",
-	"trigger_mercenary_panel_selection_changed",
-	"trigger_victory_panel_exit",
-	"trigger_battle_report_panel_exit",
-	"trigger_battle_report_panel_play_mission",
-	"trigger_battle_report_panel_play_scene",
-	"trigger_battle_report_panel_selection_changed",
-	"trigger_victory_panel_play_mission_again",
-	"trigger_movie_started",
-	"trigger_movie_finished",
-	"trigger_custom_dialog_dismissed",
-	"trigger_game_menu_item_selected",
-	"trigger_purchase_panel_selected_purchase_item_changed",
-	"trigger_purchase_panel_selected_purchase_category_changed",
-	"trigger_button_pressed",
-	"trigger_game_credits_finished",
-	"trigger_cutscene_conversation_line",
-	"trigger_cutscene_conversation_line_missing",
-	"trigger_anim_length_query_by_name",
-	"trigger_anim_length_query_by_props",
-	"trigger_anim_offset",
 	"catalog_modify",
 	"hero_talent_tree_selected",
 	"hero_talent_tree_selection_panel_toggled",
-	"trigger_profiler_logging_finished",
 	"peer_set_sync_loading_time",
 	"peer_set_sync_playing_time",
 	"player_state",

@@ -80,8 +80,11 @@ var Tables = table.Format{
 			{Name: "state", Comment: "What happened.", Type: table.Name, Enum: namesOfCommandState},
 			{Name: "sequence", Nullable: true, Comment: "The number that the repeated order has, from 1.", Type: table.Uint32},
 		}},
-		{Name: "trigger_portrait_loaded", Comment: "A player's client has loaded a portrait.", Fields: []table.Field{
-			{Name: "portrait_id", Comment: "The portrait.", Type: table.Int32},
+		{Name: "trigger_ui", Comment: "Something happened in the interface that a map's triggers listen to: clicks and keys, dialogs, portraits and sounds, and in campaigns panels, movies and conversations. These are all events whose names begin with \"Trigger\" in Blizzard's protocol tables.", Fields: []table.Field{
+			{Name: "name", Comment: "The name in the protocol tables, such as \"TriggerMouseClicked\" or \"TriggerDialogControl\".", Type: table.Name},
+			{Name: "fields", Comment: "The fields, with the names of the protocol tables, in their order. Places in the world and distances are in units of 1/4096 of a cell.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfField}}},
+			{Name: "abil", Nullable: true, Comment: "The ability of a TriggerCommandError, which is an order that was refused, and of a TriggerTargetModeUpdate.", Type: table.Struct, Fields: columnsOfAbility},
+			{Name: "unit", Nullable: true, Comment: "The unit of a TriggerPing.", Type: table.Struct, Fields: columnsOfUnit},
 		}},
 		{Name: "unit_died", Comment: "A unit died.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit.", Type: table.Struct, Fields: columnsOfUnit},
@@ -139,11 +142,6 @@ var Tables = table.Format{
 			{Name: "vespene_friendly_fire_army", Comment: "Gas of army killed by its own side.", Type: table.Int32},
 			{Name: "vespene_friendly_fire_economy", Comment: "Gas of economy killed by its own side.", Type: table.Int32},
 			{Name: "vespene_friendly_fire_technology", Comment: "Gas of technology killed by its own side.", Type: table.Int32},
-		}},
-		{Name: "trigger_mouse_moved", Comment: "The mouse moved.", Fields: []table.Field{
-			{Name: "pos_ui", Nullable: true, Comment: "The place on the screen.", Type: table.Struct, Fields: columnsOfUiPoint},
-			{Name: "pos_world", Nullable: true, Comment: "The place on the map.", Type: table.Struct, Fields: columnsOfPoint},
-			{Name: "flags", Comment: "As in the replay. Since 2.0.10.", Type: table.Int32},
 		}},
 		{Name: "cmd_update_target_unit", Comment: "The target of the last order changed to another unit.", Fields: []table.Field{
 			{Name: "target", Nullable: true, Comment: "The unit.", Type: table.Struct, Fields: columnsOfTargetUnit},
@@ -323,83 +321,6 @@ var Tables = table.Format{
 			{Name: "which", Comment: "The number of the position, from 0.", Type: table.Uint32},
 			{Name: "target", Nullable: true, Comment: "The place. A multiple of 1/256 of a cell.", Type: table.Struct, Fields: columnsOfPoint2},
 		}},
-		{Name: "trigger_key_pressed", Comment: "A key was pressed.", Fields: []table.Field{
-			{Name: "key", Comment: "The key, as in the replay.", Type: table.Int32},
-			{Name: "flags", Comment: "As in the replay.", Type: table.Int32},
-		}},
-		{Name: "trigger_mouse_clicked", Comment: "The mouse was clicked.", Fields: []table.Field{
-			{Name: "button", Comment: "The button.", Type: table.Uint32},
-			{Name: "down", Comment: "True when it was pressed, false when it was released.", Type: table.Bool},
-			{Name: "pos_ui", Nullable: true, Comment: "The place on the screen.", Type: table.Struct, Fields: columnsOfUiPoint},
-			{Name: "pos_world", Nullable: true, Comment: "The place on the map.", Type: table.Struct, Fields: columnsOfPoint},
-			{Name: "flags", Comment: "As in the replay. Since 2.0.10.", Type: table.Int32},
-		}},
-		{Name: "trigger_mouse_wheel", Comment: "The mouse wheel was turned.", Fields: []table.Field{
-			{Name: "wheel_spin", Comment: "How far.", Type: table.Int32},
-			{Name: "flags", Comment: "As in the replay.", Type: table.Int32},
-		}},
-		{Name: "trigger_dialog_control", Comment: "A control of a dialog was used.", Fields: []table.Field{
-			{Name: "control_id", Comment: "The control.", Type: table.Int32},
-			{Name: "event_type", Comment: "The action on the control, as in the replay.", Type: table.Int32},
-			{Name: "event_data_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of event_data is set. Missing when none is.", Enum: map[int32]string{
-				1: "checked",
-				2: "value_changed",
-				3: "selection_changed",
-				4: "text_changed",
-				5: "mouse_button",
-			}},
-			{Name: "checked", Nullable: true, Comment: "The control is checked, or not.", Type: table.Bool},
-			{Name: "value_changed", Nullable: true, Comment: "Its value.", Type: table.Uint32},
-			{Name: "selection_changed", Nullable: true, Comment: "Its selection.", Type: table.Int32},
-			{Name: "text_changed", Nullable: true, Comment: "Its text.", Type: table.Text},
-			{Name: "mouse_button", Nullable: true, Comment: "The button that was used.", Type: table.Uint32},
-		}},
-		{Name: "trigger_camera_move", Comment: "The camera was moved.", Fields: []table.Field{
-			{Name: "reason", Comment: "Why, as in the replay.", Type: table.Int32},
-		}},
-		{Name: "trigger_cutscene_bookmark_fired", Comment: "A cutscene passed a bookmark.", Fields: []table.Field{
-			{Name: "cutscene_id", Comment: "The cutscene.", Type: table.Int32},
-			{Name: "bookmark_name", Comment: "The bookmark.", Type: table.Name},
-		}},
-		{Name: "trigger_cutscene_end_scene_fired", Comment: "A scene of a cutscene ended.", Fields: []table.Field{
-			{Name: "cutscene_id", Comment: "The cutscene.", Type: table.Int32},
-		}},
-		{Name: "trigger_sound_length_sync", Comment: "Clients agree on the length of sounds.", Fields: []table.Field{
-			{Name: "sound_hash", Comment: "The sounds.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
-			{Name: "length", Comment: "Their lengths, one for each.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
-		}},
-		{Name: "trigger_transmission_complete", Comment: "A transmission was played to its end.", Fields: []table.Field{
-			{Name: "transmission_id", Comment: "The transmission.", Type: table.Int32},
-		}},
-		{Name: "trigger_chat_message", Comment: "Chat that triggers listen to.", Fields: []table.Field{
-			{Name: "chat_message", Comment: "The text of the message.", Type: table.Text},
-		}},
-		{Name: "trigger_ping", Comment: "A ping that triggers listen to.", Fields: []table.Field{
-			{Name: "point", Nullable: true, Comment: "The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.", Type: table.Struct, Fields: columnsOfPoint2},
-			{Name: "unit", Nullable: true, Comment: "The unit that was pinged. The tag is 0 when there is none.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "unit_link", Comment: "Its type, as an index into the balance data. Since 3.0, like the next four fields.", Type: table.Uint32},
-			{Name: "unit_control_player_id", Nullable: true, Comment: "The player who controls it.", Type: table.Uint32},
-			{Name: "unit_upkeep_player_id", Nullable: true, Comment: "The player who pays for it.", Type: table.Uint32},
-			{Name: "unit_position", Nullable: true, Comment: "Its position.", Type: table.Struct, Fields: columnsOfPoint},
-			{Name: "unit_is_under_construction", Comment: "True while it is under construction.", Type: table.Bool},
-			{Name: "pinged_minimap", Comment: "True when the minimap was used.", Type: table.Bool},
-			{Name: "option", Comment: "As in the replay. Since 3.0.", Type: table.Int32},
-			{Name: "unit_name", Comment: "The name of unit_link, such as \"Nexus\". Empty when not known.", Type: table.Name},
-		}},
-		{Name: "trigger_hotkey_pressed", Comment: "A hotkey was pressed.", Fields: []table.Field{
-			{Name: "hotkey", Comment: "The hotkey, as in the replay.", Type: table.Uint32},
-			{Name: "down", Comment: "True when it was pressed, false when it was released.", Type: table.Bool},
-		}},
-		{Name: "trigger_target_mode_update", Comment: "The player entered or left the choice of a target.", Fields: []table.Field{
-			{Name: "abil_link", Comment: "The ability whose target the player chooses, as an index into the balance data.", Type: table.Uint32},
-			{Name: "abil_cmd_index", Comment: "The command of the ability.", Type: table.Uint32},
-			{Name: "state", Comment: "As in the replay.", Type: table.Int32},
-			{Name: "name", Comment: "The command's name, as in an order. Empty when not known.", Type: table.Name},
-		}},
-		{Name: "trigger_command_error", Comment: "An order was refused.", Fields: []table.Field{
-			{Name: "error", Comment: "Why, as in the replay.", Type: table.Int32},
-			{Name: "abil", Nullable: true, Comment: "The ability.", Type: table.Struct, Fields: columnsOfAbility},
-		}},
 		{Name: "resource_trade", Comment: "Resources were sent to another player.", Fields: []table.Field{
 			{Name: "recipient_id", Comment: "The recipient: a player's number.", Type: table.Uint32},
 			{Name: "resources", Comment: "The amounts of minerals, vespene, terrazine and the custom resource.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
@@ -515,110 +436,6 @@ var Tables = table.Format{
 			{Name: "target_unit_snapshot_unit_name", Comment: "The name of target_unit_snapshot_unit_link. Empty when not known.", Type: table.Name},
 			{Name: "target_unit_snapshot_unit_name_guessed", Comment: "True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.", Type: table.Bool},
 		}},
-		{Name: "trigger_reply_selected", Comment: "A reply in a conversation was chosen.", Fields: []table.Field{
-			{Name: "conversation_id", Comment: "The conversation.", Type: table.Int32},
-			{Name: "reply_id", Comment: "The reply.", Type: table.Int32},
-		}},
-		{Name: "trigger_skipped", Comment: "A player skipped the scene that was shown.", Fields: []table.Field{}},
-		{Name: "trigger_sound_length_query", Comment: "A client reports the length of a sound.", Fields: []table.Field{
-			{Name: "sound_hash", Comment: "The sound.", Type: table.Uint32},
-			{Name: "length", Comment: "Its length.", Type: table.Uint32},
-		}},
-		{Name: "trigger_sound_offset", Comment: "A sound is played.", Fields: []table.Field{
-			{Name: "sound", Comment: "The sound.", Type: table.Uint32},
-		}},
-		{Name: "trigger_transmission_offset", Comment: "A transmission is played.", Fields: []table.Field{
-			{Name: "transmission_id", Comment: "The transmission.", Type: table.Int32},
-			{Name: "thread", Comment: "As in the replay. 0 before 1.5.", Type: table.Uint32},
-		}},
-		{Name: "trigger_abort_mission", Comment: "The mission was given up.", Fields: []table.Field{}},
-		{Name: "trigger_purchase_made", Comment: "Something was bought.", Fields: []table.Field{
-			{Name: "purchase_item_id", Comment: "The item.", Type: table.Int32},
-		}},
-		{Name: "trigger_purchase_exit", Comment: "The shop was left.", Fields: []table.Field{}},
-		{Name: "trigger_planet_mission_launched", Comment: "A planet's mission was launched.", Fields: []table.Field{
-			{Name: "difficulty_level", Comment: "The difficulty.", Type: table.Int32},
-		}},
-		{Name: "trigger_planet_panel_canceled", Comment: "The panel of planets was closed without a choice.", Fields: []table.Field{}},
-		{Name: "trigger_conversation_skipped", Comment: "A conversation was skipped.", Fields: []table.Field{
-			{Name: "skip_type", Comment: "The way, as in the replay.", Type: table.Uint32},
-		}},
-		{Name: "trigger_planet_panel_replay", Comment: "A mission will be played once more.", Fields: []table.Field{}},
-		{Name: "trigger_soundtrack_done", Comment: "A piece of music has ended.", Fields: []table.Field{
-			{Name: "soundtrack", Comment: "The piece.", Type: table.Uint32},
-		}},
-		{Name: "trigger_planet_mission_selected", Comment: "A planet was chosen.", Fields: []table.Field{
-			{Name: "planet_id", Comment: "The planet.", Type: table.Int32},
-		}},
-		{Name: "trigger_movie_function", Comment: "A movie calls a function.", Fields: []table.Field{
-			{Name: "function_name", Comment: "The function.", Type: table.Name},
-		}},
-		{Name: "trigger_planet_panel_birth_complete", Comment: "The panel of planets has appeared.", Fields: []table.Field{}},
-		{Name: "trigger_planet_panel_death_complete", Comment: "The panel of planets has disappeared.", Fields: []table.Field{}},
-		{Name: "trigger_research_panel_exit", Comment: "The panel of researches was left.", Fields: []table.Field{}},
-		{Name: "trigger_research_panel_purchase", Comment: "A research was bought.", Fields: []table.Field{}},
-		{Name: "trigger_research_panel_selection_changed", Comment: "A research was chosen.", Fields: []table.Field{
-			{Name: "research_item_id", Comment: "The research.", Type: table.Int32},
-		}},
-		{Name: "trigger_mercenary_panel_exit", Comment: "The panel of mercenaries was left.", Fields: []table.Field{}},
-		{Name: "trigger_mercenary_panel_purchase", Comment: "Mercenaries were bought.", Fields: []table.Field{}},
-		{Name: "trigger_mercenary_panel_selection_changed", Comment: "Mercenaries were chosen.", Fields: []table.Field{
-			{Name: "mercenary_id", Comment: "The mercenaries.", Type: table.Int32},
-		}},
-		{Name: "trigger_victory_panel_exit", Comment: "The panel of a victory was left.", Fields: []table.Field{}},
-		{Name: "trigger_battle_report_panel_exit", Comment: "The panel of battle reports was left.", Fields: []table.Field{}},
-		{Name: "trigger_battle_report_panel_play_mission", Comment: "A mission will be played from the battle reports.", Fields: []table.Field{
-			{Name: "battle_report_id", Comment: "The report.", Type: table.Int32},
-			{Name: "difficulty_level", Comment: "The difficulty.", Type: table.Int32},
-		}},
-		{Name: "trigger_battle_report_panel_play_scene", Comment: "A scene will be shown from the battle reports.", Fields: []table.Field{
-			{Name: "battle_report_id", Comment: "The report.", Type: table.Int32},
-		}},
-		{Name: "trigger_battle_report_panel_selection_changed", Comment: "A battle report was chosen.", Fields: []table.Field{
-			{Name: "battle_report_id", Comment: "The report.", Type: table.Int32},
-		}},
-		{Name: "trigger_victory_panel_play_mission_again", Comment: "The mission will be played again.", Fields: []table.Field{
-			{Name: "difficulty_level", Comment: "The difficulty.", Type: table.Int32},
-		}},
-		{Name: "trigger_movie_started", Comment: "A movie began.", Fields: []table.Field{}},
-		{Name: "trigger_movie_finished", Comment: "A movie has ended.", Fields: []table.Field{}},
-		{Name: "trigger_custom_dialog_dismissed", Comment: "A dialog was closed.", Fields: []table.Field{
-			{Name: "result", Comment: "The choice, as in the replay.", Type: table.Int32},
-		}},
-		{Name: "trigger_game_menu_item_selected", Comment: "An item of the game's menu was chosen.", Fields: []table.Field{
-			{Name: "game_menu_item_index", Comment: "The item, from 0.", Type: table.Int32},
-		}},
-		{Name: "trigger_purchase_panel_selected_purchase_item_changed", Comment: "An item of the shop was chosen.", Fields: []table.Field{
-			{Name: "purchase_item_id", Comment: "The item.", Type: table.Int32},
-		}},
-		{Name: "trigger_purchase_panel_selected_purchase_category_changed", Comment: "A category of the shop was chosen.", Fields: []table.Field{
-			{Name: "purchase_category_id", Comment: "The category.", Type: table.Int32},
-		}},
-		{Name: "trigger_button_pressed", Comment: "A button was pressed.", Fields: []table.Field{
-			{Name: "button", Comment: "The button.", Type: table.Uint32},
-		}},
-		{Name: "trigger_game_credits_finished", Comment: "The credits have ended.", Fields: []table.Field{}},
-		{Name: "trigger_cutscene_conversation_line", Comment: "A line of a conversation is spoken in a cutscene.", Fields: []table.Field{
-			{Name: "cutscene_id", Comment: "The cutscene.", Type: table.Int32},
-			{Name: "conversation_line", Comment: "The line's name.", Type: table.Text},
-			{Name: "alt_conversation_line", Comment: "The line's other name. Empty for none.", Type: table.Text},
-		}},
-		{Name: "trigger_cutscene_conversation_line_missing", Comment: "A line of a conversation in a cutscene is missing.", Fields: []table.Field{
-			{Name: "cutscene_id", Comment: "The cutscene.", Type: table.Int32},
-			{Name: "conversation_line", Comment: "The line's name.", Type: table.Text},
-		}},
-		{Name: "trigger_anim_length_query_by_name", Comment: "A client reports the length of an animation, requested by name.", Fields: []table.Field{
-			{Name: "query_id", Comment: "The question.", Type: table.Uint32},
-			{Name: "length_ms", Comment: "The length in milliseconds.", Type: table.Uint32},
-			{Name: "finish_game_loop", Comment: "The gameloop in which it ends.", Type: table.Uint32},
-		}},
-		{Name: "trigger_anim_length_query_by_props", Comment: "A client reports the length of an animation, requested by properties.", Fields: []table.Field{
-			{Name: "query_id", Comment: "The question.", Type: table.Uint32},
-			{Name: "length_ms", Comment: "The length in milliseconds.", Type: table.Uint32},
-		}},
-		{Name: "trigger_anim_offset", Comment: "An animation that was waited for has reached its place.", Fields: []table.Field{
-			{Name: "anim_wait_query_id", Comment: "The question.", Type: table.Uint32},
-		}},
 		{Name: "catalog_modify", Comment: "A map changed a value of the balance data.", Fields: []table.Field{
 			{Name: "catalog", Comment: "The catalog, as in the replay.", Type: table.Uint32},
 			{Name: "entry", Comment: "The entry, an index into the catalog.", Type: table.Uint32},
@@ -631,7 +448,6 @@ var Tables = table.Format{
 		{Name: "hero_talent_tree_selection_panel_toggled", Comment: "The panel of talents was opened or closed.", Fields: []table.Field{
 			{Name: "shown", Comment: "True when it was opened.", Type: table.Bool},
 		}},
-		{Name: "trigger_profiler_logging_finished", Comment: "A profile was written.", Fields: []table.Field{}},
 		{Name: "peer_set_sync_loading_time", Comment: "How long loading took, reported by another client.", Fields: []table.Field{
 			{Name: "sync_time", Comment: "As in the replay.", Type: table.Uint32},
 		}},
@@ -733,6 +549,23 @@ var columnsOfSubgroup = []table.Field{
 	{Name: "unit_name_guessed", Comment: "True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay does not name, or it is the type that the tracker gave to a unit which was selected by this link.", Type: table.Bool},
 }
 
+var columnsOfField = []table.Field{
+	{Name: "depth", Type: table.Uint32, Comment: "How many elements before it in the list this one is in. 0 for none. An element is in the last one before it that is less deep."},
+	{Name: "name", Comment: "The field's name. Empty for the elements of a list.", Type: table.Name},
+	{Name: "value_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of value is set. Missing when none is.", Enum: map[int32]string{
+		1: "bool_value",
+		2: "int_value",
+		3: "uint_value",
+		4: "bytes_value",
+		5: "bits_value",
+	}},
+	{Name: "bool_value", Nullable: true, Comment: "A truth value.", Type: table.Bool},
+	{Name: "int_value", Nullable: true, Comment: "A number.", Type: table.Int64},
+	{Name: "uint_value", Nullable: true, Comment: "A number above the range of int_value.", Type: table.Uint64},
+	{Name: "bytes_value", Nullable: true, Comment: "Bytes, often UTF-8 text.", Type: table.Binary},
+	{Name: "bits_value", Nullable: true, Comment: "Bits.", Type: table.Struct, Fields: columnsOfBitMask},
+}
+
 var columnsOfPlayerStats = []table.Field{
 	{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
 	{Name: "minerals_current", Comment: "Minerals in the bank.", Type: table.Int32},
@@ -774,11 +607,6 @@ var columnsOfPlayerStats = []table.Field{
 	{Name: "vespene_friendly_fire_army", Comment: "Gas of army killed by its own side.", Type: table.Int32},
 	{Name: "vespene_friendly_fire_economy", Comment: "Gas of economy killed by its own side.", Type: table.Int32},
 	{Name: "vespene_friendly_fire_technology", Comment: "Gas of technology killed by its own side.", Type: table.Int32},
-}
-
-var columnsOfUiPoint = []table.Field{
-	{Name: "x", Comment: "The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.", Type: table.Uint32},
-	{Name: "y", Comment: "The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.", Type: table.Uint32},
 }
 
 var columnsOfVersion = []table.Field{
@@ -1038,23 +866,6 @@ var columnsOfHijackUser = []table.Field{
 	{Name: "clan_logo", Nullable: true, Comment: "Handle of the clan's logo, 40 bytes.", Type: table.Binary},
 }
 
-var columnsOfField = []table.Field{
-	{Name: "depth", Type: table.Uint32, Comment: "How many elements before it in the list this one is in. 0 for none. An element is in the last one before it that is less deep."},
-	{Name: "name", Comment: "The field's name. Empty for the elements of a list.", Type: table.Name},
-	{Name: "value_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of value is set. Missing when none is.", Enum: map[int32]string{
-		1: "bool_value",
-		2: "int_value",
-		3: "uint_value",
-		4: "bytes_value",
-		5: "bits_value",
-	}},
-	{Name: "bool_value", Nullable: true, Comment: "A truth value.", Type: table.Bool},
-	{Name: "int_value", Nullable: true, Comment: "A number.", Type: table.Int64},
-	{Name: "uint_value", Nullable: true, Comment: "A number above the range of int_value.", Type: table.Uint64},
-	{Name: "bytes_value", Nullable: true, Comment: "Bytes, often UTF-8 text.", Type: table.Binary},
-	{Name: "bits_value", Nullable: true, Comment: "Bits.", Type: table.Struct, Fields: columnsOfBitMask},
-}
-
 var namesOfUnitClass = map[int32]string{
 	0: "UNIT_CLASS_UNSPECIFIED",
 	1: "UNIT_CLASS_WORKER",
@@ -1145,8 +956,8 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowUnitBorn(c[5:], &m.UnitBorn)
 	case sc2replay.KindCommandManagerState:
 		rowCommandManagerState(c[5:], &m.CommandManagerState)
-	case sc2replay.KindTriggerPortraitLoaded:
-		rowTriggerPortraitLoaded(c[5:], &m.TriggerPortraitLoaded)
+	case sc2replay.KindTriggerUi:
+		rowTriggerUi(c[5:], &m.TriggerUi)
 	case sc2replay.KindUnitDied:
 		rowUnitDied(c[5:], &m.UnitDied)
 	case sc2replay.KindCmdUpdateTargetPoint:
@@ -1155,8 +966,6 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowUnitTypeChange(c[5:], &m.UnitTypeChange)
 	case sc2replay.KindPlayerStats:
 		rowPlayerStats(c[5:], &m.PlayerStats)
-	case sc2replay.KindTriggerMouseMoved:
-		rowTriggerMouseMoved(c[5:], &m.TriggerMouseMoved)
 	case sc2replay.KindCmdUpdateTargetUnit:
 		rowCmdUpdateTargetUnit(c[5:], &m.CmdUpdateTargetUnit)
 	case sc2replay.KindStart:
@@ -1203,34 +1012,6 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowUserOptions(c[5:], &m.UserOptions)
 	case sc2replay.KindCameraSave:
 		rowCameraSave(c[5:], &m.CameraSave)
-	case sc2replay.KindTriggerKeyPressed:
-		rowTriggerKeyPressed(c[5:], &m.TriggerKeyPressed)
-	case sc2replay.KindTriggerMouseClicked:
-		rowTriggerMouseClicked(c[5:], &m.TriggerMouseClicked)
-	case sc2replay.KindTriggerMouseWheel:
-		rowTriggerMouseWheel(c[5:], &m.TriggerMouseWheel)
-	case sc2replay.KindTriggerDialogControl:
-		rowTriggerDialogControl(c[5:], &m.TriggerDialogControl)
-	case sc2replay.KindTriggerCameraMove:
-		rowTriggerCameraMove(c[5:], &m.TriggerCameraMove)
-	case sc2replay.KindTriggerCutsceneBookmarkFired:
-		rowTriggerCutsceneBookmarkFired(c[5:], &m.TriggerCutsceneBookmarkFired)
-	case sc2replay.KindTriggerCutsceneEndSceneFired:
-		rowTriggerCutsceneEndSceneFired(c[5:], &m.TriggerCutsceneEndSceneFired)
-	case sc2replay.KindTriggerSoundLengthSync:
-		rowTriggerSoundLengthSync(c[5:], &m.TriggerSoundLengthSync)
-	case sc2replay.KindTriggerTransmissionComplete:
-		rowTriggerTransmissionComplete(c[5:], &m.TriggerTransmissionComplete)
-	case sc2replay.KindTriggerChatMessage:
-		rowTriggerChatMessage(c[5:], &m.TriggerChatMessage)
-	case sc2replay.KindTriggerPing:
-		rowTriggerPing(c[5:], &m.TriggerPing)
-	case sc2replay.KindTriggerHotkeyPressed:
-		rowTriggerHotkeyPressed(c[5:], &m.TriggerHotkeyPressed)
-	case sc2replay.KindTriggerTargetModeUpdate:
-		rowTriggerTargetModeUpdate(c[5:], &m.TriggerTargetModeUpdate)
-	case sc2replay.KindTriggerCommandError:
-		rowTriggerCommandError(c[5:], &m.TriggerCommandError)
 	case sc2replay.KindResourceTrade:
 		rowResourceTrade(c[5:], &m.ResourceTrade)
 	case sc2replay.KindResourceRequest:
@@ -1283,58 +1064,6 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowBroadcastCheat(c[5:], &m.BroadcastCheat)
 	case sc2replay.KindAiCommunicate:
 		rowAiCommunicate(c[5:], &m.AiCommunicate)
-	case sc2replay.KindTriggerReplySelected:
-		rowTriggerReplySelected(c[5:], &m.TriggerReplySelected)
-	case sc2replay.KindTriggerSoundLengthQuery:
-		rowTriggerSoundLengthQuery(c[5:], &m.TriggerSoundLengthQuery)
-	case sc2replay.KindTriggerSoundOffset:
-		rowTriggerSoundOffset(c[5:], &m.TriggerSoundOffset)
-	case sc2replay.KindTriggerTransmissionOffset:
-		rowTriggerTransmissionOffset(c[5:], &m.TriggerTransmissionOffset)
-	case sc2replay.KindTriggerPurchaseMade:
-		rowTriggerPurchaseMade(c[5:], &m.TriggerPurchaseMade)
-	case sc2replay.KindTriggerPlanetMissionLaunched:
-		rowTriggerPlanetMissionLaunched(c[5:], &m.TriggerPlanetMissionLaunched)
-	case sc2replay.KindTriggerConversationSkipped:
-		rowTriggerConversationSkipped(c[5:], &m.TriggerConversationSkipped)
-	case sc2replay.KindTriggerSoundtrackDone:
-		rowTriggerSoundtrackDone(c[5:], &m.TriggerSoundtrackDone)
-	case sc2replay.KindTriggerPlanetMissionSelected:
-		rowTriggerPlanetMissionSelected(c[5:], &m.TriggerPlanetMissionSelected)
-	case sc2replay.KindTriggerMovieFunction:
-		rowTriggerMovieFunction(c[5:], &m.TriggerMovieFunction)
-	case sc2replay.KindTriggerResearchPanelSelectionChanged:
-		rowTriggerResearchPanelSelectionChanged(c[5:], &m.TriggerResearchPanelSelectionChanged)
-	case sc2replay.KindTriggerMercenaryPanelSelectionChanged:
-		rowTriggerMercenaryPanelSelectionChanged(c[5:], &m.TriggerMercenaryPanelSelectionChanged)
-	case sc2replay.KindTriggerBattleReportPanelPlayMission:
-		rowTriggerBattleReportPanelPlayMission(c[5:], &m.TriggerBattleReportPanelPlayMission)
-	case sc2replay.KindTriggerBattleReportPanelPlayScene:
-		rowTriggerBattleReportPanelPlayScene(c[5:], &m.TriggerBattleReportPanelPlayScene)
-	case sc2replay.KindTriggerBattleReportPanelSelectionChanged:
-		rowTriggerBattleReportPanelSelectionChanged(c[5:], &m.TriggerBattleReportPanelSelectionChanged)
-	case sc2replay.KindTriggerVictoryPanelPlayMissionAgain:
-		rowTriggerVictoryPanelPlayMissionAgain(c[5:], &m.TriggerVictoryPanelPlayMissionAgain)
-	case sc2replay.KindTriggerCustomDialogDismissed:
-		rowTriggerCustomDialogDismissed(c[5:], &m.TriggerCustomDialogDismissed)
-	case sc2replay.KindTriggerGameMenuItemSelected:
-		rowTriggerGameMenuItemSelected(c[5:], &m.TriggerGameMenuItemSelected)
-	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseItemChanged:
-		rowTriggerPurchasePanelSelectedPurchaseItemChanged(c[5:], &m.TriggerPurchasePanelSelectedPurchaseItemChanged)
-	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseCategoryChanged:
-		rowTriggerPurchasePanelSelectedPurchaseCategoryChanged(c[5:], &m.TriggerPurchasePanelSelectedPurchaseCategoryChanged)
-	case sc2replay.KindTriggerButtonPressed:
-		rowTriggerButtonPressed(c[5:], &m.TriggerButtonPressed)
-	case sc2replay.KindTriggerCutsceneConversationLine:
-		rowTriggerCutsceneConversationLine(c[5:], &m.TriggerCutsceneConversationLine)
-	case sc2replay.KindTriggerCutsceneConversationLineMissing:
-		rowTriggerCutsceneConversationLineMissing(c[5:], &m.TriggerCutsceneConversationLineMissing)
-	case sc2replay.KindTriggerAnimLengthQueryByName:
-		rowTriggerAnimLengthQueryByName(c[5:], &m.TriggerAnimLengthQueryByName)
-	case sc2replay.KindTriggerAnimLengthQueryByProps:
-		rowTriggerAnimLengthQueryByProps(c[5:], &m.TriggerAnimLengthQueryByProps)
-	case sc2replay.KindTriggerAnimOffset:
-		rowTriggerAnimOffset(c[5:], &m.TriggerAnimOffset)
 	case sc2replay.KindCatalogModify:
 		rowCatalogModify(c[5:], &m.CatalogModify)
 	case sc2replay.KindHeroTalentTreeSelected:
@@ -1690,9 +1419,84 @@ func rowCommandManagerState(c []table.Column, m *sc2replay.CommandManagerState) 
 	}
 }
 
-func rowTriggerPortraitLoaded(c []table.Column, m *sc2replay.TriggerPortraitLoaded) {
-	_ = c[0]
-	c[0].Int32(m.PortraitId)
+func rowTriggerUi(c []table.Column, m *sc2replay.TriggerUi) {
+	_ = c[25]
+	c[0].Name(m.Name)
+	if !c[1].Off {
+		c[1].Items(countField(m.Fields))
+		treeField(c[2:], m.Fields, 0)
+	}
+	if !c[13].Off {
+		if m.HasAbil {
+			table.Fields(c[13:])
+			rowAbility(c[14:], &m.Abil)
+		} else {
+			c[13].Null()
+		}
+	}
+	if !c[19].Off {
+		if m.HasUnit {
+			table.Fields(c[19:])
+			rowUnit(c[20:], &m.Unit)
+		} else {
+			c[19].Null()
+		}
+	}
+}
+
+func rowField(c []table.Column, m *sc2replay.Field) {
+	_ = c[9]
+	c[1].Name(m.Name)
+	if m.ValueCase != sc2replay.FieldValueNone {
+		c[2].Enum(int32(m.ValueCase))
+	} else {
+		c[2].Null()
+	}
+	if m.ValueCase == sc2replay.FieldValueBoolValue {
+		c[3].Bool(m.BoolValue)
+	} else {
+		c[3].Null()
+	}
+	if m.ValueCase == sc2replay.FieldValueIntValue {
+		c[4].Int64(m.IntValue)
+	} else {
+		c[4].Null()
+	}
+	if m.ValueCase == sc2replay.FieldValueUintValue {
+		c[5].Uint64(m.UintValue)
+	} else {
+		c[5].Null()
+	}
+	if m.ValueCase == sc2replay.FieldValueBytesValue {
+		c[6].Binary(m.BytesValue)
+	} else {
+		c[6].Null()
+	}
+	if !c[7].Off {
+		if m.ValueCase == sc2replay.FieldValueBitsValue {
+			table.Fields(c[7:])
+			rowBitMask(c[8:], &m.BitsValue)
+		} else {
+			c[7].Null()
+		}
+	}
+}
+
+func countField(list []sc2replay.Field) int {
+	n := len(list)
+	for i := range list {
+		n += countField(list[i].Fields)
+	}
+	return n
+}
+
+func treeField(c []table.Column, list []sc2replay.Field, depth uint32) {
+	for i := range list {
+		table.Fields(c)
+		c[1].Uint32(depth)
+		rowField(c[1:], &list[i])
+		treeField(c, list[i].Fields, depth+1)
+	}
 }
 
 func rowUnitDied(c []table.Column, m *sc2replay.UnitDied) {
@@ -1794,33 +1598,6 @@ func rowPlayerStats(c []table.Column, m *sc2replay.PlayerStats) {
 	c[37].Int32(m.VespeneFriendlyFireArmy)
 	c[38].Int32(m.VespeneFriendlyFireEconomy)
 	c[39].Int32(m.VespeneFriendlyFireTechnology)
-}
-
-func rowTriggerMouseMoved(c []table.Column, m *sc2replay.TriggerMouseMoved) {
-	_ = c[7]
-	if !c[0].Off {
-		if m.HasPosUi {
-			table.Fields(c[0:])
-			rowUiPoint(c[1:], &m.PosUi)
-		} else {
-			c[0].Null()
-		}
-	}
-	if !c[3].Off {
-		if m.HasPosWorld {
-			table.Fields(c[3:])
-			rowPoint(c[4:], &m.PosWorld)
-		} else {
-			c[3].Null()
-		}
-	}
-	c[7].Int32(m.Flags)
-}
-
-func rowUiPoint(c []table.Column, m *sc2replay.UiPoint) {
-	_ = c[1]
-	c[0].Uint32(m.X)
-	c[1].Uint32(m.Y)
 }
 
 func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) {
@@ -2714,189 +2491,6 @@ func rowCameraSave(c []table.Column, m *sc2replay.CameraSave) {
 	}
 }
 
-func rowTriggerKeyPressed(c []table.Column, m *sc2replay.TriggerKeyPressed) {
-	_ = c[1]
-	c[0].Int32(m.Key)
-	c[1].Int32(m.Flags)
-}
-
-func rowTriggerMouseClicked(c []table.Column, m *sc2replay.TriggerMouseClicked) {
-	_ = c[9]
-	c[0].Uint32(m.Button)
-	c[1].Bool(m.Down)
-	if !c[2].Off {
-		if m.HasPosUi {
-			table.Fields(c[2:])
-			rowUiPoint(c[3:], &m.PosUi)
-		} else {
-			c[2].Null()
-		}
-	}
-	if !c[5].Off {
-		if m.HasPosWorld {
-			table.Fields(c[5:])
-			rowPoint(c[6:], &m.PosWorld)
-		} else {
-			c[5].Null()
-		}
-	}
-	c[9].Int32(m.Flags)
-}
-
-func rowTriggerMouseWheel(c []table.Column, m *sc2replay.TriggerMouseWheel) {
-	_ = c[1]
-	c[0].Int32(m.WheelSpin)
-	c[1].Int32(m.Flags)
-}
-
-func rowTriggerDialogControl(c []table.Column, m *sc2replay.TriggerDialogControl) {
-	_ = c[7]
-	c[0].Int32(m.ControlId)
-	c[1].Int32(m.EventType)
-	if m.EventDataCase != sc2replay.TriggerDialogControlEventDataNone {
-		c[2].Enum(int32(m.EventDataCase))
-	} else {
-		c[2].Null()
-	}
-	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataChecked {
-		c[3].Bool(m.Checked)
-	} else {
-		c[3].Null()
-	}
-	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataValueChanged {
-		c[4].Uint32(m.ValueChanged)
-	} else {
-		c[4].Null()
-	}
-	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataSelectionChanged {
-		c[5].Int32(m.SelectionChanged)
-	} else {
-		c[5].Null()
-	}
-	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataTextChanged {
-		c[6].Text(m.TextChanged)
-	} else {
-		c[6].Null()
-	}
-	if m.EventDataCase == sc2replay.TriggerDialogControlEventDataMouseButton {
-		c[7].Uint32(m.MouseButton)
-	} else {
-		c[7].Null()
-	}
-}
-
-func rowTriggerCameraMove(c []table.Column, m *sc2replay.TriggerCameraMove) {
-	_ = c[0]
-	c[0].Int32(m.Reason)
-}
-
-func rowTriggerCutsceneBookmarkFired(c []table.Column, m *sc2replay.TriggerCutsceneBookmarkFired) {
-	_ = c[1]
-	c[0].Int32(m.CutsceneId)
-	c[1].Name(m.BookmarkName)
-}
-
-func rowTriggerCutsceneEndSceneFired(c []table.Column, m *sc2replay.TriggerCutsceneEndSceneFired) {
-	_ = c[0]
-	c[0].Int32(m.CutsceneId)
-}
-
-func rowTriggerSoundLengthSync(c []table.Column, m *sc2replay.TriggerSoundLengthSync) {
-	_ = c[3]
-	if !c[0].Off {
-		c[0].Items(len(m.SoundHash))
-		for i := range m.SoundHash {
-			c[1].Uint32(m.SoundHash[i])
-		}
-	}
-	if !c[2].Off {
-		c[2].Items(len(m.Length))
-		for i := range m.Length {
-			c[3].Uint32(m.Length[i])
-		}
-	}
-}
-
-func rowTriggerTransmissionComplete(c []table.Column, m *sc2replay.TriggerTransmissionComplete) {
-	_ = c[0]
-	c[0].Int32(m.TransmissionId)
-}
-
-func rowTriggerChatMessage(c []table.Column, m *sc2replay.TriggerChatMessage) {
-	_ = c[0]
-	c[0].Text(m.ChatMessage)
-}
-
-func rowTriggerPing(c []table.Column, m *sc2replay.TriggerPing) {
-	_ = c[20]
-	if !c[0].Off {
-		if m.HasPoint {
-			table.Fields(c[0:])
-			rowPoint2(c[1:], &m.Point)
-		} else {
-			c[0].Null()
-		}
-	}
-	if !c[3].Off {
-		if m.HasUnit {
-			table.Fields(c[3:])
-			rowUnit(c[4:], &m.Unit)
-		} else {
-			c[3].Null()
-		}
-	}
-	c[10].Uint32(m.UnitLink)
-	if m.HasUnitControlPlayerId {
-		c[11].Uint32(m.UnitControlPlayerId)
-	} else {
-		c[11].Null()
-	}
-	if m.HasUnitUpkeepPlayerId {
-		c[12].Uint32(m.UnitUpkeepPlayerId)
-	} else {
-		c[12].Null()
-	}
-	if !c[13].Off {
-		if m.HasUnitPosition {
-			table.Fields(c[13:])
-			rowPoint(c[14:], &m.UnitPosition)
-		} else {
-			c[13].Null()
-		}
-	}
-	c[17].Bool(m.UnitIsUnderConstruction)
-	c[18].Bool(m.PingedMinimap)
-	c[19].Int32(m.Option)
-	c[20].Name(m.UnitName)
-}
-
-func rowTriggerHotkeyPressed(c []table.Column, m *sc2replay.TriggerHotkeyPressed) {
-	_ = c[1]
-	c[0].Uint32(m.Hotkey)
-	c[1].Bool(m.Down)
-}
-
-func rowTriggerTargetModeUpdate(c []table.Column, m *sc2replay.TriggerTargetModeUpdate) {
-	_ = c[3]
-	c[0].Uint32(m.AbilLink)
-	c[1].Uint32(m.AbilCmdIndex)
-	c[2].Int32(m.State)
-	c[3].Name(m.Name)
-}
-
-func rowTriggerCommandError(c []table.Column, m *sc2replay.TriggerCommandError) {
-	_ = c[6]
-	c[0].Int32(m.Error)
-	if !c[1].Off {
-		if m.HasAbil {
-			table.Fields(c[1:])
-			rowAbility(c[2:], &m.Abil)
-		} else {
-			c[1].Null()
-		}
-	}
-}
-
 func rowResourceTrade(c []table.Column, m *sc2replay.ResourceTrade) {
 	_ = c[2]
 	c[0].Uint32(m.RecipientId)
@@ -3143,146 +2737,6 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 	c[20].Bool(m.TargetUnitSnapshotUnitNameGuessed)
 }
 
-func rowTriggerReplySelected(c []table.Column, m *sc2replay.TriggerReplySelected) {
-	_ = c[1]
-	c[0].Int32(m.ConversationId)
-	c[1].Int32(m.ReplyId)
-}
-
-func rowTriggerSoundLengthQuery(c []table.Column, m *sc2replay.TriggerSoundLengthQuery) {
-	_ = c[1]
-	c[0].Uint32(m.SoundHash)
-	c[1].Uint32(m.Length)
-}
-
-func rowTriggerSoundOffset(c []table.Column, m *sc2replay.TriggerSoundOffset) {
-	_ = c[0]
-	c[0].Uint32(m.Sound)
-}
-
-func rowTriggerTransmissionOffset(c []table.Column, m *sc2replay.TriggerTransmissionOffset) {
-	_ = c[1]
-	c[0].Int32(m.TransmissionId)
-	c[1].Uint32(m.Thread)
-}
-
-func rowTriggerPurchaseMade(c []table.Column, m *sc2replay.TriggerPurchaseMade) {
-	_ = c[0]
-	c[0].Int32(m.PurchaseItemId)
-}
-
-func rowTriggerPlanetMissionLaunched(c []table.Column, m *sc2replay.TriggerPlanetMissionLaunched) {
-	_ = c[0]
-	c[0].Int32(m.DifficultyLevel)
-}
-
-func rowTriggerConversationSkipped(c []table.Column, m *sc2replay.TriggerConversationSkipped) {
-	_ = c[0]
-	c[0].Uint32(m.SkipType)
-}
-
-func rowTriggerSoundtrackDone(c []table.Column, m *sc2replay.TriggerSoundtrackDone) {
-	_ = c[0]
-	c[0].Uint32(m.Soundtrack)
-}
-
-func rowTriggerPlanetMissionSelected(c []table.Column, m *sc2replay.TriggerPlanetMissionSelected) {
-	_ = c[0]
-	c[0].Int32(m.PlanetId)
-}
-
-func rowTriggerMovieFunction(c []table.Column, m *sc2replay.TriggerMovieFunction) {
-	_ = c[0]
-	c[0].Name(m.FunctionName)
-}
-
-func rowTriggerResearchPanelSelectionChanged(c []table.Column, m *sc2replay.TriggerResearchPanelSelectionChanged) {
-	_ = c[0]
-	c[0].Int32(m.ResearchItemId)
-}
-
-func rowTriggerMercenaryPanelSelectionChanged(c []table.Column, m *sc2replay.TriggerMercenaryPanelSelectionChanged) {
-	_ = c[0]
-	c[0].Int32(m.MercenaryId)
-}
-
-func rowTriggerBattleReportPanelPlayMission(c []table.Column, m *sc2replay.TriggerBattleReportPanelPlayMission) {
-	_ = c[1]
-	c[0].Int32(m.BattleReportId)
-	c[1].Int32(m.DifficultyLevel)
-}
-
-func rowTriggerBattleReportPanelPlayScene(c []table.Column, m *sc2replay.TriggerBattleReportPanelPlayScene) {
-	_ = c[0]
-	c[0].Int32(m.BattleReportId)
-}
-
-func rowTriggerBattleReportPanelSelectionChanged(c []table.Column, m *sc2replay.TriggerBattleReportPanelSelectionChanged) {
-	_ = c[0]
-	c[0].Int32(m.BattleReportId)
-}
-
-func rowTriggerVictoryPanelPlayMissionAgain(c []table.Column, m *sc2replay.TriggerVictoryPanelPlayMissionAgain) {
-	_ = c[0]
-	c[0].Int32(m.DifficultyLevel)
-}
-
-func rowTriggerCustomDialogDismissed(c []table.Column, m *sc2replay.TriggerCustomDialogDismissed) {
-	_ = c[0]
-	c[0].Int32(m.Result)
-}
-
-func rowTriggerGameMenuItemSelected(c []table.Column, m *sc2replay.TriggerGameMenuItemSelected) {
-	_ = c[0]
-	c[0].Int32(m.GameMenuItemIndex)
-}
-
-func rowTriggerPurchasePanelSelectedPurchaseItemChanged(c []table.Column, m *sc2replay.TriggerPurchasePanelSelectedPurchaseItemChanged) {
-	_ = c[0]
-	c[0].Int32(m.PurchaseItemId)
-}
-
-func rowTriggerPurchasePanelSelectedPurchaseCategoryChanged(c []table.Column, m *sc2replay.TriggerPurchasePanelSelectedPurchaseCategoryChanged) {
-	_ = c[0]
-	c[0].Int32(m.PurchaseCategoryId)
-}
-
-func rowTriggerButtonPressed(c []table.Column, m *sc2replay.TriggerButtonPressed) {
-	_ = c[0]
-	c[0].Uint32(m.Button)
-}
-
-func rowTriggerCutsceneConversationLine(c []table.Column, m *sc2replay.TriggerCutsceneConversationLine) {
-	_ = c[2]
-	c[0].Int32(m.CutsceneId)
-	c[1].Text(m.ConversationLine)
-	c[2].Text(m.AltConversationLine)
-}
-
-func rowTriggerCutsceneConversationLineMissing(c []table.Column, m *sc2replay.TriggerCutsceneConversationLineMissing) {
-	_ = c[1]
-	c[0].Int32(m.CutsceneId)
-	c[1].Text(m.ConversationLine)
-}
-
-func rowTriggerAnimLengthQueryByName(c []table.Column, m *sc2replay.TriggerAnimLengthQueryByName) {
-	_ = c[2]
-	c[0].Uint32(m.QueryId)
-	c[1].Uint32(m.LengthMs)
-	c[2].Uint32(m.FinishGameLoop)
-}
-
-func rowTriggerAnimLengthQueryByProps(c []table.Column, m *sc2replay.TriggerAnimLengthQueryByProps) {
-	_ = c[1]
-	c[0].Uint32(m.QueryId)
-	c[1].Uint32(m.LengthMs)
-}
-
-func rowTriggerAnimOffset(c []table.Column, m *sc2replay.TriggerAnimOffset) {
-	_ = c[0]
-	c[0].Uint32(m.AnimWaitQueryId)
-}
-
 func rowCatalogModify(c []table.Column, m *sc2replay.CatalogModify) {
 	_ = c[3]
 	c[0].Uint32(m.Catalog)
@@ -3386,60 +2840,5 @@ func rowOther(c []table.Column, m *sc2replay.Other) {
 	if !c[3].Off {
 		c[3].Items(countField(m.Fields))
 		treeField(c[4:], m.Fields, 0)
-	}
-}
-
-func rowField(c []table.Column, m *sc2replay.Field) {
-	_ = c[9]
-	c[1].Name(m.Name)
-	if m.ValueCase != sc2replay.FieldValueNone {
-		c[2].Enum(int32(m.ValueCase))
-	} else {
-		c[2].Null()
-	}
-	if m.ValueCase == sc2replay.FieldValueBoolValue {
-		c[3].Bool(m.BoolValue)
-	} else {
-		c[3].Null()
-	}
-	if m.ValueCase == sc2replay.FieldValueIntValue {
-		c[4].Int64(m.IntValue)
-	} else {
-		c[4].Null()
-	}
-	if m.ValueCase == sc2replay.FieldValueUintValue {
-		c[5].Uint64(m.UintValue)
-	} else {
-		c[5].Null()
-	}
-	if m.ValueCase == sc2replay.FieldValueBytesValue {
-		c[6].Binary(m.BytesValue)
-	} else {
-		c[6].Null()
-	}
-	if !c[7].Off {
-		if m.ValueCase == sc2replay.FieldValueBitsValue {
-			table.Fields(c[7:])
-			rowBitMask(c[8:], &m.BitsValue)
-		} else {
-			c[7].Null()
-		}
-	}
-}
-
-func countField(list []sc2replay.Field) int {
-	n := len(list)
-	for i := range list {
-		n += countField(list[i].Fields)
-	}
-	return n
-}
-
-func treeField(c []table.Column, list []sc2replay.Field, depth uint32) {
-	for i := range list {
-		table.Fields(c)
-		c[1].Uint32(depth)
-		rowField(c[1:], &list[i])
-		treeField(c, list[i].Fields, depth+1)
 	}
 }

@@ -15,7 +15,8 @@
 // A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
 // member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
 // first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
-// Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+// Blizzard's protocol tables. Every event of every table has a message of its own, but for those that a map's triggers listen to, which are all
+// `trigger_ui`. Tracker events of games that are newer
 // than the tables are sent as `other`.
 
 package sc2replayv1
@@ -594,12 +595,11 @@ type Event struct {
 	//	*Event_ControlGroupUpdate
 	//	*Event_UnitBorn
 	//	*Event_CommandManagerState
-	//	*Event_TriggerPortraitLoaded
+	//	*Event_TriggerUi
 	//	*Event_UnitDied
 	//	*Event_CmdUpdateTargetPoint
 	//	*Event_UnitTypeChange
 	//	*Event_PlayerStats
-	//	*Event_TriggerMouseMoved
 	//	*Event_CmdUpdateTargetUnit
 	//	*Event_Start
 	//	*Event_Details
@@ -626,20 +626,6 @@ type Event struct {
 	//	*Event_UserFinishedLoadingSync
 	//	*Event_UserOptions
 	//	*Event_CameraSave
-	//	*Event_TriggerKeyPressed
-	//	*Event_TriggerMouseClicked
-	//	*Event_TriggerMouseWheel
-	//	*Event_TriggerDialogControl
-	//	*Event_TriggerCameraMove
-	//	*Event_TriggerCutsceneBookmarkFired
-	//	*Event_TriggerCutsceneEndSceneFired
-	//	*Event_TriggerSoundLengthSync
-	//	*Event_TriggerTransmissionComplete
-	//	*Event_TriggerChatMessage
-	//	*Event_TriggerPing
-	//	*Event_TriggerHotkeyPressed
-	//	*Event_TriggerTargetModeUpdate
-	//	*Event_TriggerCommandError
 	//	*Event_ResourceTrade
 	//	*Event_ResourceRequest
 	//	*Event_ResourceRequestFulfill
@@ -668,52 +654,9 @@ type Event struct {
 	//	*Event_GameCheat
 	//	*Event_BroadcastCheat
 	//	*Event_AiCommunicate
-	//	*Event_TriggerReplySelected
-	//	*Event_TriggerSkipped
-	//	*Event_TriggerSoundLengthQuery
-	//	*Event_TriggerSoundOffset
-	//	*Event_TriggerTransmissionOffset
-	//	*Event_TriggerAbortMission
-	//	*Event_TriggerPurchaseMade
-	//	*Event_TriggerPurchaseExit
-	//	*Event_TriggerPlanetMissionLaunched
-	//	*Event_TriggerPlanetPanelCanceled
-	//	*Event_TriggerConversationSkipped
-	//	*Event_TriggerPlanetPanelReplay
-	//	*Event_TriggerSoundtrackDone
-	//	*Event_TriggerPlanetMissionSelected
-	//	*Event_TriggerMovieFunction
-	//	*Event_TriggerPlanetPanelBirthComplete
-	//	*Event_TriggerPlanetPanelDeathComplete
-	//	*Event_TriggerResearchPanelExit
-	//	*Event_TriggerResearchPanelPurchase
-	//	*Event_TriggerResearchPanelSelectionChanged
-	//	*Event_TriggerMercenaryPanelExit
-	//	*Event_TriggerMercenaryPanelPurchase
-	//	*Event_TriggerMercenaryPanelSelectionChanged
-	//	*Event_TriggerVictoryPanelExit
-	//	*Event_TriggerBattleReportPanelExit
-	//	*Event_TriggerBattleReportPanelPlayMission
-	//	*Event_TriggerBattleReportPanelPlayScene
-	//	*Event_TriggerBattleReportPanelSelectionChanged
-	//	*Event_TriggerVictoryPanelPlayMissionAgain
-	//	*Event_TriggerMovieStarted
-	//	*Event_TriggerMovieFinished
-	//	*Event_TriggerCustomDialogDismissed
-	//	*Event_TriggerGameMenuItemSelected
-	//	*Event_TriggerPurchasePanelSelectedPurchaseItemChanged
-	//	*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	//	*Event_TriggerButtonPressed
-	//	*Event_TriggerGameCreditsFinished
-	//	*Event_TriggerCutsceneConversationLine
-	//	*Event_TriggerCutsceneConversationLineMissing
-	//	*Event_TriggerAnimLengthQueryByName
-	//	*Event_TriggerAnimLengthQueryByProps
-	//	*Event_TriggerAnimOffset
 	//	*Event_CatalogModify
 	//	*Event_HeroTalentTreeSelected
 	//	*Event_HeroTalentTreeSelectionPanelToggled
-	//	*Event_TriggerProfilerLoggingFinished
 	//	*Event_PeerSetSyncLoadingTime
 	//	*Event_PeerSetSyncPlayingTime
 	//	*Event_PlayerState
@@ -829,10 +772,10 @@ func (x *Event) GetCommandManagerState() *CommandManagerState {
 	return nil
 }
 
-func (x *Event) GetTriggerPortraitLoaded() *TriggerPortraitLoaded {
+func (x *Event) GetTriggerUi() *TriggerUi {
 	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPortraitLoaded); ok {
-			return x.TriggerPortraitLoaded
+		if x, ok := x.Kind.(*Event_TriggerUi); ok {
+			return x.TriggerUi
 		}
 	}
 	return nil
@@ -869,15 +812,6 @@ func (x *Event) GetPlayerStats() *PlayerStats {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_PlayerStats); ok {
 			return x.PlayerStats
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMouseMoved() *TriggerMouseMoved {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMouseMoved); ok {
-			return x.TriggerMouseMoved
 		}
 	}
 	return nil
@@ -1112,132 +1046,6 @@ func (x *Event) GetCameraSave() *CameraSave {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_CameraSave); ok {
 			return x.CameraSave
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerKeyPressed() *TriggerKeyPressed {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerKeyPressed); ok {
-			return x.TriggerKeyPressed
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMouseClicked() *TriggerMouseClicked {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMouseClicked); ok {
-			return x.TriggerMouseClicked
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMouseWheel() *TriggerMouseWheel {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMouseWheel); ok {
-			return x.TriggerMouseWheel
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerDialogControl() *TriggerDialogControl {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerDialogControl); ok {
-			return x.TriggerDialogControl
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCameraMove() *TriggerCameraMove {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCameraMove); ok {
-			return x.TriggerCameraMove
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCutsceneBookmarkFired() *TriggerCutsceneBookmarkFired {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCutsceneBookmarkFired); ok {
-			return x.TriggerCutsceneBookmarkFired
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCutsceneEndSceneFired() *TriggerCutsceneEndSceneFired {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCutsceneEndSceneFired); ok {
-			return x.TriggerCutsceneEndSceneFired
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerSoundLengthSync() *TriggerSoundLengthSync {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerSoundLengthSync); ok {
-			return x.TriggerSoundLengthSync
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerTransmissionComplete() *TriggerTransmissionComplete {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerTransmissionComplete); ok {
-			return x.TriggerTransmissionComplete
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerChatMessage() *TriggerChatMessage {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerChatMessage); ok {
-			return x.TriggerChatMessage
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPing() *TriggerPing {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPing); ok {
-			return x.TriggerPing
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerHotkeyPressed() *TriggerHotkeyPressed {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerHotkeyPressed); ok {
-			return x.TriggerHotkeyPressed
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerTargetModeUpdate() *TriggerTargetModeUpdate {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerTargetModeUpdate); ok {
-			return x.TriggerTargetModeUpdate
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCommandError() *TriggerCommandError {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCommandError); ok {
-			return x.TriggerCommandError
 		}
 	}
 	return nil
@@ -1495,384 +1303,6 @@ func (x *Event) GetAiCommunicate() *AiCommunicate {
 	return nil
 }
 
-func (x *Event) GetTriggerReplySelected() *TriggerReplySelected {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerReplySelected); ok {
-			return x.TriggerReplySelected
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerSkipped() *TriggerSkipped {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerSkipped); ok {
-			return x.TriggerSkipped
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerSoundLengthQuery() *TriggerSoundLengthQuery {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerSoundLengthQuery); ok {
-			return x.TriggerSoundLengthQuery
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerSoundOffset() *TriggerSoundOffset {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerSoundOffset); ok {
-			return x.TriggerSoundOffset
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerTransmissionOffset() *TriggerTransmissionOffset {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerTransmissionOffset); ok {
-			return x.TriggerTransmissionOffset
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerAbortMission() *TriggerAbortMission {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerAbortMission); ok {
-			return x.TriggerAbortMission
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPurchaseMade() *TriggerPurchaseMade {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPurchaseMade); ok {
-			return x.TriggerPurchaseMade
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPurchaseExit() *TriggerPurchaseExit {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPurchaseExit); ok {
-			return x.TriggerPurchaseExit
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetMissionLaunched() *TriggerPlanetMissionLaunched {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetMissionLaunched); ok {
-			return x.TriggerPlanetMissionLaunched
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetPanelCanceled() *TriggerPlanetPanelCanceled {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetPanelCanceled); ok {
-			return x.TriggerPlanetPanelCanceled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerConversationSkipped() *TriggerConversationSkipped {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerConversationSkipped); ok {
-			return x.TriggerConversationSkipped
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetPanelReplay() *TriggerPlanetPanelReplay {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetPanelReplay); ok {
-			return x.TriggerPlanetPanelReplay
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerSoundtrackDone() *TriggerSoundtrackDone {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerSoundtrackDone); ok {
-			return x.TriggerSoundtrackDone
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetMissionSelected() *TriggerPlanetMissionSelected {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetMissionSelected); ok {
-			return x.TriggerPlanetMissionSelected
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMovieFunction() *TriggerMovieFunction {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMovieFunction); ok {
-			return x.TriggerMovieFunction
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetPanelBirthComplete() *TriggerPlanetPanelBirthComplete {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetPanelBirthComplete); ok {
-			return x.TriggerPlanetPanelBirthComplete
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPlanetPanelDeathComplete() *TriggerPlanetPanelDeathComplete {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPlanetPanelDeathComplete); ok {
-			return x.TriggerPlanetPanelDeathComplete
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerResearchPanelExit() *TriggerResearchPanelExit {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerResearchPanelExit); ok {
-			return x.TriggerResearchPanelExit
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerResearchPanelPurchase() *TriggerResearchPanelPurchase {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerResearchPanelPurchase); ok {
-			return x.TriggerResearchPanelPurchase
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerResearchPanelSelectionChanged() *TriggerResearchPanelSelectionChanged {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerResearchPanelSelectionChanged); ok {
-			return x.TriggerResearchPanelSelectionChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMercenaryPanelExit() *TriggerMercenaryPanelExit {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelExit); ok {
-			return x.TriggerMercenaryPanelExit
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMercenaryPanelPurchase() *TriggerMercenaryPanelPurchase {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelPurchase); ok {
-			return x.TriggerMercenaryPanelPurchase
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMercenaryPanelSelectionChanged() *TriggerMercenaryPanelSelectionChanged {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelSelectionChanged); ok {
-			return x.TriggerMercenaryPanelSelectionChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerVictoryPanelExit() *TriggerVictoryPanelExit {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerVictoryPanelExit); ok {
-			return x.TriggerVictoryPanelExit
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerBattleReportPanelExit() *TriggerBattleReportPanelExit {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelExit); ok {
-			return x.TriggerBattleReportPanelExit
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerBattleReportPanelPlayMission() *TriggerBattleReportPanelPlayMission {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelPlayMission); ok {
-			return x.TriggerBattleReportPanelPlayMission
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerBattleReportPanelPlayScene() *TriggerBattleReportPanelPlayScene {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelPlayScene); ok {
-			return x.TriggerBattleReportPanelPlayScene
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerBattleReportPanelSelectionChanged() *TriggerBattleReportPanelSelectionChanged {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelSelectionChanged); ok {
-			return x.TriggerBattleReportPanelSelectionChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerVictoryPanelPlayMissionAgain() *TriggerVictoryPanelPlayMissionAgain {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerVictoryPanelPlayMissionAgain); ok {
-			return x.TriggerVictoryPanelPlayMissionAgain
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMovieStarted() *TriggerMovieStarted {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMovieStarted); ok {
-			return x.TriggerMovieStarted
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerMovieFinished() *TriggerMovieFinished {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerMovieFinished); ok {
-			return x.TriggerMovieFinished
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCustomDialogDismissed() *TriggerCustomDialogDismissed {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCustomDialogDismissed); ok {
-			return x.TriggerCustomDialogDismissed
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerGameMenuItemSelected() *TriggerGameMenuItemSelected {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerGameMenuItemSelected); ok {
-			return x.TriggerGameMenuItemSelected
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPurchasePanelSelectedPurchaseItemChanged() *TriggerPurchasePanelSelectedPurchaseItemChanged {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPurchasePanelSelectedPurchaseItemChanged); ok {
-			return x.TriggerPurchasePanelSelectedPurchaseItemChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerPurchasePanelSelectedPurchaseCategoryChanged() *TriggerPurchasePanelSelectedPurchaseCategoryChanged {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged); ok {
-			return x.TriggerPurchasePanelSelectedPurchaseCategoryChanged
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerButtonPressed() *TriggerButtonPressed {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerButtonPressed); ok {
-			return x.TriggerButtonPressed
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerGameCreditsFinished() *TriggerGameCreditsFinished {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerGameCreditsFinished); ok {
-			return x.TriggerGameCreditsFinished
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCutsceneConversationLine() *TriggerCutsceneConversationLine {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCutsceneConversationLine); ok {
-			return x.TriggerCutsceneConversationLine
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerCutsceneConversationLineMissing() *TriggerCutsceneConversationLineMissing {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerCutsceneConversationLineMissing); ok {
-			return x.TriggerCutsceneConversationLineMissing
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerAnimLengthQueryByName() *TriggerAnimLengthQueryByName {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerAnimLengthQueryByName); ok {
-			return x.TriggerAnimLengthQueryByName
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerAnimLengthQueryByProps() *TriggerAnimLengthQueryByProps {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerAnimLengthQueryByProps); ok {
-			return x.TriggerAnimLengthQueryByProps
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerAnimOffset() *TriggerAnimOffset {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerAnimOffset); ok {
-			return x.TriggerAnimOffset
-		}
-	}
-	return nil
-}
-
 func (x *Event) GetCatalogModify() *CatalogModify {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_CatalogModify); ok {
@@ -1895,15 +1325,6 @@ func (x *Event) GetHeroTalentTreeSelectionPanelToggled() *HeroTalentTreeSelectio
 	if x != nil {
 		if x, ok := x.Kind.(*Event_HeroTalentTreeSelectionPanelToggled); ok {
 			return x.HeroTalentTreeSelectionPanelToggled
-		}
-	}
-	return nil
-}
-
-func (x *Event) GetTriggerProfilerLoggingFinished() *TriggerProfilerLoggingFinished {
-	if x != nil {
-		if x, ok := x.Kind.(*Event_TriggerProfilerLoggingFinished); ok {
-			return x.TriggerProfilerLoggingFinished
 		}
 	}
 	return nil
@@ -1988,9 +1409,9 @@ type Event_CommandManagerState struct {
 	CommandManagerState *CommandManagerState `protobuf:"bytes,8,opt,name=command_manager_state,json=commandManagerState,proto3,oneof"`
 }
 
-type Event_TriggerPortraitLoaded struct {
-	// A player's client has loaded a portrait.
-	TriggerPortraitLoaded *TriggerPortraitLoaded `protobuf:"bytes,9,opt,name=trigger_portrait_loaded,json=triggerPortraitLoaded,proto3,oneof"`
+type Event_TriggerUi struct {
+	// Something happened in the interface that a map's triggers listen to.
+	TriggerUi *TriggerUi `protobuf:"bytes,9,opt,name=trigger_ui,json=triggerUi,proto3,oneof"`
 }
 
 type Event_UnitDied struct {
@@ -2011,11 +1432,6 @@ type Event_UnitTypeChange struct {
 type Event_PlayerStats struct {
 	// A player's score and economy, every 160 gameloops.
 	PlayerStats *PlayerStats `protobuf:"bytes,13,opt,name=player_stats,json=playerStats,proto3,oneof"`
-}
-
-type Event_TriggerMouseMoved struct {
-	// The mouse moved on a map that listens for it.
-	TriggerMouseMoved *TriggerMouseMoved `protobuf:"bytes,14,opt,name=trigger_mouse_moved,json=triggerMouseMoved,proto3,oneof"`
 }
 
 type Event_CmdUpdateTargetUnit struct {
@@ -2146,76 +1562,6 @@ type Event_UserOptions struct {
 type Event_CameraSave struct {
 	// A player stored a camera position.
 	CameraSave *CameraSave `protobuf:"bytes,40,opt,name=camera_save,json=cameraSave,proto3,oneof"`
-}
-
-type Event_TriggerKeyPressed struct {
-	// A key was pressed on a map that listens for it.
-	TriggerKeyPressed *TriggerKeyPressed `protobuf:"bytes,41,opt,name=trigger_key_pressed,json=triggerKeyPressed,proto3,oneof"`
-}
-
-type Event_TriggerMouseClicked struct {
-	// The mouse was clicked on a map that listens for it.
-	TriggerMouseClicked *TriggerMouseClicked `protobuf:"bytes,42,opt,name=trigger_mouse_clicked,json=triggerMouseClicked,proto3,oneof"`
-}
-
-type Event_TriggerMouseWheel struct {
-	// The mouse wheel was turned on a map that listens for it.
-	TriggerMouseWheel *TriggerMouseWheel `protobuf:"bytes,43,opt,name=trigger_mouse_wheel,json=triggerMouseWheel,proto3,oneof"`
-}
-
-type Event_TriggerDialogControl struct {
-	// A control of a dialog was used.
-	TriggerDialogControl *TriggerDialogControl `protobuf:"bytes,44,opt,name=trigger_dialog_control,json=triggerDialogControl,proto3,oneof"`
-}
-
-type Event_TriggerCameraMove struct {
-	// The camera was moved, before 2.1.
-	TriggerCameraMove *TriggerCameraMove `protobuf:"bytes,45,opt,name=trigger_camera_move,json=triggerCameraMove,proto3,oneof"`
-}
-
-type Event_TriggerCutsceneBookmarkFired struct {
-	// A cutscene passed a bookmark.
-	TriggerCutsceneBookmarkFired *TriggerCutsceneBookmarkFired `protobuf:"bytes,46,opt,name=trigger_cutscene_bookmark_fired,json=triggerCutsceneBookmarkFired,proto3,oneof"`
-}
-
-type Event_TriggerCutsceneEndSceneFired struct {
-	// A scene of a cutscene ended.
-	TriggerCutsceneEndSceneFired *TriggerCutsceneEndSceneFired `protobuf:"bytes,47,opt,name=trigger_cutscene_end_scene_fired,json=triggerCutsceneEndSceneFired,proto3,oneof"`
-}
-
-type Event_TriggerSoundLengthSync struct {
-	// Clients agree on the length of sounds.
-	TriggerSoundLengthSync *TriggerSoundLengthSync `protobuf:"bytes,48,opt,name=trigger_sound_length_sync,json=triggerSoundLengthSync,proto3,oneof"`
-}
-
-type Event_TriggerTransmissionComplete struct {
-	// A transmission was played to its end.
-	TriggerTransmissionComplete *TriggerTransmissionComplete `protobuf:"bytes,49,opt,name=trigger_transmission_complete,json=triggerTransmissionComplete,proto3,oneof"`
-}
-
-type Event_TriggerChatMessage struct {
-	// Chat that triggers listen to.
-	TriggerChatMessage *TriggerChatMessage `protobuf:"bytes,50,opt,name=trigger_chat_message,json=triggerChatMessage,proto3,oneof"`
-}
-
-type Event_TriggerPing struct {
-	// A ping that triggers listen to.
-	TriggerPing *TriggerPing `protobuf:"bytes,51,opt,name=trigger_ping,json=triggerPing,proto3,oneof"`
-}
-
-type Event_TriggerHotkeyPressed struct {
-	// A hotkey was pressed on a map that listens for it.
-	TriggerHotkeyPressed *TriggerHotkeyPressed `protobuf:"bytes,52,opt,name=trigger_hotkey_pressed,json=triggerHotkeyPressed,proto3,oneof"`
-}
-
-type Event_TriggerTargetModeUpdate struct {
-	// The player entered or left the choice of a target.
-	TriggerTargetModeUpdate *TriggerTargetModeUpdate `protobuf:"bytes,53,opt,name=trigger_target_mode_update,json=triggerTargetModeUpdate,proto3,oneof"`
-}
-
-type Event_TriggerCommandError struct {
-	// An order was refused.
-	TriggerCommandError *TriggerCommandError `protobuf:"bytes,54,opt,name=trigger_command_error,json=triggerCommandError,proto3,oneof"`
 }
 
 type Event_ResourceTrade struct {
@@ -2358,216 +1704,6 @@ type Event_AiCommunicate struct {
 	AiCommunicate *AiCommunicate `protobuf:"bytes,82,opt,name=ai_communicate,json=aiCommunicate,proto3,oneof"`
 }
 
-type Event_TriggerReplySelected struct {
-	// A reply in a conversation was chosen.
-	TriggerReplySelected *TriggerReplySelected `protobuf:"bytes,83,opt,name=trigger_reply_selected,json=triggerReplySelected,proto3,oneof"`
-}
-
-type Event_TriggerSkipped struct {
-	// A player skipped the scene that was shown.
-	TriggerSkipped *TriggerSkipped `protobuf:"bytes,84,opt,name=trigger_skipped,json=triggerSkipped,proto3,oneof"`
-}
-
-type Event_TriggerSoundLengthQuery struct {
-	// A client reports the length of a sound.
-	TriggerSoundLengthQuery *TriggerSoundLengthQuery `protobuf:"bytes,85,opt,name=trigger_sound_length_query,json=triggerSoundLengthQuery,proto3,oneof"`
-}
-
-type Event_TriggerSoundOffset struct {
-	// A sound is played.
-	TriggerSoundOffset *TriggerSoundOffset `protobuf:"bytes,86,opt,name=trigger_sound_offset,json=triggerSoundOffset,proto3,oneof"`
-}
-
-type Event_TriggerTransmissionOffset struct {
-	// A transmission is played.
-	TriggerTransmissionOffset *TriggerTransmissionOffset `protobuf:"bytes,87,opt,name=trigger_transmission_offset,json=triggerTransmissionOffset,proto3,oneof"`
-}
-
-type Event_TriggerAbortMission struct {
-	// The mission was given up.
-	TriggerAbortMission *TriggerAbortMission `protobuf:"bytes,88,opt,name=trigger_abort_mission,json=triggerAbortMission,proto3,oneof"`
-}
-
-type Event_TriggerPurchaseMade struct {
-	// Something was bought.
-	TriggerPurchaseMade *TriggerPurchaseMade `protobuf:"bytes,89,opt,name=trigger_purchase_made,json=triggerPurchaseMade,proto3,oneof"`
-}
-
-type Event_TriggerPurchaseExit struct {
-	// The shop was left.
-	TriggerPurchaseExit *TriggerPurchaseExit `protobuf:"bytes,90,opt,name=trigger_purchase_exit,json=triggerPurchaseExit,proto3,oneof"`
-}
-
-type Event_TriggerPlanetMissionLaunched struct {
-	// A planet's mission was launched.
-	TriggerPlanetMissionLaunched *TriggerPlanetMissionLaunched `protobuf:"bytes,91,opt,name=trigger_planet_mission_launched,json=triggerPlanetMissionLaunched,proto3,oneof"`
-}
-
-type Event_TriggerPlanetPanelCanceled struct {
-	// The panel of planets was closed without a choice.
-	TriggerPlanetPanelCanceled *TriggerPlanetPanelCanceled `protobuf:"bytes,92,opt,name=trigger_planet_panel_canceled,json=triggerPlanetPanelCanceled,proto3,oneof"`
-}
-
-type Event_TriggerConversationSkipped struct {
-	// A conversation was skipped.
-	TriggerConversationSkipped *TriggerConversationSkipped `protobuf:"bytes,93,opt,name=trigger_conversation_skipped,json=triggerConversationSkipped,proto3,oneof"`
-}
-
-type Event_TriggerPlanetPanelReplay struct {
-	// A mission will be played once more.
-	TriggerPlanetPanelReplay *TriggerPlanetPanelReplay `protobuf:"bytes,94,opt,name=trigger_planet_panel_replay,json=triggerPlanetPanelReplay,proto3,oneof"`
-}
-
-type Event_TriggerSoundtrackDone struct {
-	// A piece of music has ended.
-	TriggerSoundtrackDone *TriggerSoundtrackDone `protobuf:"bytes,95,opt,name=trigger_soundtrack_done,json=triggerSoundtrackDone,proto3,oneof"`
-}
-
-type Event_TriggerPlanetMissionSelected struct {
-	// A planet was chosen.
-	TriggerPlanetMissionSelected *TriggerPlanetMissionSelected `protobuf:"bytes,96,opt,name=trigger_planet_mission_selected,json=triggerPlanetMissionSelected,proto3,oneof"`
-}
-
-type Event_TriggerMovieFunction struct {
-	// A movie calls a function.
-	TriggerMovieFunction *TriggerMovieFunction `protobuf:"bytes,97,opt,name=trigger_movie_function,json=triggerMovieFunction,proto3,oneof"`
-}
-
-type Event_TriggerPlanetPanelBirthComplete struct {
-	// The panel of planets has appeared.
-	TriggerPlanetPanelBirthComplete *TriggerPlanetPanelBirthComplete `protobuf:"bytes,98,opt,name=trigger_planet_panel_birth_complete,json=triggerPlanetPanelBirthComplete,proto3,oneof"`
-}
-
-type Event_TriggerPlanetPanelDeathComplete struct {
-	// The panel of planets has disappeared.
-	TriggerPlanetPanelDeathComplete *TriggerPlanetPanelDeathComplete `protobuf:"bytes,99,opt,name=trigger_planet_panel_death_complete,json=triggerPlanetPanelDeathComplete,proto3,oneof"`
-}
-
-type Event_TriggerResearchPanelExit struct {
-	// The panel of researches was left.
-	TriggerResearchPanelExit *TriggerResearchPanelExit `protobuf:"bytes,100,opt,name=trigger_research_panel_exit,json=triggerResearchPanelExit,proto3,oneof"`
-}
-
-type Event_TriggerResearchPanelPurchase struct {
-	// A research was bought.
-	TriggerResearchPanelPurchase *TriggerResearchPanelPurchase `protobuf:"bytes,101,opt,name=trigger_research_panel_purchase,json=triggerResearchPanelPurchase,proto3,oneof"`
-}
-
-type Event_TriggerResearchPanelSelectionChanged struct {
-	// A research was chosen.
-	TriggerResearchPanelSelectionChanged *TriggerResearchPanelSelectionChanged `protobuf:"bytes,102,opt,name=trigger_research_panel_selection_changed,json=triggerResearchPanelSelectionChanged,proto3,oneof"`
-}
-
-type Event_TriggerMercenaryPanelExit struct {
-	// The panel of mercenaries was left.
-	TriggerMercenaryPanelExit *TriggerMercenaryPanelExit `protobuf:"bytes,103,opt,name=trigger_mercenary_panel_exit,json=triggerMercenaryPanelExit,proto3,oneof"`
-}
-
-type Event_TriggerMercenaryPanelPurchase struct {
-	// Mercenaries were bought.
-	TriggerMercenaryPanelPurchase *TriggerMercenaryPanelPurchase `protobuf:"bytes,104,opt,name=trigger_mercenary_panel_purchase,json=triggerMercenaryPanelPurchase,proto3,oneof"`
-}
-
-type Event_TriggerMercenaryPanelSelectionChanged struct {
-	// Mercenaries were chosen.
-	TriggerMercenaryPanelSelectionChanged *TriggerMercenaryPanelSelectionChanged `protobuf:"bytes,105,opt,name=trigger_mercenary_panel_selection_changed,json=triggerMercenaryPanelSelectionChanged,proto3,oneof"`
-}
-
-type Event_TriggerVictoryPanelExit struct {
-	// The panel of a victory was left.
-	TriggerVictoryPanelExit *TriggerVictoryPanelExit `protobuf:"bytes,106,opt,name=trigger_victory_panel_exit,json=triggerVictoryPanelExit,proto3,oneof"`
-}
-
-type Event_TriggerBattleReportPanelExit struct {
-	// The panel of battle reports was left.
-	TriggerBattleReportPanelExit *TriggerBattleReportPanelExit `protobuf:"bytes,107,opt,name=trigger_battle_report_panel_exit,json=triggerBattleReportPanelExit,proto3,oneof"`
-}
-
-type Event_TriggerBattleReportPanelPlayMission struct {
-	// A mission will be played from the battle reports.
-	TriggerBattleReportPanelPlayMission *TriggerBattleReportPanelPlayMission `protobuf:"bytes,108,opt,name=trigger_battle_report_panel_play_mission,json=triggerBattleReportPanelPlayMission,proto3,oneof"`
-}
-
-type Event_TriggerBattleReportPanelPlayScene struct {
-	// A scene will be shown from the battle reports.
-	TriggerBattleReportPanelPlayScene *TriggerBattleReportPanelPlayScene `protobuf:"bytes,109,opt,name=trigger_battle_report_panel_play_scene,json=triggerBattleReportPanelPlayScene,proto3,oneof"`
-}
-
-type Event_TriggerBattleReportPanelSelectionChanged struct {
-	// A battle report was chosen.
-	TriggerBattleReportPanelSelectionChanged *TriggerBattleReportPanelSelectionChanged `protobuf:"bytes,110,opt,name=trigger_battle_report_panel_selection_changed,json=triggerBattleReportPanelSelectionChanged,proto3,oneof"`
-}
-
-type Event_TriggerVictoryPanelPlayMissionAgain struct {
-	// The mission will be played again.
-	TriggerVictoryPanelPlayMissionAgain *TriggerVictoryPanelPlayMissionAgain `protobuf:"bytes,111,opt,name=trigger_victory_panel_play_mission_again,json=triggerVictoryPanelPlayMissionAgain,proto3,oneof"`
-}
-
-type Event_TriggerMovieStarted struct {
-	// A movie began.
-	TriggerMovieStarted *TriggerMovieStarted `protobuf:"bytes,112,opt,name=trigger_movie_started,json=triggerMovieStarted,proto3,oneof"`
-}
-
-type Event_TriggerMovieFinished struct {
-	// A movie has ended.
-	TriggerMovieFinished *TriggerMovieFinished `protobuf:"bytes,113,opt,name=trigger_movie_finished,json=triggerMovieFinished,proto3,oneof"`
-}
-
-type Event_TriggerCustomDialogDismissed struct {
-	// A dialog was closed.
-	TriggerCustomDialogDismissed *TriggerCustomDialogDismissed `protobuf:"bytes,114,opt,name=trigger_custom_dialog_dismissed,json=triggerCustomDialogDismissed,proto3,oneof"`
-}
-
-type Event_TriggerGameMenuItemSelected struct {
-	// An item of the game's menu was chosen.
-	TriggerGameMenuItemSelected *TriggerGameMenuItemSelected `protobuf:"bytes,115,opt,name=trigger_game_menu_item_selected,json=triggerGameMenuItemSelected,proto3,oneof"`
-}
-
-type Event_TriggerPurchasePanelSelectedPurchaseItemChanged struct {
-	// An item of the shop was chosen.
-	TriggerPurchasePanelSelectedPurchaseItemChanged *TriggerPurchasePanelSelectedPurchaseItemChanged `protobuf:"bytes,116,opt,name=trigger_purchase_panel_selected_purchase_item_changed,json=triggerPurchasePanelSelectedPurchaseItemChanged,proto3,oneof"`
-}
-
-type Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
-	// A category of the shop was chosen.
-	TriggerPurchasePanelSelectedPurchaseCategoryChanged *TriggerPurchasePanelSelectedPurchaseCategoryChanged `protobuf:"bytes,117,opt,name=trigger_purchase_panel_selected_purchase_category_changed,json=triggerPurchasePanelSelectedPurchaseCategoryChanged,proto3,oneof"`
-}
-
-type Event_TriggerButtonPressed struct {
-	// A button was pressed.
-	TriggerButtonPressed *TriggerButtonPressed `protobuf:"bytes,118,opt,name=trigger_button_pressed,json=triggerButtonPressed,proto3,oneof"`
-}
-
-type Event_TriggerGameCreditsFinished struct {
-	// The credits have ended.
-	TriggerGameCreditsFinished *TriggerGameCreditsFinished `protobuf:"bytes,119,opt,name=trigger_game_credits_finished,json=triggerGameCreditsFinished,proto3,oneof"`
-}
-
-type Event_TriggerCutsceneConversationLine struct {
-	// A line of a conversation is spoken in a cutscene.
-	TriggerCutsceneConversationLine *TriggerCutsceneConversationLine `protobuf:"bytes,120,opt,name=trigger_cutscene_conversation_line,json=triggerCutsceneConversationLine,proto3,oneof"`
-}
-
-type Event_TriggerCutsceneConversationLineMissing struct {
-	// A line of a conversation in a cutscene is missing.
-	TriggerCutsceneConversationLineMissing *TriggerCutsceneConversationLineMissing `protobuf:"bytes,121,opt,name=trigger_cutscene_conversation_line_missing,json=triggerCutsceneConversationLineMissing,proto3,oneof"`
-}
-
-type Event_TriggerAnimLengthQueryByName struct {
-	// A client reports the length of an animation, requested by name.
-	TriggerAnimLengthQueryByName *TriggerAnimLengthQueryByName `protobuf:"bytes,122,opt,name=trigger_anim_length_query_by_name,json=triggerAnimLengthQueryByName,proto3,oneof"`
-}
-
-type Event_TriggerAnimLengthQueryByProps struct {
-	// A client reports the length of an animation, requested by properties.
-	TriggerAnimLengthQueryByProps *TriggerAnimLengthQueryByProps `protobuf:"bytes,123,opt,name=trigger_anim_length_query_by_props,json=triggerAnimLengthQueryByProps,proto3,oneof"`
-}
-
-type Event_TriggerAnimOffset struct {
-	// An animation that was waited for has reached its place.
-	TriggerAnimOffset *TriggerAnimOffset `protobuf:"bytes,124,opt,name=trigger_anim_offset,json=triggerAnimOffset,proto3,oneof"`
-}
-
 type Event_CatalogModify struct {
 	// A map changed a value of the balance data.
 	CatalogModify *CatalogModify `protobuf:"bytes,125,opt,name=catalog_modify,json=catalogModify,proto3,oneof"`
@@ -2581,11 +1717,6 @@ type Event_HeroTalentTreeSelected struct {
 type Event_HeroTalentTreeSelectionPanelToggled struct {
 	// The panel of talents was opened or closed.
 	HeroTalentTreeSelectionPanelToggled *HeroTalentTreeSelectionPanelToggled `protobuf:"bytes,127,opt,name=hero_talent_tree_selection_panel_toggled,json=heroTalentTreeSelectionPanelToggled,proto3,oneof"`
-}
-
-type Event_TriggerProfilerLoggingFinished struct {
-	// A profile was written.
-	TriggerProfilerLoggingFinished *TriggerProfilerLoggingFinished `protobuf:"bytes,128,opt,name=trigger_profiler_logging_finished,json=triggerProfilerLoggingFinished,proto3,oneof"`
 }
 
 type Event_PeerSetSyncLoadingTime struct {
@@ -2628,7 +1759,7 @@ func (*Event_UnitBorn) isEvent_Kind() {}
 
 func (*Event_CommandManagerState) isEvent_Kind() {}
 
-func (*Event_TriggerPortraitLoaded) isEvent_Kind() {}
+func (*Event_TriggerUi) isEvent_Kind() {}
 
 func (*Event_UnitDied) isEvent_Kind() {}
 
@@ -2637,8 +1768,6 @@ func (*Event_CmdUpdateTargetPoint) isEvent_Kind() {}
 func (*Event_UnitTypeChange) isEvent_Kind() {}
 
 func (*Event_PlayerStats) isEvent_Kind() {}
-
-func (*Event_TriggerMouseMoved) isEvent_Kind() {}
 
 func (*Event_CmdUpdateTargetUnit) isEvent_Kind() {}
 
@@ -2691,34 +1820,6 @@ func (*Event_UserFinishedLoadingSync) isEvent_Kind() {}
 func (*Event_UserOptions) isEvent_Kind() {}
 
 func (*Event_CameraSave) isEvent_Kind() {}
-
-func (*Event_TriggerKeyPressed) isEvent_Kind() {}
-
-func (*Event_TriggerMouseClicked) isEvent_Kind() {}
-
-func (*Event_TriggerMouseWheel) isEvent_Kind() {}
-
-func (*Event_TriggerDialogControl) isEvent_Kind() {}
-
-func (*Event_TriggerCameraMove) isEvent_Kind() {}
-
-func (*Event_TriggerCutsceneBookmarkFired) isEvent_Kind() {}
-
-func (*Event_TriggerCutsceneEndSceneFired) isEvent_Kind() {}
-
-func (*Event_TriggerSoundLengthSync) isEvent_Kind() {}
-
-func (*Event_TriggerTransmissionComplete) isEvent_Kind() {}
-
-func (*Event_TriggerChatMessage) isEvent_Kind() {}
-
-func (*Event_TriggerPing) isEvent_Kind() {}
-
-func (*Event_TriggerHotkeyPressed) isEvent_Kind() {}
-
-func (*Event_TriggerTargetModeUpdate) isEvent_Kind() {}
-
-func (*Event_TriggerCommandError) isEvent_Kind() {}
 
 func (*Event_ResourceTrade) isEvent_Kind() {}
 
@@ -2776,97 +1877,11 @@ func (*Event_BroadcastCheat) isEvent_Kind() {}
 
 func (*Event_AiCommunicate) isEvent_Kind() {}
 
-func (*Event_TriggerReplySelected) isEvent_Kind() {}
-
-func (*Event_TriggerSkipped) isEvent_Kind() {}
-
-func (*Event_TriggerSoundLengthQuery) isEvent_Kind() {}
-
-func (*Event_TriggerSoundOffset) isEvent_Kind() {}
-
-func (*Event_TriggerTransmissionOffset) isEvent_Kind() {}
-
-func (*Event_TriggerAbortMission) isEvent_Kind() {}
-
-func (*Event_TriggerPurchaseMade) isEvent_Kind() {}
-
-func (*Event_TriggerPurchaseExit) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetMissionLaunched) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetPanelCanceled) isEvent_Kind() {}
-
-func (*Event_TriggerConversationSkipped) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetPanelReplay) isEvent_Kind() {}
-
-func (*Event_TriggerSoundtrackDone) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetMissionSelected) isEvent_Kind() {}
-
-func (*Event_TriggerMovieFunction) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetPanelBirthComplete) isEvent_Kind() {}
-
-func (*Event_TriggerPlanetPanelDeathComplete) isEvent_Kind() {}
-
-func (*Event_TriggerResearchPanelExit) isEvent_Kind() {}
-
-func (*Event_TriggerResearchPanelPurchase) isEvent_Kind() {}
-
-func (*Event_TriggerResearchPanelSelectionChanged) isEvent_Kind() {}
-
-func (*Event_TriggerMercenaryPanelExit) isEvent_Kind() {}
-
-func (*Event_TriggerMercenaryPanelPurchase) isEvent_Kind() {}
-
-func (*Event_TriggerMercenaryPanelSelectionChanged) isEvent_Kind() {}
-
-func (*Event_TriggerVictoryPanelExit) isEvent_Kind() {}
-
-func (*Event_TriggerBattleReportPanelExit) isEvent_Kind() {}
-
-func (*Event_TriggerBattleReportPanelPlayMission) isEvent_Kind() {}
-
-func (*Event_TriggerBattleReportPanelPlayScene) isEvent_Kind() {}
-
-func (*Event_TriggerBattleReportPanelSelectionChanged) isEvent_Kind() {}
-
-func (*Event_TriggerVictoryPanelPlayMissionAgain) isEvent_Kind() {}
-
-func (*Event_TriggerMovieStarted) isEvent_Kind() {}
-
-func (*Event_TriggerMovieFinished) isEvent_Kind() {}
-
-func (*Event_TriggerCustomDialogDismissed) isEvent_Kind() {}
-
-func (*Event_TriggerGameMenuItemSelected) isEvent_Kind() {}
-
-func (*Event_TriggerPurchasePanelSelectedPurchaseItemChanged) isEvent_Kind() {}
-
-func (*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged) isEvent_Kind() {}
-
-func (*Event_TriggerButtonPressed) isEvent_Kind() {}
-
-func (*Event_TriggerGameCreditsFinished) isEvent_Kind() {}
-
-func (*Event_TriggerCutsceneConversationLine) isEvent_Kind() {}
-
-func (*Event_TriggerCutsceneConversationLineMissing) isEvent_Kind() {}
-
-func (*Event_TriggerAnimLengthQueryByName) isEvent_Kind() {}
-
-func (*Event_TriggerAnimLengthQueryByProps) isEvent_Kind() {}
-
-func (*Event_TriggerAnimOffset) isEvent_Kind() {}
-
 func (*Event_CatalogModify) isEvent_Kind() {}
 
 func (*Event_HeroTalentTreeSelected) isEvent_Kind() {}
 
 func (*Event_HeroTalentTreeSelectionPanelToggled) isEvent_Kind() {}
-
-func (*Event_TriggerProfilerLoggingFinished) isEvent_Kind() {}
 
 func (*Event_PeerSetSyncLoadingTime) isEvent_Kind() {}
 
@@ -3163,61 +2178,6 @@ func (x *Point2) GetY() float32 {
 	return 0
 }
 
-// A place in the user interface.
-type UiPoint struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.
-	X uint32 `protobuf:"varint,1,opt,name=x,proto3" json:"x,omitempty"`
-	// The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.
-	Y             uint32 `protobuf:"varint,2,opt,name=y,proto3" json:"y,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UiPoint) Reset() {
-	*x = UiPoint{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UiPoint) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UiPoint) ProtoMessage() {}
-
-func (x *UiPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UiPoint.ProtoReflect.Descriptor instead.
-func (*UiPoint) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *UiPoint) GetX() uint32 {
-	if x != nil {
-		return x.X
-	}
-	return 0
-}
-
-func (x *UiPoint) GetY() uint32 {
-	if x != nil {
-		return x.Y
-	}
-	return 0
-}
-
 // A list of bits.
 type BitMask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3231,7 +2191,7 @@ type BitMask struct {
 
 func (x *BitMask) Reset() {
 	*x = BitMask{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +2203,7 @@ func (x *BitMask) String() string {
 func (*BitMask) ProtoMessage() {}
 
 func (x *BitMask) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +2216,7 @@ func (x *BitMask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BitMask.ProtoReflect.Descriptor instead.
 func (*BitMask) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BitMask) GetSize() uint32 {
@@ -3294,7 +2254,7 @@ type CameraUpdate struct {
 
 func (x *CameraUpdate) Reset() {
 	*x = CameraUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +2266,7 @@ func (x *CameraUpdate) String() string {
 func (*CameraUpdate) ProtoMessage() {}
 
 func (x *CameraUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +2279,7 @@ func (x *CameraUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraUpdate.ProtoReflect.Descriptor instead.
 func (*CameraUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CameraUpdate) GetTarget() *Point2 {
@@ -3385,7 +2345,7 @@ type Ability struct {
 
 func (x *Ability) Reset() {
 	*x = Ability{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +2357,7 @@ func (x *Ability) String() string {
 func (*Ability) ProtoMessage() {}
 
 func (x *Ability) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +2370,7 @@ func (x *Ability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ability.ProtoReflect.Descriptor instead.
 func (*Ability) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Ability) GetLink() uint32 {
@@ -3475,7 +2435,7 @@ type TargetUnit struct {
 
 func (x *TargetUnit) Reset() {
 	*x = TargetUnit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +2447,7 @@ func (x *TargetUnit) String() string {
 func (*TargetUnit) ProtoMessage() {}
 
 func (x *TargetUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +2460,7 @@ func (x *TargetUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TargetUnit.ProtoReflect.Descriptor instead.
 func (*TargetUnit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TargetUnit) GetUnit() *Unit {
@@ -3593,7 +2553,7 @@ type Cmd struct {
 
 func (x *Cmd) Reset() {
 	*x = Cmd{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +2565,7 @@ func (x *Cmd) String() string {
 func (*Cmd) ProtoMessage() {}
 
 func (x *Cmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +2578,7 @@ func (x *Cmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cmd.ProtoReflect.Descriptor instead.
 func (*Cmd) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cmd) GetCmdFlags() uint32 {
@@ -3726,7 +2686,7 @@ type CmdUpdateTargetPoint struct {
 
 func (x *CmdUpdateTargetPoint) Reset() {
 	*x = CmdUpdateTargetPoint{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3738,7 +2698,7 @@ func (x *CmdUpdateTargetPoint) String() string {
 func (*CmdUpdateTargetPoint) ProtoMessage() {}
 
 func (x *CmdUpdateTargetPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3751,7 +2711,7 @@ func (x *CmdUpdateTargetPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CmdUpdateTargetPoint.ProtoReflect.Descriptor instead.
 func (*CmdUpdateTargetPoint) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CmdUpdateTargetPoint) GetTarget() *Point {
@@ -3772,7 +2732,7 @@ type CmdUpdateTargetUnit struct {
 
 func (x *CmdUpdateTargetUnit) Reset() {
 	*x = CmdUpdateTargetUnit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +2744,7 @@ func (x *CmdUpdateTargetUnit) String() string {
 func (*CmdUpdateTargetUnit) ProtoMessage() {}
 
 func (x *CmdUpdateTargetUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +2757,7 @@ func (x *CmdUpdateTargetUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CmdUpdateTargetUnit.ProtoReflect.Descriptor instead.
 func (*CmdUpdateTargetUnit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CmdUpdateTargetUnit) GetTarget() *TargetUnit {
@@ -3820,7 +2780,7 @@ type CommandManagerState struct {
 
 func (x *CommandManagerState) Reset() {
 	*x = CommandManagerState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +2792,7 @@ func (x *CommandManagerState) String() string {
 func (*CommandManagerState) ProtoMessage() {}
 
 func (x *CommandManagerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +2805,7 @@ func (x *CommandManagerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandManagerState.ProtoReflect.Descriptor instead.
 func (*CommandManagerState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CommandManagerState) GetState() CommandState {
@@ -3873,7 +2833,7 @@ type CommandManagerReset struct {
 
 func (x *CommandManagerReset) Reset() {
 	*x = CommandManagerReset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3885,7 +2845,7 @@ func (x *CommandManagerReset) String() string {
 func (*CommandManagerReset) ProtoMessage() {}
 
 func (x *CommandManagerReset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3898,7 +2858,7 @@ func (x *CommandManagerReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandManagerReset.ProtoReflect.Descriptor instead.
 func (*CommandManagerReset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CommandManagerReset) GetSequence() uint32 {
@@ -3930,7 +2890,7 @@ type Subgroup struct {
 
 func (x *Subgroup) Reset() {
 	*x = Subgroup{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +2902,7 @@ func (x *Subgroup) String() string {
 func (*Subgroup) ProtoMessage() {}
 
 func (x *Subgroup) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +2915,7 @@ func (x *Subgroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subgroup.ProtoReflect.Descriptor instead.
 func (*Subgroup) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Subgroup) GetUnitLink() uint32 {
@@ -4011,7 +2971,7 @@ type Indices struct {
 
 func (x *Indices) Reset() {
 	*x = Indices{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +2983,7 @@ func (x *Indices) String() string {
 func (*Indices) ProtoMessage() {}
 
 func (x *Indices) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +2996,7 @@ func (x *Indices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Indices.ProtoReflect.Descriptor instead.
 func (*Indices) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Indices) GetIndex() []uint32 {
@@ -4072,7 +3032,7 @@ type SelectionDelta struct {
 
 func (x *SelectionDelta) Reset() {
 	*x = SelectionDelta{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4084,7 +3044,7 @@ func (x *SelectionDelta) String() string {
 func (*SelectionDelta) ProtoMessage() {}
 
 func (x *SelectionDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4097,7 +3057,7 @@ func (x *SelectionDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectionDelta.ProtoReflect.Descriptor instead.
 func (*SelectionDelta) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SelectionDelta) GetControlGroupId() uint32 {
@@ -4208,7 +3168,7 @@ type ControlGroupUpdate struct {
 
 func (x *ControlGroupUpdate) Reset() {
 	*x = ControlGroupUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4220,7 +3180,7 @@ func (x *ControlGroupUpdate) String() string {
 func (*ControlGroupUpdate) ProtoMessage() {}
 
 func (x *ControlGroupUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4233,7 +3193,7 @@ func (x *ControlGroupUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControlGroupUpdate.ProtoReflect.Descriptor instead.
 func (*ControlGroupUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ControlGroupUpdate) GetControlGroupIndex() uint32 {
@@ -4332,7 +3292,7 @@ type SelectionSyncCheck struct {
 
 func (x *SelectionSyncCheck) Reset() {
 	*x = SelectionSyncCheck{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +3304,7 @@ func (x *SelectionSyncCheck) String() string {
 func (*SelectionSyncCheck) ProtoMessage() {}
 
 func (x *SelectionSyncCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +3317,7 @@ func (x *SelectionSyncCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectionSyncCheck.ProtoReflect.Descriptor instead.
 func (*SelectionSyncCheck) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SelectionSyncCheck) GetControlGroupId() uint32 {
@@ -4435,7 +3395,7 @@ type UnitBorn struct {
 
 func (x *UnitBorn) Reset() {
 	*x = UnitBorn{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +3407,7 @@ func (x *UnitBorn) String() string {
 func (*UnitBorn) ProtoMessage() {}
 
 func (x *UnitBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +3420,7 @@ func (x *UnitBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitBorn.ProtoReflect.Descriptor instead.
 func (*UnitBorn) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UnitBorn) GetUnit() *Unit {
@@ -4538,7 +3498,7 @@ type UnitInit struct {
 
 func (x *UnitInit) Reset() {
 	*x = UnitInit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +3510,7 @@ func (x *UnitInit) String() string {
 func (*UnitInit) ProtoMessage() {}
 
 func (x *UnitInit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +3523,7 @@ func (x *UnitInit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitInit.ProtoReflect.Descriptor instead.
 func (*UnitInit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UnitInit) GetUnit() *Unit {
@@ -4614,7 +3574,7 @@ type UnitDone struct {
 
 func (x *UnitDone) Reset() {
 	*x = UnitDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +3586,7 @@ func (x *UnitDone) String() string {
 func (*UnitDone) ProtoMessage() {}
 
 func (x *UnitDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +3599,7 @@ func (x *UnitDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitDone.ProtoReflect.Descriptor instead.
 func (*UnitDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UnitDone) GetUnit() *Unit {
@@ -4675,7 +3635,7 @@ type UnitDied struct {
 
 func (x *UnitDied) Reset() {
 	*x = UnitDied{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4687,7 +3647,7 @@ func (x *UnitDied) String() string {
 func (*UnitDied) ProtoMessage() {}
 
 func (x *UnitDied) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4700,7 +3660,7 @@ func (x *UnitDied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitDied.ProtoReflect.Descriptor instead.
 func (*UnitDied) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UnitDied) GetUnit() *Unit {
@@ -4753,7 +3713,7 @@ type UnitOwnerChange struct {
 
 func (x *UnitOwnerChange) Reset() {
 	*x = UnitOwnerChange{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4765,7 +3725,7 @@ func (x *UnitOwnerChange) String() string {
 func (*UnitOwnerChange) ProtoMessage() {}
 
 func (x *UnitOwnerChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4778,7 +3738,7 @@ func (x *UnitOwnerChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitOwnerChange.ProtoReflect.Descriptor instead.
 func (*UnitOwnerChange) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnitOwnerChange) GetUnit() *Unit {
@@ -4818,7 +3778,7 @@ type UnitTypeChange struct {
 
 func (x *UnitTypeChange) Reset() {
 	*x = UnitTypeChange{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4830,7 +3790,7 @@ func (x *UnitTypeChange) String() string {
 func (*UnitTypeChange) ProtoMessage() {}
 
 func (x *UnitTypeChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4843,7 +3803,7 @@ func (x *UnitTypeChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitTypeChange.ProtoReflect.Descriptor instead.
 func (*UnitTypeChange) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UnitTypeChange) GetUnit() *Unit {
@@ -4882,7 +3842,7 @@ type Upgrade struct {
 
 func (x *Upgrade) Reset() {
 	*x = Upgrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +3854,7 @@ func (x *Upgrade) String() string {
 func (*Upgrade) ProtoMessage() {}
 
 func (x *Upgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +3867,7 @@ func (x *Upgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upgrade.ProtoReflect.Descriptor instead.
 func (*Upgrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Upgrade) GetPlayerId() uint32 {
@@ -4947,7 +3907,7 @@ type UnitPosition struct {
 
 func (x *UnitPosition) Reset() {
 	*x = UnitPosition{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +3919,7 @@ func (x *UnitPosition) String() string {
 func (*UnitPosition) ProtoMessage() {}
 
 func (x *UnitPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4972,7 +3932,7 @@ func (x *UnitPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitPosition.ProtoReflect.Descriptor instead.
 func (*UnitPosition) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UnitPosition) GetUnit() *Unit {
@@ -5011,7 +3971,7 @@ type UnitPositions struct {
 
 func (x *UnitPositions) Reset() {
 	*x = UnitPositions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +3983,7 @@ func (x *UnitPositions) String() string {
 func (*UnitPositions) ProtoMessage() {}
 
 func (x *UnitPositions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +3996,7 @@ func (x *UnitPositions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitPositions.ProtoReflect.Descriptor instead.
 func (*UnitPositions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UnitPositions) GetFirstUnitIndex() uint32 {
@@ -5080,7 +4040,7 @@ type PlayerSetup struct {
 
 func (x *PlayerSetup) Reset() {
 	*x = PlayerSetup{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5092,7 +4052,7 @@ func (x *PlayerSetup) String() string {
 func (*PlayerSetup) ProtoMessage() {}
 
 func (x *PlayerSetup) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5105,7 +4065,7 @@ func (x *PlayerSetup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSetup.ProtoReflect.Descriptor instead.
 func (*PlayerSetup) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PlayerSetup) GetPlayerId() uint32 {
@@ -5232,7 +4192,7 @@ type PlayerStats struct {
 
 func (x *PlayerStats) Reset() {
 	*x = PlayerStats{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5244,7 +4204,7 @@ func (x *PlayerStats) String() string {
 func (*PlayerStats) ProtoMessage() {}
 
 func (x *PlayerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5257,7 +4217,7 @@ func (x *PlayerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerStats.ProtoReflect.Descriptor instead.
 func (*PlayerStats) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlayerStats) GetPlayerId() uint32 {
@@ -5565,7 +4525,7 @@ type PlayerState struct {
 
 func (x *PlayerState) Reset() {
 	*x = PlayerState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5577,7 +4537,7 @@ func (x *PlayerState) String() string {
 func (*PlayerState) ProtoMessage() {}
 
 func (x *PlayerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5590,7 +4550,7 @@ func (x *PlayerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
 func (*PlayerState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PlayerState) GetPlayerId() uint32 {
@@ -5671,7 +4631,7 @@ type UnitState struct {
 
 func (x *UnitState) Reset() {
 	*x = UnitState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +4643,7 @@ func (x *UnitState) String() string {
 func (*UnitState) ProtoMessage() {}
 
 func (x *UnitState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +4656,7 @@ func (x *UnitState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitState.ProtoReflect.Descriptor instead.
 func (*UnitState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UnitState) GetUnit() *Unit {
@@ -5789,7 +4749,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5801,7 +4761,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5814,7 +4774,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Chat) GetRecipient() Recipient {
@@ -5844,7 +4804,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5856,7 +4816,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5869,7 +4829,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Ping) GetRecipient() Recipient {
@@ -5897,7 +4857,7 @@ type LoadingProgress struct {
 
 func (x *LoadingProgress) Reset() {
 	*x = LoadingProgress{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5909,7 +4869,7 @@ func (x *LoadingProgress) String() string {
 func (*LoadingProgress) ProtoMessage() {}
 
 func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5922,7 +4882,7 @@ func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadingProgress.ProtoReflect.Descriptor instead.
 func (*LoadingProgress) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LoadingProgress) GetProgress() int32 {
@@ -5941,7 +4901,7 @@ type ServerPing struct {
 
 func (x *ServerPing) Reset() {
 	*x = ServerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5953,7 +4913,7 @@ func (x *ServerPing) String() string {
 func (*ServerPing) ProtoMessage() {}
 
 func (x *ServerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5966,7 +4926,7 @@ func (x *ServerPing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerPing.ProtoReflect.Descriptor instead.
 func (*ServerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 // A player lost or regained the connection.
@@ -5980,7 +4940,7 @@ type ReconnectNotify struct {
 
 func (x *ReconnectNotify) Reset() {
 	*x = ReconnectNotify{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5992,7 +4952,7 @@ func (x *ReconnectNotify) String() string {
 func (*ReconnectNotify) ProtoMessage() {}
 
 func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6005,7 +4965,7 @@ func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconnectNotify.ProtoReflect.Descriptor instead.
 func (*ReconnectNotify) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReconnectNotify) GetStatus() uint32 {
@@ -6024,7 +4984,7 @@ type PlayerLeave struct {
 
 func (x *PlayerLeave) Reset() {
 	*x = PlayerLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6036,7 +4996,7 @@ func (x *PlayerLeave) String() string {
 func (*PlayerLeave) ProtoMessage() {}
 
 func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6049,7 +5009,7 @@ func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLeave.ProtoReflect.Descriptor instead.
 func (*PlayerLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 // A user left the game.
@@ -6063,7 +5023,7 @@ type GameUserLeave struct {
 
 func (x *GameUserLeave) Reset() {
 	*x = GameUserLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6075,7 +5035,7 @@ func (x *GameUserLeave) String() string {
 func (*GameUserLeave) ProtoMessage() {}
 
 func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6088,7 +5048,7 @@ func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserLeave.ProtoReflect.Descriptor instead.
 func (*GameUserLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GameUserLeave) GetLeaveReason() uint32 {
@@ -6121,7 +5081,7 @@ type GameUserJoin struct {
 
 func (x *GameUserJoin) Reset() {
 	*x = GameUserJoin{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6133,7 +5093,7 @@ func (x *GameUserJoin) String() string {
 func (*GameUserJoin) ProtoMessage() {}
 
 func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6146,7 +5106,7 @@ func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserJoin.ProtoReflect.Descriptor instead.
 func (*GameUserJoin) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GameUserJoin) GetObserve() uint32 {
@@ -6207,7 +5167,7 @@ type UserFinishedLoadingSync struct {
 
 func (x *UserFinishedLoadingSync) Reset() {
 	*x = UserFinishedLoadingSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6219,7 +5179,7 @@ func (x *UserFinishedLoadingSync) String() string {
 func (*UserFinishedLoadingSync) ProtoMessage() {}
 
 func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6232,7 +5192,7 @@ func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFinishedLoadingSync.ProtoReflect.Descriptor instead.
 func (*UserFinishedLoadingSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 // The options of a player's client.
@@ -6276,7 +5236,7 @@ type UserOptions struct {
 
 func (x *UserOptions) Reset() {
 	*x = UserOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6288,7 +5248,7 @@ func (x *UserOptions) String() string {
 func (*UserOptions) ProtoMessage() {}
 
 func (x *UserOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6301,7 +5261,7 @@ func (x *UserOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserOptions.ProtoReflect.Descriptor instead.
 func (*UserOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UserOptions) GetGameFullyDownloaded() bool {
@@ -6429,7 +5389,7 @@ type CameraSave struct {
 
 func (x *CameraSave) Reset() {
 	*x = CameraSave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6441,7 +5401,7 @@ func (x *CameraSave) String() string {
 func (*CameraSave) ProtoMessage() {}
 
 func (x *CameraSave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +5414,7 @@ func (x *CameraSave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraSave.ProtoReflect.Descriptor instead.
 func (*CameraSave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CameraSave) GetWhich() uint32 {
@@ -6467,1068 +5427,6 @@ func (x *CameraSave) GetWhich() uint32 {
 func (x *CameraSave) GetTarget() *Point2 {
 	if x != nil {
 		return x.Target
-	}
-	return nil
-}
-
-// A player's client has loaded a portrait.
-type TriggerPortraitLoaded struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The portrait.
-	PortraitId    int32 `protobuf:"zigzag32,1,opt,name=portrait_id,json=portraitId,proto3" json:"portrait_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPortraitLoaded) Reset() {
-	*x = TriggerPortraitLoaded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPortraitLoaded) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPortraitLoaded) ProtoMessage() {}
-
-func (x *TriggerPortraitLoaded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPortraitLoaded.ProtoReflect.Descriptor instead.
-func (*TriggerPortraitLoaded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *TriggerPortraitLoaded) GetPortraitId() int32 {
-	if x != nil {
-		return x.PortraitId
-	}
-	return 0
-}
-
-// The mouse moved.
-type TriggerMouseMoved struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place on the screen.
-	PosUi *UiPoint `protobuf:"bytes,1,opt,name=pos_ui,json=posUi,proto3" json:"pos_ui,omitempty"`
-	// The place on the map.
-	PosWorld *Point `protobuf:"bytes,2,opt,name=pos_world,json=posWorld,proto3" json:"pos_world,omitempty"`
-	// As in the replay. Since 2.0.10.
-	Flags         int32 `protobuf:"zigzag32,3,opt,name=flags,proto3" json:"flags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMouseMoved) Reset() {
-	*x = TriggerMouseMoved{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMouseMoved) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMouseMoved) ProtoMessage() {}
-
-func (x *TriggerMouseMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMouseMoved.ProtoReflect.Descriptor instead.
-func (*TriggerMouseMoved) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *TriggerMouseMoved) GetPosUi() *UiPoint {
-	if x != nil {
-		return x.PosUi
-	}
-	return nil
-}
-
-func (x *TriggerMouseMoved) GetPosWorld() *Point {
-	if x != nil {
-		return x.PosWorld
-	}
-	return nil
-}
-
-func (x *TriggerMouseMoved) GetFlags() int32 {
-	if x != nil {
-		return x.Flags
-	}
-	return 0
-}
-
-// The mouse was clicked.
-type TriggerMouseClicked struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The button.
-	Button uint32 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
-	// True when it was pressed, false when it was released.
-	Down bool `protobuf:"varint,2,opt,name=down,proto3" json:"down,omitempty"`
-	// The place on the screen.
-	PosUi *UiPoint `protobuf:"bytes,3,opt,name=pos_ui,json=posUi,proto3" json:"pos_ui,omitempty"`
-	// The place on the map.
-	PosWorld *Point `protobuf:"bytes,4,opt,name=pos_world,json=posWorld,proto3" json:"pos_world,omitempty"`
-	// As in the replay. Since 2.0.10.
-	Flags         int32 `protobuf:"zigzag32,5,opt,name=flags,proto3" json:"flags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMouseClicked) Reset() {
-	*x = TriggerMouseClicked{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMouseClicked) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMouseClicked) ProtoMessage() {}
-
-func (x *TriggerMouseClicked) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMouseClicked.ProtoReflect.Descriptor instead.
-func (*TriggerMouseClicked) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *TriggerMouseClicked) GetButton() uint32 {
-	if x != nil {
-		return x.Button
-	}
-	return 0
-}
-
-func (x *TriggerMouseClicked) GetDown() bool {
-	if x != nil {
-		return x.Down
-	}
-	return false
-}
-
-func (x *TriggerMouseClicked) GetPosUi() *UiPoint {
-	if x != nil {
-		return x.PosUi
-	}
-	return nil
-}
-
-func (x *TriggerMouseClicked) GetPosWorld() *Point {
-	if x != nil {
-		return x.PosWorld
-	}
-	return nil
-}
-
-func (x *TriggerMouseClicked) GetFlags() int32 {
-	if x != nil {
-		return x.Flags
-	}
-	return 0
-}
-
-// The mouse wheel was turned.
-type TriggerMouseWheel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// How far.
-	WheelSpin int32 `protobuf:"zigzag32,1,opt,name=wheel_spin,json=wheelSpin,proto3" json:"wheel_spin,omitempty"`
-	// As in the replay.
-	Flags         int32 `protobuf:"zigzag32,2,opt,name=flags,proto3" json:"flags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMouseWheel) Reset() {
-	*x = TriggerMouseWheel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMouseWheel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMouseWheel) ProtoMessage() {}
-
-func (x *TriggerMouseWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMouseWheel.ProtoReflect.Descriptor instead.
-func (*TriggerMouseWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *TriggerMouseWheel) GetWheelSpin() int32 {
-	if x != nil {
-		return x.WheelSpin
-	}
-	return 0
-}
-
-func (x *TriggerMouseWheel) GetFlags() int32 {
-	if x != nil {
-		return x.Flags
-	}
-	return 0
-}
-
-// A key was pressed.
-type TriggerKeyPressed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key, as in the replay.
-	Key int32 `protobuf:"zigzag32,1,opt,name=key,proto3" json:"key,omitempty"`
-	// As in the replay.
-	Flags         int32 `protobuf:"zigzag32,2,opt,name=flags,proto3" json:"flags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerKeyPressed) Reset() {
-	*x = TriggerKeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerKeyPressed) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerKeyPressed) ProtoMessage() {}
-
-func (x *TriggerKeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerKeyPressed.ProtoReflect.Descriptor instead.
-func (*TriggerKeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
-}
-
-func (x *TriggerKeyPressed) GetKey() int32 {
-	if x != nil {
-		return x.Key
-	}
-	return 0
-}
-
-func (x *TriggerKeyPressed) GetFlags() int32 {
-	if x != nil {
-		return x.Flags
-	}
-	return 0
-}
-
-// A hotkey was pressed.
-type TriggerHotkeyPressed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hotkey, as in the replay.
-	Hotkey uint32 `protobuf:"varint,1,opt,name=hotkey,proto3" json:"hotkey,omitempty"`
-	// True when it was pressed, false when it was released.
-	Down          bool `protobuf:"varint,2,opt,name=down,proto3" json:"down,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerHotkeyPressed) Reset() {
-	*x = TriggerHotkeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerHotkeyPressed) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerHotkeyPressed) ProtoMessage() {}
-
-func (x *TriggerHotkeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerHotkeyPressed.ProtoReflect.Descriptor instead.
-func (*TriggerHotkeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
-}
-
-func (x *TriggerHotkeyPressed) GetHotkey() uint32 {
-	if x != nil {
-		return x.Hotkey
-	}
-	return 0
-}
-
-func (x *TriggerHotkeyPressed) GetDown() bool {
-	if x != nil {
-		return x.Down
-	}
-	return false
-}
-
-// A control of a dialog was used.
-type TriggerDialogControl struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The control.
-	ControlId int32 `protobuf:"zigzag32,1,opt,name=control_id,json=controlId,proto3" json:"control_id,omitempty"`
-	// The action on the control, as in the replay.
-	EventType int32 `protobuf:"zigzag32,2,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// The result. Not set when there is none.
-	//
-	// Types that are valid to be assigned to EventData:
-	//
-	//	*TriggerDialogControl_Checked
-	//	*TriggerDialogControl_ValueChanged
-	//	*TriggerDialogControl_SelectionChanged
-	//	*TriggerDialogControl_TextChanged
-	//	*TriggerDialogControl_MouseButton
-	EventData     isTriggerDialogControl_EventData `protobuf_oneof:"event_data"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerDialogControl) Reset() {
-	*x = TriggerDialogControl{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerDialogControl) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerDialogControl) ProtoMessage() {}
-
-func (x *TriggerDialogControl) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerDialogControl.ProtoReflect.Descriptor instead.
-func (*TriggerDialogControl) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *TriggerDialogControl) GetControlId() int32 {
-	if x != nil {
-		return x.ControlId
-	}
-	return 0
-}
-
-func (x *TriggerDialogControl) GetEventType() int32 {
-	if x != nil {
-		return x.EventType
-	}
-	return 0
-}
-
-func (x *TriggerDialogControl) GetEventData() isTriggerDialogControl_EventData {
-	if x != nil {
-		return x.EventData
-	}
-	return nil
-}
-
-func (x *TriggerDialogControl) GetChecked() bool {
-	if x != nil {
-		if x, ok := x.EventData.(*TriggerDialogControl_Checked); ok {
-			return x.Checked
-		}
-	}
-	return false
-}
-
-func (x *TriggerDialogControl) GetValueChanged() uint32 {
-	if x != nil {
-		if x, ok := x.EventData.(*TriggerDialogControl_ValueChanged); ok {
-			return x.ValueChanged
-		}
-	}
-	return 0
-}
-
-func (x *TriggerDialogControl) GetSelectionChanged() int32 {
-	if x != nil {
-		if x, ok := x.EventData.(*TriggerDialogControl_SelectionChanged); ok {
-			return x.SelectionChanged
-		}
-	}
-	return 0
-}
-
-func (x *TriggerDialogControl) GetTextChanged() string {
-	if x != nil {
-		if x, ok := x.EventData.(*TriggerDialogControl_TextChanged); ok {
-			return x.TextChanged
-		}
-	}
-	return ""
-}
-
-func (x *TriggerDialogControl) GetMouseButton() uint32 {
-	if x != nil {
-		if x, ok := x.EventData.(*TriggerDialogControl_MouseButton); ok {
-			return x.MouseButton
-		}
-	}
-	return 0
-}
-
-type isTriggerDialogControl_EventData interface {
-	isTriggerDialogControl_EventData()
-}
-
-type TriggerDialogControl_Checked struct {
-	// The control is checked, or not.
-	Checked bool `protobuf:"varint,3,opt,name=checked,proto3,oneof"`
-}
-
-type TriggerDialogControl_ValueChanged struct {
-	// Its value.
-	ValueChanged uint32 `protobuf:"varint,4,opt,name=value_changed,json=valueChanged,proto3,oneof"`
-}
-
-type TriggerDialogControl_SelectionChanged struct {
-	// Its selection.
-	SelectionChanged int32 `protobuf:"zigzag32,5,opt,name=selection_changed,json=selectionChanged,proto3,oneof"`
-}
-
-type TriggerDialogControl_TextChanged struct {
-	// Its text.
-	TextChanged string `protobuf:"bytes,6,opt,name=text_changed,json=textChanged,proto3,oneof"`
-}
-
-type TriggerDialogControl_MouseButton struct {
-	// The button that was used.
-	MouseButton uint32 `protobuf:"varint,7,opt,name=mouse_button,json=mouseButton,proto3,oneof"`
-}
-
-func (*TriggerDialogControl_Checked) isTriggerDialogControl_EventData() {}
-
-func (*TriggerDialogControl_ValueChanged) isTriggerDialogControl_EventData() {}
-
-func (*TriggerDialogControl_SelectionChanged) isTriggerDialogControl_EventData() {}
-
-func (*TriggerDialogControl_TextChanged) isTriggerDialogControl_EventData() {}
-
-func (*TriggerDialogControl_MouseButton) isTriggerDialogControl_EventData() {}
-
-// The camera was moved.
-type TriggerCameraMove struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, as in the replay.
-	Reason        int32 `protobuf:"zigzag32,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerCameraMove) Reset() {
-	*x = TriggerCameraMove{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCameraMove) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCameraMove) ProtoMessage() {}
-
-func (x *TriggerCameraMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCameraMove.ProtoReflect.Descriptor instead.
-func (*TriggerCameraMove) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *TriggerCameraMove) GetReason() int32 {
-	if x != nil {
-		return x.Reason
-	}
-	return 0
-}
-
-// A cutscene passed a bookmark.
-type TriggerCutsceneBookmarkFired struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cutscene.
-	CutsceneId int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
-	// The bookmark.
-	BookmarkName  string `protobuf:"bytes,2,opt,name=bookmark_name,json=bookmarkName,proto3" json:"bookmark_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerCutsceneBookmarkFired) Reset() {
-	*x = TriggerCutsceneBookmarkFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCutsceneBookmarkFired) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCutsceneBookmarkFired) ProtoMessage() {}
-
-func (x *TriggerCutsceneBookmarkFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCutsceneBookmarkFired.ProtoReflect.Descriptor instead.
-func (*TriggerCutsceneBookmarkFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
-}
-
-func (x *TriggerCutsceneBookmarkFired) GetCutsceneId() int32 {
-	if x != nil {
-		return x.CutsceneId
-	}
-	return 0
-}
-
-func (x *TriggerCutsceneBookmarkFired) GetBookmarkName() string {
-	if x != nil {
-		return x.BookmarkName
-	}
-	return ""
-}
-
-// A scene of a cutscene ended.
-type TriggerCutsceneEndSceneFired struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cutscene.
-	CutsceneId    int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerCutsceneEndSceneFired) Reset() {
-	*x = TriggerCutsceneEndSceneFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCutsceneEndSceneFired) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCutsceneEndSceneFired) ProtoMessage() {}
-
-func (x *TriggerCutsceneEndSceneFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCutsceneEndSceneFired.ProtoReflect.Descriptor instead.
-func (*TriggerCutsceneEndSceneFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
-}
-
-func (x *TriggerCutsceneEndSceneFired) GetCutsceneId() int32 {
-	if x != nil {
-		return x.CutsceneId
-	}
-	return 0
-}
-
-// Clients agree on the length of sounds.
-type TriggerSoundLengthSync struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sounds.
-	SoundHash []uint32 `protobuf:"varint,1,rep,packed,name=sound_hash,json=soundHash,proto3" json:"sound_hash,omitempty"`
-	// Their lengths, one for each.
-	Length        []uint32 `protobuf:"varint,2,rep,packed,name=length,proto3" json:"length,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerSoundLengthSync) Reset() {
-	*x = TriggerSoundLengthSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerSoundLengthSync) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerSoundLengthSync) ProtoMessage() {}
-
-func (x *TriggerSoundLengthSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerSoundLengthSync.ProtoReflect.Descriptor instead.
-func (*TriggerSoundLengthSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *TriggerSoundLengthSync) GetSoundHash() []uint32 {
-	if x != nil {
-		return x.SoundHash
-	}
-	return nil
-}
-
-func (x *TriggerSoundLengthSync) GetLength() []uint32 {
-	if x != nil {
-		return x.Length
-	}
-	return nil
-}
-
-// A transmission was played to its end.
-type TriggerTransmissionComplete struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The transmission.
-	TransmissionId int32 `protobuf:"zigzag32,1,opt,name=transmission_id,json=transmissionId,proto3" json:"transmission_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerTransmissionComplete) Reset() {
-	*x = TriggerTransmissionComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerTransmissionComplete) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerTransmissionComplete) ProtoMessage() {}
-
-func (x *TriggerTransmissionComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerTransmissionComplete.ProtoReflect.Descriptor instead.
-func (*TriggerTransmissionComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
-}
-
-func (x *TriggerTransmissionComplete) GetTransmissionId() int32 {
-	if x != nil {
-		return x.TransmissionId
-	}
-	return 0
-}
-
-// Chat that triggers listen to.
-type TriggerChatMessage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text of the message.
-	ChatMessage   string `protobuf:"bytes,1,opt,name=chat_message,json=chatMessage,proto3" json:"chat_message,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerChatMessage) Reset() {
-	*x = TriggerChatMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerChatMessage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerChatMessage) ProtoMessage() {}
-
-func (x *TriggerChatMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerChatMessage.ProtoReflect.Descriptor instead.
-func (*TriggerChatMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
-}
-
-func (x *TriggerChatMessage) GetChatMessage() string {
-	if x != nil {
-		return x.ChatMessage
-	}
-	return ""
-}
-
-// A ping that triggers listen to.
-type TriggerPing struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
-	Point *Point2 `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
-	// The unit that was pinged. The tag is 0 when there is none.
-	Unit *Unit `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Its type, as an index into the balance data. Since 3.0, like the next four fields.
-	UnitLink uint32 `protobuf:"varint,3,opt,name=unit_link,json=unitLink,proto3" json:"unit_link,omitempty"`
-	// The player who controls it.
-	UnitControlPlayerId *uint32 `protobuf:"varint,4,opt,name=unit_control_player_id,json=unitControlPlayerId,proto3,oneof" json:"unit_control_player_id,omitempty"`
-	// The player who pays for it.
-	UnitUpkeepPlayerId *uint32 `protobuf:"varint,5,opt,name=unit_upkeep_player_id,json=unitUpkeepPlayerId,proto3,oneof" json:"unit_upkeep_player_id,omitempty"`
-	// Its position.
-	UnitPosition *Point `protobuf:"bytes,6,opt,name=unit_position,json=unitPosition,proto3" json:"unit_position,omitempty"`
-	// True while it is under construction.
-	UnitIsUnderConstruction bool `protobuf:"varint,7,opt,name=unit_is_under_construction,json=unitIsUnderConstruction,proto3" json:"unit_is_under_construction,omitempty"`
-	// True when the minimap was used.
-	PingedMinimap bool `protobuf:"varint,8,opt,name=pinged_minimap,json=pingedMinimap,proto3" json:"pinged_minimap,omitempty"`
-	// As in the replay. Since 3.0.
-	Option int32 `protobuf:"zigzag32,9,opt,name=option,proto3" json:"option,omitempty"`
-	// The name of unit_link, such as "Nexus". Empty when not known.
-	UnitName      string `protobuf:"bytes,10,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPing) Reset() {
-	*x = TriggerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPing) ProtoMessage() {}
-
-func (x *TriggerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPing.ProtoReflect.Descriptor instead.
-func (*TriggerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
-}
-
-func (x *TriggerPing) GetPoint() *Point2 {
-	if x != nil {
-		return x.Point
-	}
-	return nil
-}
-
-func (x *TriggerPing) GetUnit() *Unit {
-	if x != nil {
-		return x.Unit
-	}
-	return nil
-}
-
-func (x *TriggerPing) GetUnitLink() uint32 {
-	if x != nil {
-		return x.UnitLink
-	}
-	return 0
-}
-
-func (x *TriggerPing) GetUnitControlPlayerId() uint32 {
-	if x != nil && x.UnitControlPlayerId != nil {
-		return *x.UnitControlPlayerId
-	}
-	return 0
-}
-
-func (x *TriggerPing) GetUnitUpkeepPlayerId() uint32 {
-	if x != nil && x.UnitUpkeepPlayerId != nil {
-		return *x.UnitUpkeepPlayerId
-	}
-	return 0
-}
-
-func (x *TriggerPing) GetUnitPosition() *Point {
-	if x != nil {
-		return x.UnitPosition
-	}
-	return nil
-}
-
-func (x *TriggerPing) GetUnitIsUnderConstruction() bool {
-	if x != nil {
-		return x.UnitIsUnderConstruction
-	}
-	return false
-}
-
-func (x *TriggerPing) GetPingedMinimap() bool {
-	if x != nil {
-		return x.PingedMinimap
-	}
-	return false
-}
-
-func (x *TriggerPing) GetOption() int32 {
-	if x != nil {
-		return x.Option
-	}
-	return 0
-}
-
-func (x *TriggerPing) GetUnitName() string {
-	if x != nil {
-		return x.UnitName
-	}
-	return ""
-}
-
-// The player entered or left the choice of a target.
-type TriggerTargetModeUpdate struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The ability whose target the player chooses, as an index into the balance data.
-	AbilLink uint32 `protobuf:"varint,1,opt,name=abil_link,json=abilLink,proto3" json:"abil_link,omitempty"`
-	// The command of the ability.
-	AbilCmdIndex uint32 `protobuf:"varint,2,opt,name=abil_cmd_index,json=abilCmdIndex,proto3" json:"abil_cmd_index,omitempty"`
-	// As in the replay.
-	State int32 `protobuf:"zigzag32,3,opt,name=state,proto3" json:"state,omitempty"`
-	// The command's name, as in an order. Empty when not known.
-	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerTargetModeUpdate) Reset() {
-	*x = TriggerTargetModeUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerTargetModeUpdate) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerTargetModeUpdate) ProtoMessage() {}
-
-func (x *TriggerTargetModeUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerTargetModeUpdate.ProtoReflect.Descriptor instead.
-func (*TriggerTargetModeUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
-}
-
-func (x *TriggerTargetModeUpdate) GetAbilLink() uint32 {
-	if x != nil {
-		return x.AbilLink
-	}
-	return 0
-}
-
-func (x *TriggerTargetModeUpdate) GetAbilCmdIndex() uint32 {
-	if x != nil {
-		return x.AbilCmdIndex
-	}
-	return 0
-}
-
-func (x *TriggerTargetModeUpdate) GetState() int32 {
-	if x != nil {
-		return x.State
-	}
-	return 0
-}
-
-func (x *TriggerTargetModeUpdate) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-// An order was refused.
-type TriggerCommandError struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, as in the replay.
-	Error int32 `protobuf:"zigzag32,1,opt,name=error,proto3" json:"error,omitempty"`
-	// The ability.
-	Abil          *Ability `protobuf:"bytes,2,opt,name=abil,proto3" json:"abil,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerCommandError) Reset() {
-	*x = TriggerCommandError{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCommandError) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCommandError) ProtoMessage() {}
-
-func (x *TriggerCommandError) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCommandError.ProtoReflect.Descriptor instead.
-func (*TriggerCommandError) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
-}
-
-func (x *TriggerCommandError) GetError() int32 {
-	if x != nil {
-		return x.Error
-	}
-	return 0
-}
-
-func (x *TriggerCommandError) GetAbil() *Ability {
-	if x != nil {
-		return x.Abil
 	}
 	return nil
 }
@@ -7546,7 +5444,7 @@ type ResourceTrade struct {
 
 func (x *ResourceTrade) Reset() {
 	*x = ResourceTrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7558,7 +5456,7 @@ func (x *ResourceTrade) String() string {
 func (*ResourceTrade) ProtoMessage() {}
 
 func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7571,7 +5469,7 @@ func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceTrade.ProtoReflect.Descriptor instead.
 func (*ResourceTrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ResourceTrade) GetRecipientId() uint32 {
@@ -7599,7 +5497,7 @@ type ResourceRequest struct {
 
 func (x *ResourceRequest) Reset() {
 	*x = ResourceRequest{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7611,7 +5509,7 @@ func (x *ResourceRequest) String() string {
 func (*ResourceRequest) ProtoMessage() {}
 
 func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7624,7 +5522,7 @@ func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequest.ProtoReflect.Descriptor instead.
 func (*ResourceRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ResourceRequest) GetResources() []int32 {
@@ -7645,7 +5543,7 @@ type ResourceRequestFulfill struct {
 
 func (x *ResourceRequestFulfill) Reset() {
 	*x = ResourceRequestFulfill{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7657,7 +5555,7 @@ func (x *ResourceRequestFulfill) String() string {
 func (*ResourceRequestFulfill) ProtoMessage() {}
 
 func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7670,7 +5568,7 @@ func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestFulfill.ProtoReflect.Descriptor instead.
 func (*ResourceRequestFulfill) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ResourceRequestFulfill) GetFulfillRequestId() int32 {
@@ -7691,7 +5589,7 @@ type ResourceRequestCancel struct {
 
 func (x *ResourceRequestCancel) Reset() {
 	*x = ResourceRequestCancel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7703,7 +5601,7 @@ func (x *ResourceRequestCancel) String() string {
 func (*ResourceRequestCancel) ProtoMessage() {}
 
 func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7716,7 +5614,7 @@ func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestCancel.ProtoReflect.Descriptor instead.
 func (*ResourceRequestCancel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ResourceRequestCancel) GetCancelRequestId() int32 {
@@ -7739,7 +5637,7 @@ type Alliance struct {
 
 func (x *Alliance) Reset() {
 	*x = Alliance{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7751,7 +5649,7 @@ func (x *Alliance) String() string {
 func (*Alliance) ProtoMessage() {}
 
 func (x *Alliance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7764,7 +5662,7 @@ func (x *Alliance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alliance.ProtoReflect.Descriptor instead.
 func (*Alliance) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Alliance) GetAlliance() uint32 {
@@ -7792,7 +5690,7 @@ type AchievementAwarded struct {
 
 func (x *AchievementAwarded) Reset() {
 	*x = AchievementAwarded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7804,7 +5702,7 @@ func (x *AchievementAwarded) String() string {
 func (*AchievementAwarded) ProtoMessage() {}
 
 func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7817,7 +5715,7 @@ func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AchievementAwarded.ProtoReflect.Descriptor instead.
 func (*AchievementAwarded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AchievementAwarded) GetAchievementLink() uint32 {
@@ -7838,7 +5736,7 @@ type LagMessage struct {
 
 func (x *LagMessage) Reset() {
 	*x = LagMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7850,7 +5748,7 @@ func (x *LagMessage) String() string {
 func (*LagMessage) ProtoMessage() {}
 
 func (x *LagMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7863,7 +5761,7 @@ func (x *LagMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LagMessage.ProtoReflect.Descriptor instead.
 func (*LagMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LagMessage) GetLaggingPlayerId() uint32 {
@@ -7886,7 +5784,7 @@ type DecrementGameTimeRemaining struct {
 
 func (x *DecrementGameTimeRemaining) Reset() {
 	*x = DecrementGameTimeRemaining{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7898,7 +5796,7 @@ func (x *DecrementGameTimeRemaining) String() string {
 func (*DecrementGameTimeRemaining) ProtoMessage() {}
 
 func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7911,7 +5809,7 @@ func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecrementGameTimeRemaining.ProtoReflect.Descriptor instead.
 func (*DecrementGameTimeRemaining) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DecrementGameTimeRemaining) GetDecrementMs() uint32 {
@@ -7949,7 +5847,7 @@ type HijackUser struct {
 
 func (x *HijackUser) Reset() {
 	*x = HijackUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7961,7 +5859,7 @@ func (x *HijackUser) String() string {
 func (*HijackUser) ProtoMessage() {}
 
 func (x *HijackUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7974,7 +5872,7 @@ func (x *HijackUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackUser.ProtoReflect.Descriptor instead.
 func (*HijackUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HijackUser) GetGameUserId() uint32 {
@@ -8032,7 +5930,7 @@ type HijackReplayGame struct {
 
 func (x *HijackReplayGame) Reset() {
 	*x = HijackReplayGame{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8044,7 +5942,7 @@ func (x *HijackReplayGame) String() string {
 func (*HijackReplayGame) ProtoMessage() {}
 
 func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8057,7 +5955,7 @@ func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackReplayGame.ProtoReflect.Descriptor instead.
 func (*HijackReplayGame) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HijackReplayGame) GetUserInfos() []*HijackUser {
@@ -8085,7 +5983,7 @@ type UnitClick struct {
 
 func (x *UnitClick) Reset() {
 	*x = UnitClick{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8097,7 +5995,7 @@ func (x *UnitClick) String() string {
 func (*UnitClick) ProtoMessage() {}
 
 func (x *UnitClick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8110,7 +6008,7 @@ func (x *UnitClick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitClick.ProtoReflect.Descriptor instead.
 func (*UnitClick) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *UnitClick) GetUnit() *Unit {
@@ -8133,7 +6031,7 @@ type UnitHighlight struct {
 
 func (x *UnitHighlight) Reset() {
 	*x = UnitHighlight{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8145,7 +6043,7 @@ func (x *UnitHighlight) String() string {
 func (*UnitHighlight) ProtoMessage() {}
 
 func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8158,7 +6056,7 @@ func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitHighlight.ProtoReflect.Descriptor instead.
 func (*UnitHighlight) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UnitHighlight) GetUnit() *Unit {
@@ -8186,7 +6084,7 @@ type SetSyncLoadingTime struct {
 
 func (x *SetSyncLoadingTime) Reset() {
 	*x = SetSyncLoadingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8198,7 +6096,7 @@ func (x *SetSyncLoadingTime) String() string {
 func (*SetSyncLoadingTime) ProtoMessage() {}
 
 func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8211,7 +6109,7 @@ func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncLoadingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncLoadingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SetSyncLoadingTime) GetSyncTime() uint32 {
@@ -8232,7 +6130,7 @@ type SetSyncPlayingTime struct {
 
 func (x *SetSyncPlayingTime) Reset() {
 	*x = SetSyncPlayingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8244,7 +6142,7 @@ func (x *SetSyncPlayingTime) String() string {
 func (*SetSyncPlayingTime) ProtoMessage() {}
 
 func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8257,7 +6155,7 @@ func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncPlayingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncPlayingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetSyncPlayingTime) GetSyncTime() uint32 {
@@ -8278,7 +6176,7 @@ type SetAbsoluteGameSpeed struct {
 
 func (x *SetAbsoluteGameSpeed) Reset() {
 	*x = SetAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8290,7 +6188,7 @@ func (x *SetAbsoluteGameSpeed) String() string {
 func (*SetAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8303,7 +6201,7 @@ func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*SetAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SetAbsoluteGameSpeed) GetSpeed() uint32 {
@@ -8324,7 +6222,7 @@ type AddAbsoluteGameSpeed struct {
 
 func (x *AddAbsoluteGameSpeed) Reset() {
 	*x = AddAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8336,7 +6234,7 @@ func (x *AddAbsoluteGameSpeed) String() string {
 func (*AddAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8349,7 +6247,7 @@ func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*AddAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AddAbsoluteGameSpeed) GetDelta() int32 {
@@ -8370,7 +6268,7 @@ type BankFile struct {
 
 func (x *BankFile) Reset() {
 	*x = BankFile{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8382,7 +6280,7 @@ func (x *BankFile) String() string {
 func (*BankFile) ProtoMessage() {}
 
 func (x *BankFile) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8395,7 +6293,7 @@ func (x *BankFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankFile.ProtoReflect.Descriptor instead.
 func (*BankFile) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BankFile) GetName() string {
@@ -8416,7 +6314,7 @@ type BankSection struct {
 
 func (x *BankSection) Reset() {
 	*x = BankSection{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8428,7 +6326,7 @@ func (x *BankSection) String() string {
 func (*BankSection) ProtoMessage() {}
 
 func (x *BankSection) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8441,7 +6339,7 @@ func (x *BankSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankSection.ProtoReflect.Descriptor instead.
 func (*BankSection) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BankSection) GetName() string {
@@ -8466,7 +6364,7 @@ type BankKey struct {
 
 func (x *BankKey) Reset() {
 	*x = BankKey{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8478,7 +6376,7 @@ func (x *BankKey) String() string {
 func (*BankKey) ProtoMessage() {}
 
 func (x *BankKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8491,7 +6389,7 @@ func (x *BankKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankKey.ProtoReflect.Descriptor instead.
 func (*BankKey) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BankKey) GetName() string {
@@ -8530,7 +6428,7 @@ type BankValue struct {
 
 func (x *BankValue) Reset() {
 	*x = BankValue{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8542,7 +6440,7 @@ func (x *BankValue) String() string {
 func (*BankValue) ProtoMessage() {}
 
 func (x *BankValue) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8555,7 +6453,7 @@ func (x *BankValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankValue.ProtoReflect.Descriptor instead.
 func (*BankValue) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *BankValue) GetType() uint32 {
@@ -8592,7 +6490,7 @@ type BankSignature struct {
 
 func (x *BankSignature) Reset() {
 	*x = BankSignature{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8604,7 +6502,7 @@ func (x *BankSignature) String() string {
 func (*BankSignature) ProtoMessage() {}
 
 func (x *BankSignature) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8617,7 +6515,7 @@ func (x *BankSignature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankSignature.ProtoReflect.Descriptor instead.
 func (*BankSignature) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *BankSignature) GetSignature() []byte {
@@ -8653,7 +6551,7 @@ type SaveGame struct {
 
 func (x *SaveGame) Reset() {
 	*x = SaveGame{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8665,7 +6563,7 @@ func (x *SaveGame) String() string {
 func (*SaveGame) ProtoMessage() {}
 
 func (x *SaveGame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8678,7 +6576,7 @@ func (x *SaveGame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveGame.ProtoReflect.Descriptor instead.
 func (*SaveGame) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SaveGame) GetFileName() string {
@@ -8725,7 +6623,7 @@ type SaveGameDone struct {
 
 func (x *SaveGameDone) Reset() {
 	*x = SaveGameDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8737,7 +6635,7 @@ func (x *SaveGameDone) String() string {
 func (*SaveGameDone) ProtoMessage() {}
 
 func (x *SaveGameDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8750,7 +6648,7 @@ func (x *SaveGameDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveGameDone.ProtoReflect.Descriptor instead.
 func (*SaveGameDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 // A saved game was loaded.
@@ -8762,7 +6660,7 @@ type LoadGameDone struct {
 
 func (x *LoadGameDone) Reset() {
 	*x = LoadGameDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8774,7 +6672,7 @@ func (x *LoadGameDone) String() string {
 func (*LoadGameDone) ProtoMessage() {}
 
 func (x *LoadGameDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8787,7 +6685,7 @@ func (x *LoadGameDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadGameDone.ProtoReflect.Descriptor instead.
 func (*LoadGameDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 // A player used a cheat.
@@ -8807,7 +6705,7 @@ type GameCheat struct {
 
 func (x *GameCheat) Reset() {
 	*x = GameCheat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8819,7 +6717,7 @@ func (x *GameCheat) String() string {
 func (*GameCheat) ProtoMessage() {}
 
 func (x *GameCheat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8832,7 +6730,7 @@ func (x *GameCheat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameCheat.ProtoReflect.Descriptor instead.
 func (*GameCheat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GameCheat) GetPoint() *Point2 {
@@ -8876,7 +6774,7 @@ type BroadcastCheat struct {
 
 func (x *BroadcastCheat) Reset() {
 	*x = BroadcastCheat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8888,7 +6786,7 @@ func (x *BroadcastCheat) String() string {
 func (*BroadcastCheat) ProtoMessage() {}
 
 func (x *BroadcastCheat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8901,7 +6799,7 @@ func (x *BroadcastCheat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastCheat.ProtoReflect.Descriptor instead.
 func (*BroadcastCheat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *BroadcastCheat) GetVerb() string {
@@ -8951,7 +6849,7 @@ type AiCommunicate struct {
 
 func (x *AiCommunicate) Reset() {
 	*x = AiCommunicate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8963,7 +6861,7 @@ func (x *AiCommunicate) String() string {
 func (*AiCommunicate) ProtoMessage() {}
 
 func (x *AiCommunicate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8976,7 +6874,7 @@ func (x *AiCommunicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AiCommunicate.ProtoReflect.Descriptor instead.
 func (*AiCommunicate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AiCommunicate) GetBeacon() int32 {
@@ -9063,1884 +6961,6 @@ func (x *AiCommunicate) GetTargetUnitSnapshotUnitNameGuessed() bool {
 	return false
 }
 
-// A reply in a conversation was chosen.
-type TriggerReplySelected struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The conversation.
-	ConversationId int32 `protobuf:"zigzag32,1,opt,name=conversation_id,json=conversationId,proto3" json:"conversation_id,omitempty"`
-	// The reply.
-	ReplyId       int32 `protobuf:"zigzag32,2,opt,name=reply_id,json=replyId,proto3" json:"reply_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerReplySelected) Reset() {
-	*x = TriggerReplySelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerReplySelected) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerReplySelected) ProtoMessage() {}
-
-func (x *TriggerReplySelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerReplySelected.ProtoReflect.Descriptor instead.
-func (*TriggerReplySelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
-}
-
-func (x *TriggerReplySelected) GetConversationId() int32 {
-	if x != nil {
-		return x.ConversationId
-	}
-	return 0
-}
-
-func (x *TriggerReplySelected) GetReplyId() int32 {
-	if x != nil {
-		return x.ReplyId
-	}
-	return 0
-}
-
-// A player skipped the scene that was shown.
-type TriggerSkipped struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerSkipped) Reset() {
-	*x = TriggerSkipped{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerSkipped) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerSkipped) ProtoMessage() {}
-
-func (x *TriggerSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerSkipped.ProtoReflect.Descriptor instead.
-func (*TriggerSkipped) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
-}
-
-// A client reports the length of a sound.
-type TriggerSoundLengthQuery struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sound.
-	SoundHash uint32 `protobuf:"varint,1,opt,name=sound_hash,json=soundHash,proto3" json:"sound_hash,omitempty"`
-	// Its length.
-	Length        uint32 `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerSoundLengthQuery) Reset() {
-	*x = TriggerSoundLengthQuery{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerSoundLengthQuery) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerSoundLengthQuery) ProtoMessage() {}
-
-func (x *TriggerSoundLengthQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerSoundLengthQuery.ProtoReflect.Descriptor instead.
-func (*TriggerSoundLengthQuery) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
-}
-
-func (x *TriggerSoundLengthQuery) GetSoundHash() uint32 {
-	if x != nil {
-		return x.SoundHash
-	}
-	return 0
-}
-
-func (x *TriggerSoundLengthQuery) GetLength() uint32 {
-	if x != nil {
-		return x.Length
-	}
-	return 0
-}
-
-// A sound is played.
-type TriggerSoundOffset struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sound.
-	Sound         uint32 `protobuf:"varint,1,opt,name=sound,proto3" json:"sound,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerSoundOffset) Reset() {
-	*x = TriggerSoundOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerSoundOffset) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerSoundOffset) ProtoMessage() {}
-
-func (x *TriggerSoundOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerSoundOffset.ProtoReflect.Descriptor instead.
-func (*TriggerSoundOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
-}
-
-func (x *TriggerSoundOffset) GetSound() uint32 {
-	if x != nil {
-		return x.Sound
-	}
-	return 0
-}
-
-// A transmission is played.
-type TriggerTransmissionOffset struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The transmission.
-	TransmissionId int32 `protobuf:"zigzag32,1,opt,name=transmission_id,json=transmissionId,proto3" json:"transmission_id,omitempty"`
-	// As in the replay. 0 before 1.5.
-	Thread        uint32 `protobuf:"varint,2,opt,name=thread,proto3" json:"thread,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerTransmissionOffset) Reset() {
-	*x = TriggerTransmissionOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerTransmissionOffset) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerTransmissionOffset) ProtoMessage() {}
-
-func (x *TriggerTransmissionOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerTransmissionOffset.ProtoReflect.Descriptor instead.
-func (*TriggerTransmissionOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
-}
-
-func (x *TriggerTransmissionOffset) GetTransmissionId() int32 {
-	if x != nil {
-		return x.TransmissionId
-	}
-	return 0
-}
-
-func (x *TriggerTransmissionOffset) GetThread() uint32 {
-	if x != nil {
-		return x.Thread
-	}
-	return 0
-}
-
-// The mission was given up.
-type TriggerAbortMission struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerAbortMission) Reset() {
-	*x = TriggerAbortMission{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerAbortMission) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerAbortMission) ProtoMessage() {}
-
-func (x *TriggerAbortMission) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerAbortMission.ProtoReflect.Descriptor instead.
-func (*TriggerAbortMission) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
-}
-
-// Something was bought.
-type TriggerPurchaseMade struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The item.
-	PurchaseItemId int32 `protobuf:"zigzag32,1,opt,name=purchase_item_id,json=purchaseItemId,proto3" json:"purchase_item_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerPurchaseMade) Reset() {
-	*x = TriggerPurchaseMade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPurchaseMade) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPurchaseMade) ProtoMessage() {}
-
-func (x *TriggerPurchaseMade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPurchaseMade.ProtoReflect.Descriptor instead.
-func (*TriggerPurchaseMade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
-}
-
-func (x *TriggerPurchaseMade) GetPurchaseItemId() int32 {
-	if x != nil {
-		return x.PurchaseItemId
-	}
-	return 0
-}
-
-// The shop was left.
-type TriggerPurchaseExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPurchaseExit) Reset() {
-	*x = TriggerPurchaseExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPurchaseExit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPurchaseExit) ProtoMessage() {}
-
-func (x *TriggerPurchaseExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPurchaseExit.ProtoReflect.Descriptor instead.
-func (*TriggerPurchaseExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
-}
-
-// A planet's mission was launched.
-type TriggerPlanetMissionLaunched struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The difficulty.
-	DifficultyLevel int32 `protobuf:"zigzag32,1,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetMissionLaunched) Reset() {
-	*x = TriggerPlanetMissionLaunched{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetMissionLaunched) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetMissionLaunched) ProtoMessage() {}
-
-func (x *TriggerPlanetMissionLaunched) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetMissionLaunched.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetMissionLaunched) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
-}
-
-func (x *TriggerPlanetMissionLaunched) GetDifficultyLevel() int32 {
-	if x != nil {
-		return x.DifficultyLevel
-	}
-	return 0
-}
-
-// The panel of planets was closed without a choice.
-type TriggerPlanetPanelCanceled struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetPanelCanceled) Reset() {
-	*x = TriggerPlanetPanelCanceled{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetPanelCanceled) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetPanelCanceled) ProtoMessage() {}
-
-func (x *TriggerPlanetPanelCanceled) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetPanelCanceled.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetPanelCanceled) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
-}
-
-// A conversation was skipped.
-type TriggerConversationSkipped struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The way, as in the replay.
-	SkipType      uint32 `protobuf:"varint,1,opt,name=skip_type,json=skipType,proto3" json:"skip_type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerConversationSkipped) Reset() {
-	*x = TriggerConversationSkipped{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerConversationSkipped) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerConversationSkipped) ProtoMessage() {}
-
-func (x *TriggerConversationSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerConversationSkipped.ProtoReflect.Descriptor instead.
-func (*TriggerConversationSkipped) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
-}
-
-func (x *TriggerConversationSkipped) GetSkipType() uint32 {
-	if x != nil {
-		return x.SkipType
-	}
-	return 0
-}
-
-// A mission will be played once more.
-type TriggerPlanetPanelReplay struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetPanelReplay) Reset() {
-	*x = TriggerPlanetPanelReplay{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetPanelReplay) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetPanelReplay) ProtoMessage() {}
-
-func (x *TriggerPlanetPanelReplay) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetPanelReplay.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetPanelReplay) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
-}
-
-// A piece of music has ended.
-type TriggerSoundtrackDone struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The piece.
-	Soundtrack    uint32 `protobuf:"varint,1,opt,name=soundtrack,proto3" json:"soundtrack,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerSoundtrackDone) Reset() {
-	*x = TriggerSoundtrackDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerSoundtrackDone) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerSoundtrackDone) ProtoMessage() {}
-
-func (x *TriggerSoundtrackDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerSoundtrackDone.ProtoReflect.Descriptor instead.
-func (*TriggerSoundtrackDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
-}
-
-func (x *TriggerSoundtrackDone) GetSoundtrack() uint32 {
-	if x != nil {
-		return x.Soundtrack
-	}
-	return 0
-}
-
-// A planet was chosen.
-type TriggerPlanetMissionSelected struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The planet.
-	PlanetId      int32 `protobuf:"zigzag32,1,opt,name=planet_id,json=planetId,proto3" json:"planet_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetMissionSelected) Reset() {
-	*x = TriggerPlanetMissionSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetMissionSelected) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetMissionSelected) ProtoMessage() {}
-
-func (x *TriggerPlanetMissionSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetMissionSelected.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetMissionSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
-}
-
-func (x *TriggerPlanetMissionSelected) GetPlanetId() int32 {
-	if x != nil {
-		return x.PlanetId
-	}
-	return 0
-}
-
-// A movie calls a function.
-type TriggerMovieFunction struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The function.
-	FunctionName  string `protobuf:"bytes,1,opt,name=function_name,json=functionName,proto3" json:"function_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMovieFunction) Reset() {
-	*x = TriggerMovieFunction{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMovieFunction) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMovieFunction) ProtoMessage() {}
-
-func (x *TriggerMovieFunction) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMovieFunction.ProtoReflect.Descriptor instead.
-func (*TriggerMovieFunction) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
-}
-
-func (x *TriggerMovieFunction) GetFunctionName() string {
-	if x != nil {
-		return x.FunctionName
-	}
-	return ""
-}
-
-// The panel of planets has appeared.
-type TriggerPlanetPanelBirthComplete struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetPanelBirthComplete) Reset() {
-	*x = TriggerPlanetPanelBirthComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetPanelBirthComplete) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetPanelBirthComplete) ProtoMessage() {}
-
-func (x *TriggerPlanetPanelBirthComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetPanelBirthComplete.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetPanelBirthComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{103}
-}
-
-// The panel of planets has disappeared.
-type TriggerPlanetPanelDeathComplete struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerPlanetPanelDeathComplete) Reset() {
-	*x = TriggerPlanetPanelDeathComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPlanetPanelDeathComplete) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPlanetPanelDeathComplete) ProtoMessage() {}
-
-func (x *TriggerPlanetPanelDeathComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPlanetPanelDeathComplete.ProtoReflect.Descriptor instead.
-func (*TriggerPlanetPanelDeathComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{104}
-}
-
-// The panel of researches was left.
-type TriggerResearchPanelExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerResearchPanelExit) Reset() {
-	*x = TriggerResearchPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerResearchPanelExit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerResearchPanelExit) ProtoMessage() {}
-
-func (x *TriggerResearchPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerResearchPanelExit.ProtoReflect.Descriptor instead.
-func (*TriggerResearchPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{105}
-}
-
-// A research was bought.
-type TriggerResearchPanelPurchase struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerResearchPanelPurchase) Reset() {
-	*x = TriggerResearchPanelPurchase{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerResearchPanelPurchase) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerResearchPanelPurchase) ProtoMessage() {}
-
-func (x *TriggerResearchPanelPurchase) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerResearchPanelPurchase.ProtoReflect.Descriptor instead.
-func (*TriggerResearchPanelPurchase) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{106}
-}
-
-// A research was chosen.
-type TriggerResearchPanelSelectionChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The research.
-	ResearchItemId int32 `protobuf:"zigzag32,1,opt,name=research_item_id,json=researchItemId,proto3" json:"research_item_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerResearchPanelSelectionChanged) Reset() {
-	*x = TriggerResearchPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerResearchPanelSelectionChanged) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerResearchPanelSelectionChanged) ProtoMessage() {}
-
-func (x *TriggerResearchPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerResearchPanelSelectionChanged.ProtoReflect.Descriptor instead.
-func (*TriggerResearchPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{107}
-}
-
-func (x *TriggerResearchPanelSelectionChanged) GetResearchItemId() int32 {
-	if x != nil {
-		return x.ResearchItemId
-	}
-	return 0
-}
-
-// The panel of mercenaries was left.
-type TriggerMercenaryPanelExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMercenaryPanelExit) Reset() {
-	*x = TriggerMercenaryPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMercenaryPanelExit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMercenaryPanelExit) ProtoMessage() {}
-
-func (x *TriggerMercenaryPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMercenaryPanelExit.ProtoReflect.Descriptor instead.
-func (*TriggerMercenaryPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
-}
-
-// Mercenaries were bought.
-type TriggerMercenaryPanelPurchase struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMercenaryPanelPurchase) Reset() {
-	*x = TriggerMercenaryPanelPurchase{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMercenaryPanelPurchase) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMercenaryPanelPurchase) ProtoMessage() {}
-
-func (x *TriggerMercenaryPanelPurchase) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMercenaryPanelPurchase.ProtoReflect.Descriptor instead.
-func (*TriggerMercenaryPanelPurchase) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{109}
-}
-
-// Mercenaries were chosen.
-type TriggerMercenaryPanelSelectionChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The mercenaries.
-	MercenaryId   int32 `protobuf:"zigzag32,1,opt,name=mercenary_id,json=mercenaryId,proto3" json:"mercenary_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMercenaryPanelSelectionChanged) Reset() {
-	*x = TriggerMercenaryPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMercenaryPanelSelectionChanged) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMercenaryPanelSelectionChanged) ProtoMessage() {}
-
-func (x *TriggerMercenaryPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMercenaryPanelSelectionChanged.ProtoReflect.Descriptor instead.
-func (*TriggerMercenaryPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{110}
-}
-
-func (x *TriggerMercenaryPanelSelectionChanged) GetMercenaryId() int32 {
-	if x != nil {
-		return x.MercenaryId
-	}
-	return 0
-}
-
-// The panel of a victory was left.
-type TriggerVictoryPanelExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerVictoryPanelExit) Reset() {
-	*x = TriggerVictoryPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerVictoryPanelExit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerVictoryPanelExit) ProtoMessage() {}
-
-func (x *TriggerVictoryPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerVictoryPanelExit.ProtoReflect.Descriptor instead.
-func (*TriggerVictoryPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
-}
-
-// The panel of battle reports was left.
-type TriggerBattleReportPanelExit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerBattleReportPanelExit) Reset() {
-	*x = TriggerBattleReportPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerBattleReportPanelExit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerBattleReportPanelExit) ProtoMessage() {}
-
-func (x *TriggerBattleReportPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerBattleReportPanelExit.ProtoReflect.Descriptor instead.
-func (*TriggerBattleReportPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
-}
-
-// A mission will be played from the battle reports.
-type TriggerBattleReportPanelPlayMission struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The report.
-	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
-	// The difficulty.
-	DifficultyLevel int32 `protobuf:"zigzag32,2,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *TriggerBattleReportPanelPlayMission) Reset() {
-	*x = TriggerBattleReportPanelPlayMission{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerBattleReportPanelPlayMission) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerBattleReportPanelPlayMission) ProtoMessage() {}
-
-func (x *TriggerBattleReportPanelPlayMission) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerBattleReportPanelPlayMission.ProtoReflect.Descriptor instead.
-func (*TriggerBattleReportPanelPlayMission) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{113}
-}
-
-func (x *TriggerBattleReportPanelPlayMission) GetBattleReportId() int32 {
-	if x != nil {
-		return x.BattleReportId
-	}
-	return 0
-}
-
-func (x *TriggerBattleReportPanelPlayMission) GetDifficultyLevel() int32 {
-	if x != nil {
-		return x.DifficultyLevel
-	}
-	return 0
-}
-
-// A scene will be shown from the battle reports.
-type TriggerBattleReportPanelPlayScene struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The report.
-	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerBattleReportPanelPlayScene) Reset() {
-	*x = TriggerBattleReportPanelPlayScene{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerBattleReportPanelPlayScene) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerBattleReportPanelPlayScene) ProtoMessage() {}
-
-func (x *TriggerBattleReportPanelPlayScene) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerBattleReportPanelPlayScene.ProtoReflect.Descriptor instead.
-func (*TriggerBattleReportPanelPlayScene) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{114}
-}
-
-func (x *TriggerBattleReportPanelPlayScene) GetBattleReportId() int32 {
-	if x != nil {
-		return x.BattleReportId
-	}
-	return 0
-}
-
-// A battle report was chosen.
-type TriggerBattleReportPanelSelectionChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The report.
-	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerBattleReportPanelSelectionChanged) Reset() {
-	*x = TriggerBattleReportPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerBattleReportPanelSelectionChanged) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerBattleReportPanelSelectionChanged) ProtoMessage() {}
-
-func (x *TriggerBattleReportPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerBattleReportPanelSelectionChanged.ProtoReflect.Descriptor instead.
-func (*TriggerBattleReportPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{115}
-}
-
-func (x *TriggerBattleReportPanelSelectionChanged) GetBattleReportId() int32 {
-	if x != nil {
-		return x.BattleReportId
-	}
-	return 0
-}
-
-// The mission will be played again.
-type TriggerVictoryPanelPlayMissionAgain struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The difficulty.
-	DifficultyLevel int32 `protobuf:"zigzag32,1,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *TriggerVictoryPanelPlayMissionAgain) Reset() {
-	*x = TriggerVictoryPanelPlayMissionAgain{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerVictoryPanelPlayMissionAgain) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerVictoryPanelPlayMissionAgain) ProtoMessage() {}
-
-func (x *TriggerVictoryPanelPlayMissionAgain) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerVictoryPanelPlayMissionAgain.ProtoReflect.Descriptor instead.
-func (*TriggerVictoryPanelPlayMissionAgain) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{116}
-}
-
-func (x *TriggerVictoryPanelPlayMissionAgain) GetDifficultyLevel() int32 {
-	if x != nil {
-		return x.DifficultyLevel
-	}
-	return 0
-}
-
-// A movie began.
-type TriggerMovieStarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMovieStarted) Reset() {
-	*x = TriggerMovieStarted{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMovieStarted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMovieStarted) ProtoMessage() {}
-
-func (x *TriggerMovieStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMovieStarted.ProtoReflect.Descriptor instead.
-func (*TriggerMovieStarted) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{117}
-}
-
-// A movie has ended.
-type TriggerMovieFinished struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerMovieFinished) Reset() {
-	*x = TriggerMovieFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerMovieFinished) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerMovieFinished) ProtoMessage() {}
-
-func (x *TriggerMovieFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerMovieFinished.ProtoReflect.Descriptor instead.
-func (*TriggerMovieFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{118}
-}
-
-// A dialog was closed.
-type TriggerCustomDialogDismissed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The choice, as in the replay.
-	Result        int32 `protobuf:"zigzag32,1,opt,name=result,proto3" json:"result,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerCustomDialogDismissed) Reset() {
-	*x = TriggerCustomDialogDismissed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCustomDialogDismissed) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCustomDialogDismissed) ProtoMessage() {}
-
-func (x *TriggerCustomDialogDismissed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCustomDialogDismissed.ProtoReflect.Descriptor instead.
-func (*TriggerCustomDialogDismissed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{119}
-}
-
-func (x *TriggerCustomDialogDismissed) GetResult() int32 {
-	if x != nil {
-		return x.Result
-	}
-	return 0
-}
-
-// An item of the game's menu was chosen.
-type TriggerGameMenuItemSelected struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The item, from 0.
-	GameMenuItemIndex int32 `protobuf:"zigzag32,1,opt,name=game_menu_item_index,json=gameMenuItemIndex,proto3" json:"game_menu_item_index,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *TriggerGameMenuItemSelected) Reset() {
-	*x = TriggerGameMenuItemSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerGameMenuItemSelected) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerGameMenuItemSelected) ProtoMessage() {}
-
-func (x *TriggerGameMenuItemSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerGameMenuItemSelected.ProtoReflect.Descriptor instead.
-func (*TriggerGameMenuItemSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{120}
-}
-
-func (x *TriggerGameMenuItemSelected) GetGameMenuItemIndex() int32 {
-	if x != nil {
-		return x.GameMenuItemIndex
-	}
-	return 0
-}
-
-// An item of the shop was chosen.
-type TriggerPurchasePanelSelectedPurchaseItemChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The item.
-	PurchaseItemId int32 `protobuf:"zigzag32,1,opt,name=purchase_item_id,json=purchaseItemId,proto3" json:"purchase_item_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) Reset() {
-	*x = TriggerPurchasePanelSelectedPurchaseItemChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoMessage() {}
-
-func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPurchasePanelSelectedPurchaseItemChanged.ProtoReflect.Descriptor instead.
-func (*TriggerPurchasePanelSelectedPurchaseItemChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{121}
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) GetPurchaseItemId() int32 {
-	if x != nil {
-		return x.PurchaseItemId
-	}
-	return 0
-}
-
-// A category of the shop was chosen.
-type TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The category.
-	PurchaseCategoryId int32 `protobuf:"zigzag32,1,opt,name=purchase_category_id,json=purchaseCategoryId,proto3" json:"purchase_category_id,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) Reset() {
-	*x = TriggerPurchasePanelSelectedPurchaseCategoryChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoMessage() {}
-
-func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerPurchasePanelSelectedPurchaseCategoryChanged.ProtoReflect.Descriptor instead.
-func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{122}
-}
-
-func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) GetPurchaseCategoryId() int32 {
-	if x != nil {
-		return x.PurchaseCategoryId
-	}
-	return 0
-}
-
-// A button was pressed.
-type TriggerButtonPressed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The button.
-	Button        uint32 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerButtonPressed) Reset() {
-	*x = TriggerButtonPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerButtonPressed) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerButtonPressed) ProtoMessage() {}
-
-func (x *TriggerButtonPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerButtonPressed.ProtoReflect.Descriptor instead.
-func (*TriggerButtonPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{123}
-}
-
-func (x *TriggerButtonPressed) GetButton() uint32 {
-	if x != nil {
-		return x.Button
-	}
-	return 0
-}
-
-// The credits have ended.
-type TriggerGameCreditsFinished struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerGameCreditsFinished) Reset() {
-	*x = TriggerGameCreditsFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerGameCreditsFinished) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerGameCreditsFinished) ProtoMessage() {}
-
-func (x *TriggerGameCreditsFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerGameCreditsFinished.ProtoReflect.Descriptor instead.
-func (*TriggerGameCreditsFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{124}
-}
-
-// A line of a conversation is spoken in a cutscene.
-type TriggerCutsceneConversationLine struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cutscene.
-	CutsceneId int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
-	// The line's name.
-	ConversationLine string `protobuf:"bytes,2,opt,name=conversation_line,json=conversationLine,proto3" json:"conversation_line,omitempty"`
-	// The line's other name. Empty for none.
-	AltConversationLine string `protobuf:"bytes,3,opt,name=alt_conversation_line,json=altConversationLine,proto3" json:"alt_conversation_line,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
-}
-
-func (x *TriggerCutsceneConversationLine) Reset() {
-	*x = TriggerCutsceneConversationLine{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCutsceneConversationLine) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCutsceneConversationLine) ProtoMessage() {}
-
-func (x *TriggerCutsceneConversationLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCutsceneConversationLine.ProtoReflect.Descriptor instead.
-func (*TriggerCutsceneConversationLine) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{125}
-}
-
-func (x *TriggerCutsceneConversationLine) GetCutsceneId() int32 {
-	if x != nil {
-		return x.CutsceneId
-	}
-	return 0
-}
-
-func (x *TriggerCutsceneConversationLine) GetConversationLine() string {
-	if x != nil {
-		return x.ConversationLine
-	}
-	return ""
-}
-
-func (x *TriggerCutsceneConversationLine) GetAltConversationLine() string {
-	if x != nil {
-		return x.AltConversationLine
-	}
-	return ""
-}
-
-// A line of a conversation in a cutscene is missing.
-type TriggerCutsceneConversationLineMissing struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cutscene.
-	CutsceneId int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
-	// The line's name.
-	ConversationLine string `protobuf:"bytes,2,opt,name=conversation_line,json=conversationLine,proto3" json:"conversation_line,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *TriggerCutsceneConversationLineMissing) Reset() {
-	*x = TriggerCutsceneConversationLineMissing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerCutsceneConversationLineMissing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerCutsceneConversationLineMissing) ProtoMessage() {}
-
-func (x *TriggerCutsceneConversationLineMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerCutsceneConversationLineMissing.ProtoReflect.Descriptor instead.
-func (*TriggerCutsceneConversationLineMissing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{126}
-}
-
-func (x *TriggerCutsceneConversationLineMissing) GetCutsceneId() int32 {
-	if x != nil {
-		return x.CutsceneId
-	}
-	return 0
-}
-
-func (x *TriggerCutsceneConversationLineMissing) GetConversationLine() string {
-	if x != nil {
-		return x.ConversationLine
-	}
-	return ""
-}
-
-// A client reports the length of an animation, requested by name.
-type TriggerAnimLengthQueryByName struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question.
-	QueryId uint32 `protobuf:"varint,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
-	// The length in milliseconds.
-	LengthMs uint32 `protobuf:"varint,2,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"`
-	// The gameloop in which it ends.
-	FinishGameLoop uint32 `protobuf:"varint,3,opt,name=finish_game_loop,json=finishGameLoop,proto3" json:"finish_game_loop,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *TriggerAnimLengthQueryByName) Reset() {
-	*x = TriggerAnimLengthQueryByName{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerAnimLengthQueryByName) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerAnimLengthQueryByName) ProtoMessage() {}
-
-func (x *TriggerAnimLengthQueryByName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerAnimLengthQueryByName.ProtoReflect.Descriptor instead.
-func (*TriggerAnimLengthQueryByName) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{127}
-}
-
-func (x *TriggerAnimLengthQueryByName) GetQueryId() uint32 {
-	if x != nil {
-		return x.QueryId
-	}
-	return 0
-}
-
-func (x *TriggerAnimLengthQueryByName) GetLengthMs() uint32 {
-	if x != nil {
-		return x.LengthMs
-	}
-	return 0
-}
-
-func (x *TriggerAnimLengthQueryByName) GetFinishGameLoop() uint32 {
-	if x != nil {
-		return x.FinishGameLoop
-	}
-	return 0
-}
-
-// A client reports the length of an animation, requested by properties.
-type TriggerAnimLengthQueryByProps struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question.
-	QueryId uint32 `protobuf:"varint,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
-	// The length in milliseconds.
-	LengthMs      uint32 `protobuf:"varint,2,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerAnimLengthQueryByProps) Reset() {
-	*x = TriggerAnimLengthQueryByProps{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerAnimLengthQueryByProps) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerAnimLengthQueryByProps) ProtoMessage() {}
-
-func (x *TriggerAnimLengthQueryByProps) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerAnimLengthQueryByProps.ProtoReflect.Descriptor instead.
-func (*TriggerAnimLengthQueryByProps) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{128}
-}
-
-func (x *TriggerAnimLengthQueryByProps) GetQueryId() uint32 {
-	if x != nil {
-		return x.QueryId
-	}
-	return 0
-}
-
-func (x *TriggerAnimLengthQueryByProps) GetLengthMs() uint32 {
-	if x != nil {
-		return x.LengthMs
-	}
-	return 0
-}
-
-// An animation that was waited for has reached its place.
-type TriggerAnimOffset struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question.
-	AnimWaitQueryId uint32 `protobuf:"varint,1,opt,name=anim_wait_query_id,json=animWaitQueryId,proto3" json:"anim_wait_query_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *TriggerAnimOffset) Reset() {
-	*x = TriggerAnimOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerAnimOffset) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerAnimOffset) ProtoMessage() {}
-
-func (x *TriggerAnimOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerAnimOffset.ProtoReflect.Descriptor instead.
-func (*TriggerAnimOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{129}
-}
-
-func (x *TriggerAnimOffset) GetAnimWaitQueryId() uint32 {
-	if x != nil {
-		return x.AnimWaitQueryId
-	}
-	return 0
-}
-
 // A map changed a value of the balance data.
 type CatalogModify struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -10958,7 +6978,7 @@ type CatalogModify struct {
 
 func (x *CatalogModify) Reset() {
 	*x = CatalogModify{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10970,7 +6990,7 @@ func (x *CatalogModify) String() string {
 func (*CatalogModify) ProtoMessage() {}
 
 func (x *CatalogModify) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10983,7 +7003,7 @@ func (x *CatalogModify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogModify.ProtoReflect.Descriptor instead.
 func (*CatalogModify) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{130}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CatalogModify) GetCatalog() uint32 {
@@ -11025,7 +7045,7 @@ type HeroTalentTreeSelected struct {
 
 func (x *HeroTalentTreeSelected) Reset() {
 	*x = HeroTalentTreeSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11037,7 +7057,7 @@ func (x *HeroTalentTreeSelected) String() string {
 func (*HeroTalentTreeSelected) ProtoMessage() {}
 
 func (x *HeroTalentTreeSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11050,7 +7070,7 @@ func (x *HeroTalentTreeSelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeroTalentTreeSelected.ProtoReflect.Descriptor instead.
 func (*HeroTalentTreeSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{131}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *HeroTalentTreeSelected) GetIndex() uint32 {
@@ -11071,7 +7091,7 @@ type HeroTalentTreeSelectionPanelToggled struct {
 
 func (x *HeroTalentTreeSelectionPanelToggled) Reset() {
 	*x = HeroTalentTreeSelectionPanelToggled{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11083,7 +7103,7 @@ func (x *HeroTalentTreeSelectionPanelToggled) String() string {
 func (*HeroTalentTreeSelectionPanelToggled) ProtoMessage() {}
 
 func (x *HeroTalentTreeSelectionPanelToggled) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11096,7 +7116,7 @@ func (x *HeroTalentTreeSelectionPanelToggled) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use HeroTalentTreeSelectionPanelToggled.ProtoReflect.Descriptor instead.
 func (*HeroTalentTreeSelectionPanelToggled) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{132}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *HeroTalentTreeSelectionPanelToggled) GetShown() bool {
@@ -11104,43 +7124,6 @@ func (x *HeroTalentTreeSelectionPanelToggled) GetShown() bool {
 		return x.Shown
 	}
 	return false
-}
-
-// A profile was written.
-type TriggerProfilerLoggingFinished struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TriggerProfilerLoggingFinished) Reset() {
-	*x = TriggerProfilerLoggingFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TriggerProfilerLoggingFinished) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TriggerProfilerLoggingFinished) ProtoMessage() {}
-
-func (x *TriggerProfilerLoggingFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TriggerProfilerLoggingFinished.ProtoReflect.Descriptor instead.
-func (*TriggerProfilerLoggingFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{133}
 }
 
 // How long loading took, reported by another client.
@@ -11154,7 +7137,7 @@ type PeerSetSyncLoadingTime struct {
 
 func (x *PeerSetSyncLoadingTime) Reset() {
 	*x = PeerSetSyncLoadingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11166,7 +7149,7 @@ func (x *PeerSetSyncLoadingTime) String() string {
 func (*PeerSetSyncLoadingTime) ProtoMessage() {}
 
 func (x *PeerSetSyncLoadingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11179,7 +7162,7 @@ func (x *PeerSetSyncLoadingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerSetSyncLoadingTime.ProtoReflect.Descriptor instead.
 func (*PeerSetSyncLoadingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{134}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PeerSetSyncLoadingTime) GetSyncTime() uint32 {
@@ -11200,7 +7183,7 @@ type PeerSetSyncPlayingTime struct {
 
 func (x *PeerSetSyncPlayingTime) Reset() {
 	*x = PeerSetSyncPlayingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11212,7 +7195,7 @@ func (x *PeerSetSyncPlayingTime) String() string {
 func (*PeerSetSyncPlayingTime) ProtoMessage() {}
 
 func (x *PeerSetSyncPlayingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11225,7 +7208,7 @@ func (x *PeerSetSyncPlayingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerSetSyncPlayingTime.ProtoReflect.Descriptor instead.
 func (*PeerSetSyncPlayingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{135}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PeerSetSyncPlayingTime) GetSyncTime() uint32 {
@@ -11233,6 +7216,81 @@ func (x *PeerSetSyncPlayingTime) GetSyncTime() uint32 {
 		return x.SyncTime
 	}
 	return 0
+}
+
+// Something happened in the interface that a map's triggers listen to: clicks and keys, dialogs, portraits and sounds, and in
+// campaigns panels, movies and conversations. These are all events whose names begin with "Trigger" in Blizzard's protocol tables.
+type TriggerUi struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name in the protocol tables, such as "TriggerMouseClicked" or "TriggerDialogControl".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The fields, with the names of the protocol tables, in their order. Places in the world and distances are in units of 1/4096 of
+	// a cell.
+	Fields []*Field `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The ability of a TriggerCommandError, which is an order that was refused, and of a TriggerTargetModeUpdate.
+	Abil *Ability `protobuf:"bytes,3,opt,name=abil,proto3" json:"abil,omitempty"`
+	// The unit of a TriggerPing.
+	Unit          *Unit `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerUi) Reset() {
+	*x = TriggerUi{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerUi) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerUi) ProtoMessage() {}
+
+func (x *TriggerUi) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerUi.ProtoReflect.Descriptor instead.
+func (*TriggerUi) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *TriggerUi) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TriggerUi) GetFields() []*Field {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *TriggerUi) GetAbil() *Ability {
+	if x != nil {
+		return x.Abil
+	}
+	return nil
+}
+
+func (x *TriggerUi) GetUnit() *Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return nil
 }
 
 // An event whose kind is in no table.
@@ -11252,7 +7310,7 @@ type Other struct {
 
 func (x *Other) Reset() {
 	*x = Other{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11264,7 +7322,7 @@ func (x *Other) String() string {
 func (*Other) ProtoMessage() {}
 
 func (x *Other) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11277,7 +7335,7 @@ func (x *Other) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Other.ProtoReflect.Descriptor instead.
 func (*Other) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{136}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Other) GetStream() EventStream {
@@ -11332,7 +7390,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11344,7 +7402,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11357,7 +7415,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{137}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Field) GetName() string {
@@ -11489,7 +7547,7 @@ type PartStatus struct {
 
 func (x *PartStatus) Reset() {
 	*x = PartStatus{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11501,7 +7559,7 @@ func (x *PartStatus) String() string {
 func (*PartStatus) ProtoMessage() {}
 
 func (x *PartStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11514,7 +7572,7 @@ func (x *PartStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStatus.ProtoReflect.Descriptor instead.
 func (*PartStatus) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{138}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PartStatus) GetName() string {
@@ -11585,7 +7643,7 @@ type DecodeInfo struct {
 
 func (x *DecodeInfo) Reset() {
 	*x = DecodeInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11597,7 +7655,7 @@ func (x *DecodeInfo) String() string {
 func (*DecodeInfo) ProtoMessage() {}
 
 func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11610,7 +7668,7 @@ func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecodeInfo.ProtoReflect.Descriptor instead.
 func (*DecodeInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{139}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *DecodeInfo) GetBaseBuild() uint32 {
@@ -11669,7 +7727,7 @@ type NameTable struct {
 
 func (x *NameTable) Reset() {
 	*x = NameTable{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11681,7 +7739,7 @@ func (x *NameTable) String() string {
 func (*NameTable) ProtoMessage() {}
 
 func (x *NameTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11694,7 +7752,7 @@ func (x *NameTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameTable.ProtoReflect.Descriptor instead.
 func (*NameTable) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{140}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *NameTable) GetBuild() uint32 {
@@ -11753,7 +7811,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11765,7 +7823,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11778,7 +7836,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{141}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Version) GetFlags() uint32 {
@@ -11836,7 +7894,7 @@ type RootKey struct {
 
 func (x *RootKey) Reset() {
 	*x = RootKey{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11848,7 +7906,7 @@ func (x *RootKey) String() string {
 func (*RootKey) ProtoMessage() {}
 
 func (x *RootKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11861,7 +7919,7 @@ func (x *RootKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootKey.ProtoReflect.Descriptor instead.
 func (*RootKey) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{142}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RootKey) GetDataDeprecated() string {
@@ -11922,7 +7980,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11934,7 +7992,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11947,7 +8005,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{143}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Start) GetSignature() []byte {
@@ -12088,7 +8146,7 @@ type Toon struct {
 
 func (x *Toon) Reset() {
 	*x = Toon{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12100,7 +8158,7 @@ func (x *Toon) String() string {
 func (*Toon) ProtoMessage() {}
 
 func (x *Toon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12113,7 +8171,7 @@ func (x *Toon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toon.ProtoReflect.Descriptor instead.
 func (*Toon) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{144}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Toon) GetRegion() uint32 {
@@ -12168,7 +8226,7 @@ type Color struct {
 
 func (x *Color) Reset() {
 	*x = Color{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12180,7 +8238,7 @@ func (x *Color) String() string {
 func (*Color) ProtoMessage() {}
 
 func (x *Color) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12193,7 +8251,7 @@ func (x *Color) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Color.ProtoReflect.Descriptor instead.
 func (*Color) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{145}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Color) GetA() uint32 {
@@ -12255,7 +8313,7 @@ type DetailsPlayer struct {
 
 func (x *DetailsPlayer) Reset() {
 	*x = DetailsPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12267,7 +8325,7 @@ func (x *DetailsPlayer) String() string {
 func (*DetailsPlayer) ProtoMessage() {}
 
 func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12280,7 +8338,7 @@ func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetailsPlayer.ProtoReflect.Descriptor instead.
 func (*DetailsPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{146}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DetailsPlayer) GetName() string {
@@ -12371,7 +8429,7 @@ type Thumbnail struct {
 
 func (x *Thumbnail) Reset() {
 	*x = Thumbnail{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12383,7 +8441,7 @@ func (x *Thumbnail) String() string {
 func (*Thumbnail) ProtoMessage() {}
 
 func (x *Thumbnail) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12396,7 +8454,7 @@ func (x *Thumbnail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thumbnail.ProtoReflect.Descriptor instead.
 func (*Thumbnail) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{147}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Thumbnail) GetFile() string {
@@ -12452,7 +8510,7 @@ type Details struct {
 
 func (x *Details) Reset() {
 	*x = Details{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12464,7 +8522,7 @@ func (x *Details) String() string {
 func (*Details) ProtoMessage() {}
 
 func (x *Details) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12477,7 +8535,7 @@ func (x *Details) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Details.ProtoReflect.Descriptor instead.
 func (*Details) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{148}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Details) GetPlayerList() []*DetailsPlayer {
@@ -12653,7 +8711,7 @@ type LobbyUser struct {
 
 func (x *LobbyUser) Reset() {
 	*x = LobbyUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12665,7 +8723,7 @@ func (x *LobbyUser) String() string {
 func (*LobbyUser) ProtoMessage() {}
 
 func (x *LobbyUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12678,7 +8736,7 @@ func (x *LobbyUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyUser.ProtoReflect.Descriptor instead.
 func (*LobbyUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{149}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *LobbyUser) GetName() string {
@@ -12857,7 +8915,7 @@ type GameOptions struct {
 
 func (x *GameOptions) Reset() {
 	*x = GameOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12869,7 +8927,7 @@ func (x *GameOptions) String() string {
 func (*GameOptions) ProtoMessage() {}
 
 func (x *GameOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12882,7 +8940,7 @@ func (x *GameOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameOptions.ProtoReflect.Descriptor instead.
 func (*GameOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{150}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *GameOptions) GetLockTeams() bool {
@@ -13025,7 +9083,7 @@ type SlotDescription struct {
 
 func (x *SlotDescription) Reset() {
 	*x = SlotDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13037,7 +9095,7 @@ func (x *SlotDescription) String() string {
 func (*SlotDescription) ProtoMessage() {}
 
 func (x *SlotDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13050,7 +9108,7 @@ func (x *SlotDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotDescription.ProtoReflect.Descriptor instead.
 func (*SlotDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{151}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *SlotDescription) GetAllowedColors() *BitMask {
@@ -13160,7 +9218,7 @@ type GameDescription struct {
 
 func (x *GameDescription) Reset() {
 	*x = GameDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13172,7 +9230,7 @@ func (x *GameDescription) String() string {
 func (*GameDescription) ProtoMessage() {}
 
 func (x *GameDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13185,7 +9243,7 @@ func (x *GameDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameDescription.ProtoReflect.Descriptor instead.
 func (*GameDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{152}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *GameDescription) GetRandomValue() uint32 {
@@ -13397,7 +9455,7 @@ type RewardOverride struct {
 
 func (x *RewardOverride) Reset() {
 	*x = RewardOverride{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13409,7 +9467,7 @@ func (x *RewardOverride) String() string {
 func (*RewardOverride) ProtoMessage() {}
 
 func (x *RewardOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13422,7 +9480,7 @@ func (x *RewardOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardOverride.ProtoReflect.Descriptor instead.
 func (*RewardOverride) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{153}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RewardOverride) GetKey() uint32 {
@@ -13514,7 +9572,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13526,7 +9584,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13539,7 +9597,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{154}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Slot) GetControl() uint32 {
@@ -13804,7 +9862,7 @@ type LobbyState struct {
 
 func (x *LobbyState) Reset() {
 	*x = LobbyState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13816,7 +9874,7 @@ func (x *LobbyState) String() string {
 func (*LobbyState) ProtoMessage() {}
 
 func (x *LobbyState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13829,7 +9887,7 @@ func (x *LobbyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyState.ProtoReflect.Descriptor instead.
 func (*LobbyState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{155}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *LobbyState) GetPhase() uint32 {
@@ -13924,7 +9982,7 @@ type Lobby struct {
 
 func (x *Lobby) Reset() {
 	*x = Lobby{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13936,7 +9994,7 @@ func (x *Lobby) String() string {
 func (*Lobby) ProtoMessage() {}
 
 func (x *Lobby) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13949,7 +10007,7 @@ func (x *Lobby) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lobby.ProtoReflect.Descriptor instead.
 func (*Lobby) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{156}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Lobby) GetUserInitialData() []*LobbyUser {
@@ -13994,7 +10052,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14006,7 +10064,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14019,7 +10077,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{157}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Attribute) GetNamespace() uint32 {
@@ -14079,7 +10137,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14091,7 +10149,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14104,7 +10162,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{158}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Attributes) GetSource() uint32 {
@@ -14149,7 +10207,7 @@ type MetadataPlayer struct {
 
 func (x *MetadataPlayer) Reset() {
 	*x = MetadataPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14161,7 +10219,7 @@ func (x *MetadataPlayer) String() string {
 func (*MetadataPlayer) ProtoMessage() {}
 
 func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14174,7 +10232,7 @@ func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetadataPlayer.ProtoReflect.Descriptor instead.
 func (*MetadataPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{159}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *MetadataPlayer) GetPlayerId() uint32 {
@@ -14246,7 +10304,7 @@ type GameMetadata struct {
 
 func (x *GameMetadata) Reset() {
 	*x = GameMetadata{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14258,7 +10316,7 @@ func (x *GameMetadata) String() string {
 func (*GameMetadata) ProtoMessage() {}
 
 func (x *GameMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14271,7 +10329,7 @@ func (x *GameMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameMetadata.ProtoReflect.Descriptor instead.
 func (*GameMetadata) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{160}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *GameMetadata) GetTitle() string {
@@ -14378,7 +10436,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14390,7 +10448,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14403,7 +10461,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{161}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *PlayerInfo) GetRef() *PlayerRef {
@@ -14543,7 +10601,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[162]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14555,7 +10613,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[162]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14568,7 +10626,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{162}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Member) GetName() string {
@@ -14638,7 +10696,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[163]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14650,7 +10708,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[163]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14663,7 +10721,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{163}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *End) GetDecodeInfo() *DecodeInfo {
@@ -14679,7 +10737,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xffb\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xad-\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12I\n" +
@@ -14688,14 +10746,14 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0fselection_delta\x18\x05 \x01(\v2$.replayd.sc2replay.v1.SelectionDeltaH\x00R\x0eselectionDelta\x12\\\n" +
 	"\x14control_group_update\x18\x06 \x01(\v2(.replayd.sc2replay.v1.ControlGroupUpdateH\x00R\x12controlGroupUpdate\x12=\n" +
 	"\tunit_born\x18\a \x01(\v2\x1e.replayd.sc2replay.v1.UnitBornH\x00R\bunitBorn\x12_\n" +
-	"\x15command_manager_state\x18\b \x01(\v2).replayd.sc2replay.v1.CommandManagerStateH\x00R\x13commandManagerState\x12e\n" +
-	"\x17trigger_portrait_loaded\x18\t \x01(\v2+.replayd.sc2replay.v1.TriggerPortraitLoadedH\x00R\x15triggerPortraitLoaded\x12=\n" +
+	"\x15command_manager_state\x18\b \x01(\v2).replayd.sc2replay.v1.CommandManagerStateH\x00R\x13commandManagerState\x12@\n" +
+	"\n" +
+	"trigger_ui\x18\t \x01(\v2\x1f.replayd.sc2replay.v1.TriggerUiH\x00R\ttriggerUi\x12=\n" +
 	"\tunit_died\x18\n" +
 	" \x01(\v2\x1e.replayd.sc2replay.v1.UnitDiedH\x00R\bunitDied\x12c\n" +
 	"\x17cmd_update_target_point\x18\v \x01(\v2*.replayd.sc2replay.v1.CmdUpdateTargetPointH\x00R\x14cmdUpdateTargetPoint\x12P\n" +
 	"\x10unit_type_change\x18\f \x01(\v2$.replayd.sc2replay.v1.UnitTypeChangeH\x00R\x0eunitTypeChange\x12F\n" +
-	"\fplayer_stats\x18\r \x01(\v2!.replayd.sc2replay.v1.PlayerStatsH\x00R\vplayerStats\x12Y\n" +
-	"\x13trigger_mouse_moved\x18\x0e \x01(\v2'.replayd.sc2replay.v1.TriggerMouseMovedH\x00R\x11triggerMouseMoved\x12`\n" +
+	"\fplayer_stats\x18\r \x01(\v2!.replayd.sc2replay.v1.PlayerStatsH\x00R\vplayerStats\x12`\n" +
 	"\x16cmd_update_target_unit\x18\x0f \x01(\v2).replayd.sc2replay.v1.CmdUpdateTargetUnitH\x00R\x13cmdUpdateTargetUnit\x123\n" +
 	"\x05start\x18\x10 \x01(\v2\x1b.replayd.sc2replay.v1.StartH\x00R\x05start\x129\n" +
 	"\adetails\x18\x11 \x01(\v2\x1d.replayd.sc2replay.v1.DetailsH\x00R\adetails\x123\n" +
@@ -14726,21 +10784,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x1auser_finished_loading_sync\x18& \x01(\v2-.replayd.sc2replay.v1.UserFinishedLoadingSyncH\x00R\x17userFinishedLoadingSync\x12F\n" +
 	"\fuser_options\x18' \x01(\v2!.replayd.sc2replay.v1.UserOptionsH\x00R\vuserOptions\x12C\n" +
 	"\vcamera_save\x18( \x01(\v2 .replayd.sc2replay.v1.CameraSaveH\x00R\n" +
-	"cameraSave\x12Y\n" +
-	"\x13trigger_key_pressed\x18) \x01(\v2'.replayd.sc2replay.v1.TriggerKeyPressedH\x00R\x11triggerKeyPressed\x12_\n" +
-	"\x15trigger_mouse_clicked\x18* \x01(\v2).replayd.sc2replay.v1.TriggerMouseClickedH\x00R\x13triggerMouseClicked\x12Y\n" +
-	"\x13trigger_mouse_wheel\x18+ \x01(\v2'.replayd.sc2replay.v1.TriggerMouseWheelH\x00R\x11triggerMouseWheel\x12b\n" +
-	"\x16trigger_dialog_control\x18, \x01(\v2*.replayd.sc2replay.v1.TriggerDialogControlH\x00R\x14triggerDialogControl\x12Y\n" +
-	"\x13trigger_camera_move\x18- \x01(\v2'.replayd.sc2replay.v1.TriggerCameraMoveH\x00R\x11triggerCameraMove\x12{\n" +
-	"\x1ftrigger_cutscene_bookmark_fired\x18. \x01(\v22.replayd.sc2replay.v1.TriggerCutsceneBookmarkFiredH\x00R\x1ctriggerCutsceneBookmarkFired\x12|\n" +
-	" trigger_cutscene_end_scene_fired\x18/ \x01(\v22.replayd.sc2replay.v1.TriggerCutsceneEndSceneFiredH\x00R\x1ctriggerCutsceneEndSceneFired\x12i\n" +
-	"\x19trigger_sound_length_sync\x180 \x01(\v2,.replayd.sc2replay.v1.TriggerSoundLengthSyncH\x00R\x16triggerSoundLengthSync\x12w\n" +
-	"\x1dtrigger_transmission_complete\x181 \x01(\v21.replayd.sc2replay.v1.TriggerTransmissionCompleteH\x00R\x1btriggerTransmissionComplete\x12\\\n" +
-	"\x14trigger_chat_message\x182 \x01(\v2(.replayd.sc2replay.v1.TriggerChatMessageH\x00R\x12triggerChatMessage\x12F\n" +
-	"\ftrigger_ping\x183 \x01(\v2!.replayd.sc2replay.v1.TriggerPingH\x00R\vtriggerPing\x12b\n" +
-	"\x16trigger_hotkey_pressed\x184 \x01(\v2*.replayd.sc2replay.v1.TriggerHotkeyPressedH\x00R\x14triggerHotkeyPressed\x12l\n" +
-	"\x1atrigger_target_mode_update\x185 \x01(\v2-.replayd.sc2replay.v1.TriggerTargetModeUpdateH\x00R\x17triggerTargetModeUpdate\x12_\n" +
-	"\x15trigger_command_error\x186 \x01(\v2).replayd.sc2replay.v1.TriggerCommandErrorH\x00R\x13triggerCommandError\x12L\n" +
+	"cameraSave\x12L\n" +
 	"\x0eresource_trade\x187 \x01(\v2#.replayd.sc2replay.v1.ResourceTradeH\x00R\rresourceTrade\x12R\n" +
 	"\x10resource_request\x188 \x01(\v2%.replayd.sc2replay.v1.ResourceRequestH\x00R\x0fresourceRequest\x12h\n" +
 	"\x18resource_request_fulfill\x189 \x01(\v2,.replayd.sc2replay.v1.ResourceRequestFulfillH\x00R\x16resourceRequestFulfill\x12e\n" +
@@ -14772,53 +10816,10 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"game_cheat\x18P \x01(\v2\x1f.replayd.sc2replay.v1.GameCheatH\x00R\tgameCheat\x12O\n" +
 	"\x0fbroadcast_cheat\x18Q \x01(\v2$.replayd.sc2replay.v1.BroadcastCheatH\x00R\x0ebroadcastCheat\x12L\n" +
-	"\x0eai_communicate\x18R \x01(\v2#.replayd.sc2replay.v1.AiCommunicateH\x00R\raiCommunicate\x12b\n" +
-	"\x16trigger_reply_selected\x18S \x01(\v2*.replayd.sc2replay.v1.TriggerReplySelectedH\x00R\x14triggerReplySelected\x12O\n" +
-	"\x0ftrigger_skipped\x18T \x01(\v2$.replayd.sc2replay.v1.TriggerSkippedH\x00R\x0etriggerSkipped\x12l\n" +
-	"\x1atrigger_sound_length_query\x18U \x01(\v2-.replayd.sc2replay.v1.TriggerSoundLengthQueryH\x00R\x17triggerSoundLengthQuery\x12\\\n" +
-	"\x14trigger_sound_offset\x18V \x01(\v2(.replayd.sc2replay.v1.TriggerSoundOffsetH\x00R\x12triggerSoundOffset\x12q\n" +
-	"\x1btrigger_transmission_offset\x18W \x01(\v2/.replayd.sc2replay.v1.TriggerTransmissionOffsetH\x00R\x19triggerTransmissionOffset\x12_\n" +
-	"\x15trigger_abort_mission\x18X \x01(\v2).replayd.sc2replay.v1.TriggerAbortMissionH\x00R\x13triggerAbortMission\x12_\n" +
-	"\x15trigger_purchase_made\x18Y \x01(\v2).replayd.sc2replay.v1.TriggerPurchaseMadeH\x00R\x13triggerPurchaseMade\x12_\n" +
-	"\x15trigger_purchase_exit\x18Z \x01(\v2).replayd.sc2replay.v1.TriggerPurchaseExitH\x00R\x13triggerPurchaseExit\x12{\n" +
-	"\x1ftrigger_planet_mission_launched\x18[ \x01(\v22.replayd.sc2replay.v1.TriggerPlanetMissionLaunchedH\x00R\x1ctriggerPlanetMissionLaunched\x12u\n" +
-	"\x1dtrigger_planet_panel_canceled\x18\\ \x01(\v20.replayd.sc2replay.v1.TriggerPlanetPanelCanceledH\x00R\x1atriggerPlanetPanelCanceled\x12t\n" +
-	"\x1ctrigger_conversation_skipped\x18] \x01(\v20.replayd.sc2replay.v1.TriggerConversationSkippedH\x00R\x1atriggerConversationSkipped\x12o\n" +
-	"\x1btrigger_planet_panel_replay\x18^ \x01(\v2..replayd.sc2replay.v1.TriggerPlanetPanelReplayH\x00R\x18triggerPlanetPanelReplay\x12e\n" +
-	"\x17trigger_soundtrack_done\x18_ \x01(\v2+.replayd.sc2replay.v1.TriggerSoundtrackDoneH\x00R\x15triggerSoundtrackDone\x12{\n" +
-	"\x1ftrigger_planet_mission_selected\x18` \x01(\v22.replayd.sc2replay.v1.TriggerPlanetMissionSelectedH\x00R\x1ctriggerPlanetMissionSelected\x12b\n" +
-	"\x16trigger_movie_function\x18a \x01(\v2*.replayd.sc2replay.v1.TriggerMovieFunctionH\x00R\x14triggerMovieFunction\x12\x85\x01\n" +
-	"#trigger_planet_panel_birth_complete\x18b \x01(\v25.replayd.sc2replay.v1.TriggerPlanetPanelBirthCompleteH\x00R\x1ftriggerPlanetPanelBirthComplete\x12\x85\x01\n" +
-	"#trigger_planet_panel_death_complete\x18c \x01(\v25.replayd.sc2replay.v1.TriggerPlanetPanelDeathCompleteH\x00R\x1ftriggerPlanetPanelDeathComplete\x12o\n" +
-	"\x1btrigger_research_panel_exit\x18d \x01(\v2..replayd.sc2replay.v1.TriggerResearchPanelExitH\x00R\x18triggerResearchPanelExit\x12{\n" +
-	"\x1ftrigger_research_panel_purchase\x18e \x01(\v22.replayd.sc2replay.v1.TriggerResearchPanelPurchaseH\x00R\x1ctriggerResearchPanelPurchase\x12\x94\x01\n" +
-	"(trigger_research_panel_selection_changed\x18f \x01(\v2:.replayd.sc2replay.v1.TriggerResearchPanelSelectionChangedH\x00R$triggerResearchPanelSelectionChanged\x12r\n" +
-	"\x1ctrigger_mercenary_panel_exit\x18g \x01(\v2/.replayd.sc2replay.v1.TriggerMercenaryPanelExitH\x00R\x19triggerMercenaryPanelExit\x12~\n" +
-	" trigger_mercenary_panel_purchase\x18h \x01(\v23.replayd.sc2replay.v1.TriggerMercenaryPanelPurchaseH\x00R\x1dtriggerMercenaryPanelPurchase\x12\x97\x01\n" +
-	")trigger_mercenary_panel_selection_changed\x18i \x01(\v2;.replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChangedH\x00R%triggerMercenaryPanelSelectionChanged\x12l\n" +
-	"\x1atrigger_victory_panel_exit\x18j \x01(\v2-.replayd.sc2replay.v1.TriggerVictoryPanelExitH\x00R\x17triggerVictoryPanelExit\x12|\n" +
-	" trigger_battle_report_panel_exit\x18k \x01(\v22.replayd.sc2replay.v1.TriggerBattleReportPanelExitH\x00R\x1ctriggerBattleReportPanelExit\x12\x92\x01\n" +
-	"(trigger_battle_report_panel_play_mission\x18l \x01(\v29.replayd.sc2replay.v1.TriggerBattleReportPanelPlayMissionH\x00R#triggerBattleReportPanelPlayMission\x12\x8c\x01\n" +
-	"&trigger_battle_report_panel_play_scene\x18m \x01(\v27.replayd.sc2replay.v1.TriggerBattleReportPanelPlaySceneH\x00R!triggerBattleReportPanelPlayScene\x12\xa1\x01\n" +
-	"-trigger_battle_report_panel_selection_changed\x18n \x01(\v2>.replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChangedH\x00R(triggerBattleReportPanelSelectionChanged\x12\x92\x01\n" +
-	"(trigger_victory_panel_play_mission_again\x18o \x01(\v29.replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgainH\x00R#triggerVictoryPanelPlayMissionAgain\x12_\n" +
-	"\x15trigger_movie_started\x18p \x01(\v2).replayd.sc2replay.v1.TriggerMovieStartedH\x00R\x13triggerMovieStarted\x12b\n" +
-	"\x16trigger_movie_finished\x18q \x01(\v2*.replayd.sc2replay.v1.TriggerMovieFinishedH\x00R\x14triggerMovieFinished\x12{\n" +
-	"\x1ftrigger_custom_dialog_dismissed\x18r \x01(\v22.replayd.sc2replay.v1.TriggerCustomDialogDismissedH\x00R\x1ctriggerCustomDialogDismissed\x12y\n" +
-	"\x1ftrigger_game_menu_item_selected\x18s \x01(\v21.replayd.sc2replay.v1.TriggerGameMenuItemSelectedH\x00R\x1btriggerGameMenuItemSelected\x12\xb7\x01\n" +
-	"5trigger_purchase_panel_selected_purchase_item_changed\x18t \x01(\v2E.replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChangedH\x00R/triggerPurchasePanelSelectedPurchaseItemChanged\x12\xc3\x01\n" +
-	"9trigger_purchase_panel_selected_purchase_category_changed\x18u \x01(\v2I.replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChangedH\x00R3triggerPurchasePanelSelectedPurchaseCategoryChanged\x12b\n" +
-	"\x16trigger_button_pressed\x18v \x01(\v2*.replayd.sc2replay.v1.TriggerButtonPressedH\x00R\x14triggerButtonPressed\x12u\n" +
-	"\x1dtrigger_game_credits_finished\x18w \x01(\v20.replayd.sc2replay.v1.TriggerGameCreditsFinishedH\x00R\x1atriggerGameCreditsFinished\x12\x84\x01\n" +
-	"\"trigger_cutscene_conversation_line\x18x \x01(\v25.replayd.sc2replay.v1.TriggerCutsceneConversationLineH\x00R\x1ftriggerCutsceneConversationLine\x12\x9a\x01\n" +
-	"*trigger_cutscene_conversation_line_missing\x18y \x01(\v2<.replayd.sc2replay.v1.TriggerCutsceneConversationLineMissingH\x00R&triggerCutsceneConversationLineMissing\x12}\n" +
-	"!trigger_anim_length_query_by_name\x18z \x01(\v22.replayd.sc2replay.v1.TriggerAnimLengthQueryByNameH\x00R\x1ctriggerAnimLengthQueryByName\x12\x80\x01\n" +
-	"\"trigger_anim_length_query_by_props\x18{ \x01(\v23.replayd.sc2replay.v1.TriggerAnimLengthQueryByPropsH\x00R\x1dtriggerAnimLengthQueryByProps\x12Y\n" +
-	"\x13trigger_anim_offset\x18| \x01(\v2'.replayd.sc2replay.v1.TriggerAnimOffsetH\x00R\x11triggerAnimOffset\x12L\n" +
+	"\x0eai_communicate\x18R \x01(\v2#.replayd.sc2replay.v1.AiCommunicateH\x00R\raiCommunicate\x12L\n" +
 	"\x0ecatalog_modify\x18} \x01(\v2#.replayd.sc2replay.v1.CatalogModifyH\x00R\rcatalogModify\x12i\n" +
 	"\x19hero_talent_tree_selected\x18~ \x01(\v2,.replayd.sc2replay.v1.HeroTalentTreeSelectedH\x00R\x16heroTalentTreeSelected\x12\x92\x01\n" +
-	"(hero_talent_tree_selection_panel_toggled\x18\x7f \x01(\v29.replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggledH\x00R#heroTalentTreeSelectionPanelToggled\x12\x82\x01\n" +
-	"!trigger_profiler_logging_finished\x18\x80\x01 \x01(\v24.replayd.sc2replay.v1.TriggerProfilerLoggingFinishedH\x00R\x1etriggerProfilerLoggingFinished\x12k\n" +
+	"(hero_talent_tree_selection_panel_toggled\x18\x7f \x01(\v29.replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggledH\x00R#heroTalentTreeSelectionPanelToggled\x12k\n" +
 	"\x1apeer_set_sync_loading_time\x18\x81\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncLoadingTimeH\x00R\x16peerSetSyncLoadingTime\x12k\n" +
 	"\x1apeer_set_sync_playing_time\x18\x82\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncPlayingTimeH\x00R\x16peerSetSyncPlayingTime\x12G\n" +
 	"\fplayer_state\x18\x83\x01 \x01(\v2!.replayd.sc2replay.v1.PlayerStateH\x00R\vplayerState\x12A\n" +
@@ -14849,10 +10850,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x01z\x18\x03 \x01(\x02R\x01z\"$\n" +
 	"\x06Point2\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
-	"\x01y\x18\x02 \x01(\x02R\x01y\"%\n" +
-	"\aUiPoint\x12\f\n" +
-	"\x01x\x18\x01 \x01(\rR\x01x\x12\f\n" +
-	"\x01y\x18\x02 \x01(\rR\x01y\"1\n" +
+	"\x01y\x18\x02 \x01(\x02R\x01y\"1\n" +
 	"\aBitMask\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\rR\x04size\x12\x12\n" +
 	"\x04bits\x18\x02 \x01(\fR\x04bits\"\xf6\x01\n" +
@@ -15123,81 +11121,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"CameraSave\x12\x14\n" +
 	"\x05which\x18\x01 \x01(\rR\x05which\x124\n" +
-	"\x06target\x18\x02 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x06target\"8\n" +
-	"\x15TriggerPortraitLoaded\x12\x1f\n" +
-	"\vportrait_id\x18\x01 \x01(\x11R\n" +
-	"portraitId\"\x99\x01\n" +
-	"\x11TriggerMouseMoved\x124\n" +
-	"\x06pos_ui\x18\x01 \x01(\v2\x1d.replayd.sc2replay.v1.UiPointR\x05posUi\x128\n" +
-	"\tpos_world\x18\x02 \x01(\v2\x1b.replayd.sc2replay.v1.PointR\bposWorld\x12\x14\n" +
-	"\x05flags\x18\x03 \x01(\x11R\x05flags\"\xc7\x01\n" +
-	"\x13TriggerMouseClicked\x12\x16\n" +
-	"\x06button\x18\x01 \x01(\rR\x06button\x12\x12\n" +
-	"\x04down\x18\x02 \x01(\bR\x04down\x124\n" +
-	"\x06pos_ui\x18\x03 \x01(\v2\x1d.replayd.sc2replay.v1.UiPointR\x05posUi\x128\n" +
-	"\tpos_world\x18\x04 \x01(\v2\x1b.replayd.sc2replay.v1.PointR\bposWorld\x12\x14\n" +
-	"\x05flags\x18\x05 \x01(\x11R\x05flags\"H\n" +
-	"\x11TriggerMouseWheel\x12\x1d\n" +
-	"\n" +
-	"wheel_spin\x18\x01 \x01(\x11R\twheelSpin\x12\x14\n" +
-	"\x05flags\x18\x02 \x01(\x11R\x05flags\";\n" +
-	"\x11TriggerKeyPressed\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\x11R\x03key\x12\x14\n" +
-	"\x05flags\x18\x02 \x01(\x11R\x05flags\"B\n" +
-	"\x14TriggerHotkeyPressed\x12\x16\n" +
-	"\x06hotkey\x18\x01 \x01(\rR\x06hotkey\x12\x12\n" +
-	"\x04down\x18\x02 \x01(\bR\x04down\"\x9e\x02\n" +
-	"\x14TriggerDialogControl\x12\x1d\n" +
-	"\n" +
-	"control_id\x18\x01 \x01(\x11R\tcontrolId\x12\x1d\n" +
-	"\n" +
-	"event_type\x18\x02 \x01(\x11R\teventType\x12\x1a\n" +
-	"\achecked\x18\x03 \x01(\bH\x00R\achecked\x12%\n" +
-	"\rvalue_changed\x18\x04 \x01(\rH\x00R\fvalueChanged\x12-\n" +
-	"\x11selection_changed\x18\x05 \x01(\x11H\x00R\x10selectionChanged\x12#\n" +
-	"\ftext_changed\x18\x06 \x01(\tH\x00R\vtextChanged\x12#\n" +
-	"\fmouse_button\x18\a \x01(\rH\x00R\vmouseButtonB\f\n" +
-	"\n" +
-	"event_data\"+\n" +
-	"\x11TriggerCameraMove\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\x11R\x06reason\"d\n" +
-	"\x1cTriggerCutsceneBookmarkFired\x12\x1f\n" +
-	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
-	"cutsceneId\x12#\n" +
-	"\rbookmark_name\x18\x02 \x01(\tR\fbookmarkName\"?\n" +
-	"\x1cTriggerCutsceneEndSceneFired\x12\x1f\n" +
-	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
-	"cutsceneId\"O\n" +
-	"\x16TriggerSoundLengthSync\x12\x1d\n" +
-	"\n" +
-	"sound_hash\x18\x01 \x03(\rR\tsoundHash\x12\x16\n" +
-	"\x06length\x18\x02 \x03(\rR\x06length\"F\n" +
-	"\x1bTriggerTransmissionComplete\x12'\n" +
-	"\x0ftransmission_id\x18\x01 \x01(\x11R\x0etransmissionId\"7\n" +
-	"\x12TriggerChatMessage\x12!\n" +
-	"\fchat_message\x18\x01 \x01(\tR\vchatMessage\"\x90\x04\n" +
-	"\vTriggerPing\x122\n" +
-	"\x05point\x18\x01 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05point\x12.\n" +
-	"\x04unit\x18\x02 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12\x1b\n" +
-	"\tunit_link\x18\x03 \x01(\rR\bunitLink\x128\n" +
-	"\x16unit_control_player_id\x18\x04 \x01(\rH\x00R\x13unitControlPlayerId\x88\x01\x01\x126\n" +
-	"\x15unit_upkeep_player_id\x18\x05 \x01(\rH\x01R\x12unitUpkeepPlayerId\x88\x01\x01\x12@\n" +
-	"\runit_position\x18\x06 \x01(\v2\x1b.replayd.sc2replay.v1.PointR\funitPosition\x12;\n" +
-	"\x1aunit_is_under_construction\x18\a \x01(\bR\x17unitIsUnderConstruction\x12%\n" +
-	"\x0epinged_minimap\x18\b \x01(\bR\rpingedMinimap\x12\x16\n" +
-	"\x06option\x18\t \x01(\x11R\x06option\x12\x1b\n" +
-	"\tunit_name\x18\n" +
-	" \x01(\tR\bunitNameB\x19\n" +
-	"\x17_unit_control_player_idB\x18\n" +
-	"\x16_unit_upkeep_player_id\"\x86\x01\n" +
-	"\x17TriggerTargetModeUpdate\x12\x1b\n" +
-	"\tabil_link\x18\x01 \x01(\rR\babilLink\x12$\n" +
-	"\x0eabil_cmd_index\x18\x02 \x01(\rR\fabilCmdIndex\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\x11R\x05state\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"^\n" +
-	"\x13TriggerCommandError\x12\x14\n" +
-	"\x05error\x18\x01 \x01(\x11R\x05error\x121\n" +
-	"\x04abil\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.AbilityR\x04abil\"P\n" +
+	"\x06target\x18\x02 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x06target\"P\n" +
 	"\rResourceTrade\x12!\n" +
 	"\frecipient_id\x18\x01 \x01(\rR\vrecipientId\x12\x1c\n" +
 	"\tresources\x18\x02 \x03(\x11R\tresources\"/\n" +
@@ -15297,90 +11221,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tR\x1atargetUnitSnapshotUnitName\x12Q\n" +
 	"&target_unit_snapshot_unit_name_guessed\x18\f \x01(\bR!targetUnitSnapshotUnitNameGuessedB)\n" +
 	"'_target_unit_snapshot_control_player_idB(\n" +
-	"&_target_unit_snapshot_upkeep_player_id\"Z\n" +
-	"\x14TriggerReplySelected\x12'\n" +
-	"\x0fconversation_id\x18\x01 \x01(\x11R\x0econversationId\x12\x19\n" +
-	"\breply_id\x18\x02 \x01(\x11R\areplyId\"\x10\n" +
-	"\x0eTriggerSkipped\"P\n" +
-	"\x17TriggerSoundLengthQuery\x12\x1d\n" +
-	"\n" +
-	"sound_hash\x18\x01 \x01(\rR\tsoundHash\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\rR\x06length\"*\n" +
-	"\x12TriggerSoundOffset\x12\x14\n" +
-	"\x05sound\x18\x01 \x01(\rR\x05sound\"\\\n" +
-	"\x19TriggerTransmissionOffset\x12'\n" +
-	"\x0ftransmission_id\x18\x01 \x01(\x11R\x0etransmissionId\x12\x16\n" +
-	"\x06thread\x18\x02 \x01(\rR\x06thread\"\x15\n" +
-	"\x13TriggerAbortMission\"?\n" +
-	"\x13TriggerPurchaseMade\x12(\n" +
-	"\x10purchase_item_id\x18\x01 \x01(\x11R\x0epurchaseItemId\"\x15\n" +
-	"\x13TriggerPurchaseExit\"I\n" +
-	"\x1cTriggerPlanetMissionLaunched\x12)\n" +
-	"\x10difficulty_level\x18\x01 \x01(\x11R\x0fdifficultyLevel\"\x1c\n" +
-	"\x1aTriggerPlanetPanelCanceled\"9\n" +
-	"\x1aTriggerConversationSkipped\x12\x1b\n" +
-	"\tskip_type\x18\x01 \x01(\rR\bskipType\"\x1a\n" +
-	"\x18TriggerPlanetPanelReplay\"7\n" +
-	"\x15TriggerSoundtrackDone\x12\x1e\n" +
-	"\n" +
-	"soundtrack\x18\x01 \x01(\rR\n" +
-	"soundtrack\";\n" +
-	"\x1cTriggerPlanetMissionSelected\x12\x1b\n" +
-	"\tplanet_id\x18\x01 \x01(\x11R\bplanetId\";\n" +
-	"\x14TriggerMovieFunction\x12#\n" +
-	"\rfunction_name\x18\x01 \x01(\tR\ffunctionName\"!\n" +
-	"\x1fTriggerPlanetPanelBirthComplete\"!\n" +
-	"\x1fTriggerPlanetPanelDeathComplete\"\x1a\n" +
-	"\x18TriggerResearchPanelExit\"\x1e\n" +
-	"\x1cTriggerResearchPanelPurchase\"P\n" +
-	"$TriggerResearchPanelSelectionChanged\x12(\n" +
-	"\x10research_item_id\x18\x01 \x01(\x11R\x0eresearchItemId\"\x1b\n" +
-	"\x19TriggerMercenaryPanelExit\"\x1f\n" +
-	"\x1dTriggerMercenaryPanelPurchase\"J\n" +
-	"%TriggerMercenaryPanelSelectionChanged\x12!\n" +
-	"\fmercenary_id\x18\x01 \x01(\x11R\vmercenaryId\"\x19\n" +
-	"\x17TriggerVictoryPanelExit\"\x1e\n" +
-	"\x1cTriggerBattleReportPanelExit\"z\n" +
-	"#TriggerBattleReportPanelPlayMission\x12(\n" +
-	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\x12)\n" +
-	"\x10difficulty_level\x18\x02 \x01(\x11R\x0fdifficultyLevel\"M\n" +
-	"!TriggerBattleReportPanelPlayScene\x12(\n" +
-	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\"T\n" +
-	"(TriggerBattleReportPanelSelectionChanged\x12(\n" +
-	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\"P\n" +
-	"#TriggerVictoryPanelPlayMissionAgain\x12)\n" +
-	"\x10difficulty_level\x18\x01 \x01(\x11R\x0fdifficultyLevel\"\x15\n" +
-	"\x13TriggerMovieStarted\"\x16\n" +
-	"\x14TriggerMovieFinished\"6\n" +
-	"\x1cTriggerCustomDialogDismissed\x12\x16\n" +
-	"\x06result\x18\x01 \x01(\x11R\x06result\"N\n" +
-	"\x1bTriggerGameMenuItemSelected\x12/\n" +
-	"\x14game_menu_item_index\x18\x01 \x01(\x11R\x11gameMenuItemIndex\"[\n" +
-	"/TriggerPurchasePanelSelectedPurchaseItemChanged\x12(\n" +
-	"\x10purchase_item_id\x18\x01 \x01(\x11R\x0epurchaseItemId\"g\n" +
-	"3TriggerPurchasePanelSelectedPurchaseCategoryChanged\x120\n" +
-	"\x14purchase_category_id\x18\x01 \x01(\x11R\x12purchaseCategoryId\".\n" +
-	"\x14TriggerButtonPressed\x12\x16\n" +
-	"\x06button\x18\x01 \x01(\rR\x06button\"\x1c\n" +
-	"\x1aTriggerGameCreditsFinished\"\xa3\x01\n" +
-	"\x1fTriggerCutsceneConversationLine\x12\x1f\n" +
-	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
-	"cutsceneId\x12+\n" +
-	"\x11conversation_line\x18\x02 \x01(\tR\x10conversationLine\x122\n" +
-	"\x15alt_conversation_line\x18\x03 \x01(\tR\x13altConversationLine\"v\n" +
-	"&TriggerCutsceneConversationLineMissing\x12\x1f\n" +
-	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
-	"cutsceneId\x12+\n" +
-	"\x11conversation_line\x18\x02 \x01(\tR\x10conversationLine\"\x80\x01\n" +
-	"\x1cTriggerAnimLengthQueryByName\x12\x19\n" +
-	"\bquery_id\x18\x01 \x01(\rR\aqueryId\x12\x1b\n" +
-	"\tlength_ms\x18\x02 \x01(\rR\blengthMs\x12(\n" +
-	"\x10finish_game_loop\x18\x03 \x01(\rR\x0efinishGameLoop\"W\n" +
-	"\x1dTriggerAnimLengthQueryByProps\x12\x19\n" +
-	"\bquery_id\x18\x01 \x01(\rR\aqueryId\x12\x1b\n" +
-	"\tlength_ms\x18\x02 \x01(\rR\blengthMs\"@\n" +
-	"\x11TriggerAnimOffset\x12+\n" +
-	"\x12anim_wait_query_id\x18\x01 \x01(\rR\x0fanimWaitQueryId\"k\n" +
+	"&_target_unit_snapshot_upkeep_player_id\"k\n" +
 	"\rCatalogModify\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\rR\acatalog\x12\x14\n" +
 	"\x05entry\x18\x02 \x01(\rR\x05entry\x12\x14\n" +
@@ -15389,12 +11230,16 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x16HeroTalentTreeSelected\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\";\n" +
 	"#HeroTalentTreeSelectionPanelToggled\x12\x14\n" +
-	"\x05shown\x18\x01 \x01(\bR\x05shown\" \n" +
-	"\x1eTriggerProfilerLoggingFinished\"5\n" +
+	"\x05shown\x18\x01 \x01(\bR\x05shown\"5\n" +
 	"\x16PeerSetSyncLoadingTime\x12\x1b\n" +
 	"\tsync_time\x18\x01 \x01(\rR\bsyncTime\"5\n" +
 	"\x16PeerSetSyncPlayingTime\x12\x1b\n" +
-	"\tsync_time\x18\x01 \x01(\rR\bsyncTime\"\x9b\x01\n" +
+	"\tsync_time\x18\x01 \x01(\rR\bsyncTime\"\xb7\x01\n" +
+	"\tTriggerUi\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
+	"\x06fields\x18\x02 \x03(\v2\x1b.replayd.sc2replay.v1.FieldR\x06fields\x121\n" +
+	"\x04abil\x18\x03 \x01(\v2\x1d.replayd.sc2replay.v1.AbilityR\x04abil\x12.\n" +
+	"\x04unit\x18\x04 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\"\x9b\x01\n" +
 	"\x05Other\x129\n" +
 	"\x06stream\x18\x01 \x01(\x0e2!.replayd.sc2replay.v1.EventStreamR\x06stream\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x12\n" +
@@ -15840,408 +11685,286 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 164)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
-	(UnitClass)(0),                                          // 0: replayd.sc2replay.v1.UnitClass
-	(CommandState)(0),                                       // 1: replayd.sc2replay.v1.CommandState
-	(ControlGroupAction)(0),                                 // 2: replayd.sc2replay.v1.ControlGroupAction
-	(Recipient)(0),                                          // 3: replayd.sc2replay.v1.Recipient
-	(EventStream)(0),                                        // 4: replayd.sc2replay.v1.EventStream
-	(TableMatch)(0),                                         // 5: replayd.sc2replay.v1.TableMatch
-	(PartState)(0),                                          // 6: replayd.sc2replay.v1.PartState
-	(Result)(0),                                             // 7: replayd.sc2replay.v1.Result
-	(*EventList)(nil),                                       // 8: replayd.sc2replay.v1.EventList
-	(*Event)(nil),                                           // 9: replayd.sc2replay.v1.Event
-	(*PlayerRef)(nil),                                       // 10: replayd.sc2replay.v1.PlayerRef
-	(*Unit)(nil),                                            // 11: replayd.sc2replay.v1.Unit
-	(*Point)(nil),                                           // 12: replayd.sc2replay.v1.Point
-	(*Point2)(nil),                                          // 13: replayd.sc2replay.v1.Point2
-	(*UiPoint)(nil),                                         // 14: replayd.sc2replay.v1.UiPoint
-	(*BitMask)(nil),                                         // 15: replayd.sc2replay.v1.BitMask
-	(*CameraUpdate)(nil),                                    // 16: replayd.sc2replay.v1.CameraUpdate
-	(*Ability)(nil),                                         // 17: replayd.sc2replay.v1.Ability
-	(*TargetUnit)(nil),                                      // 18: replayd.sc2replay.v1.TargetUnit
-	(*Cmd)(nil),                                             // 19: replayd.sc2replay.v1.Cmd
-	(*CmdUpdateTargetPoint)(nil),                            // 20: replayd.sc2replay.v1.CmdUpdateTargetPoint
-	(*CmdUpdateTargetUnit)(nil),                             // 21: replayd.sc2replay.v1.CmdUpdateTargetUnit
-	(*CommandManagerState)(nil),                             // 22: replayd.sc2replay.v1.CommandManagerState
-	(*CommandManagerReset)(nil),                             // 23: replayd.sc2replay.v1.CommandManagerReset
-	(*Subgroup)(nil),                                        // 24: replayd.sc2replay.v1.Subgroup
-	(*Indices)(nil),                                         // 25: replayd.sc2replay.v1.Indices
-	(*SelectionDelta)(nil),                                  // 26: replayd.sc2replay.v1.SelectionDelta
-	(*ControlGroupUpdate)(nil),                              // 27: replayd.sc2replay.v1.ControlGroupUpdate
-	(*SelectionSyncCheck)(nil),                              // 28: replayd.sc2replay.v1.SelectionSyncCheck
-	(*UnitBorn)(nil),                                        // 29: replayd.sc2replay.v1.UnitBorn
-	(*UnitInit)(nil),                                        // 30: replayd.sc2replay.v1.UnitInit
-	(*UnitDone)(nil),                                        // 31: replayd.sc2replay.v1.UnitDone
-	(*UnitDied)(nil),                                        // 32: replayd.sc2replay.v1.UnitDied
-	(*UnitOwnerChange)(nil),                                 // 33: replayd.sc2replay.v1.UnitOwnerChange
-	(*UnitTypeChange)(nil),                                  // 34: replayd.sc2replay.v1.UnitTypeChange
-	(*Upgrade)(nil),                                         // 35: replayd.sc2replay.v1.Upgrade
-	(*UnitPosition)(nil),                                    // 36: replayd.sc2replay.v1.UnitPosition
-	(*UnitPositions)(nil),                                   // 37: replayd.sc2replay.v1.UnitPositions
-	(*PlayerSetup)(nil),                                     // 38: replayd.sc2replay.v1.PlayerSetup
-	(*PlayerStats)(nil),                                     // 39: replayd.sc2replay.v1.PlayerStats
-	(*PlayerState)(nil),                                     // 40: replayd.sc2replay.v1.PlayerState
-	(*UnitState)(nil),                                       // 41: replayd.sc2replay.v1.UnitState
-	(*Chat)(nil),                                            // 42: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                                            // 43: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),                                 // 44: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                                      // 45: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),                                 // 46: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                                     // 47: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                                   // 48: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                                    // 49: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),                         // 50: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                                     // 51: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                                      // 52: replayd.sc2replay.v1.CameraSave
-	(*TriggerPortraitLoaded)(nil),                           // 53: replayd.sc2replay.v1.TriggerPortraitLoaded
-	(*TriggerMouseMoved)(nil),                               // 54: replayd.sc2replay.v1.TriggerMouseMoved
-	(*TriggerMouseClicked)(nil),                             // 55: replayd.sc2replay.v1.TriggerMouseClicked
-	(*TriggerMouseWheel)(nil),                               // 56: replayd.sc2replay.v1.TriggerMouseWheel
-	(*TriggerKeyPressed)(nil),                               // 57: replayd.sc2replay.v1.TriggerKeyPressed
-	(*TriggerHotkeyPressed)(nil),                            // 58: replayd.sc2replay.v1.TriggerHotkeyPressed
-	(*TriggerDialogControl)(nil),                            // 59: replayd.sc2replay.v1.TriggerDialogControl
-	(*TriggerCameraMove)(nil),                               // 60: replayd.sc2replay.v1.TriggerCameraMove
-	(*TriggerCutsceneBookmarkFired)(nil),                    // 61: replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
-	(*TriggerCutsceneEndSceneFired)(nil),                    // 62: replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
-	(*TriggerSoundLengthSync)(nil),                          // 63: replayd.sc2replay.v1.TriggerSoundLengthSync
-	(*TriggerTransmissionComplete)(nil),                     // 64: replayd.sc2replay.v1.TriggerTransmissionComplete
-	(*TriggerChatMessage)(nil),                              // 65: replayd.sc2replay.v1.TriggerChatMessage
-	(*TriggerPing)(nil),                                     // 66: replayd.sc2replay.v1.TriggerPing
-	(*TriggerTargetModeUpdate)(nil),                         // 67: replayd.sc2replay.v1.TriggerTargetModeUpdate
-	(*TriggerCommandError)(nil),                             // 68: replayd.sc2replay.v1.TriggerCommandError
-	(*ResourceTrade)(nil),                                   // 69: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),                                 // 70: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),                          // 71: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),                           // 72: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                                        // 73: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),                              // 74: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                                      // 75: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),                      // 76: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                                      // 77: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),                                // 78: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                                       // 79: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                                   // 80: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),                              // 81: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),                              // 82: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),                            // 83: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),                            // 84: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*BankFile)(nil),                                        // 85: replayd.sc2replay.v1.BankFile
-	(*BankSection)(nil),                                     // 86: replayd.sc2replay.v1.BankSection
-	(*BankKey)(nil),                                         // 87: replayd.sc2replay.v1.BankKey
-	(*BankValue)(nil),                                       // 88: replayd.sc2replay.v1.BankValue
-	(*BankSignature)(nil),                                   // 89: replayd.sc2replay.v1.BankSignature
-	(*SaveGame)(nil),                                        // 90: replayd.sc2replay.v1.SaveGame
-	(*SaveGameDone)(nil),                                    // 91: replayd.sc2replay.v1.SaveGameDone
-	(*LoadGameDone)(nil),                                    // 92: replayd.sc2replay.v1.LoadGameDone
-	(*GameCheat)(nil),                                       // 93: replayd.sc2replay.v1.GameCheat
-	(*BroadcastCheat)(nil),                                  // 94: replayd.sc2replay.v1.BroadcastCheat
-	(*AiCommunicate)(nil),                                   // 95: replayd.sc2replay.v1.AiCommunicate
-	(*TriggerReplySelected)(nil),                            // 96: replayd.sc2replay.v1.TriggerReplySelected
-	(*TriggerSkipped)(nil),                                  // 97: replayd.sc2replay.v1.TriggerSkipped
-	(*TriggerSoundLengthQuery)(nil),                         // 98: replayd.sc2replay.v1.TriggerSoundLengthQuery
-	(*TriggerSoundOffset)(nil),                              // 99: replayd.sc2replay.v1.TriggerSoundOffset
-	(*TriggerTransmissionOffset)(nil),                       // 100: replayd.sc2replay.v1.TriggerTransmissionOffset
-	(*TriggerAbortMission)(nil),                             // 101: replayd.sc2replay.v1.TriggerAbortMission
-	(*TriggerPurchaseMade)(nil),                             // 102: replayd.sc2replay.v1.TriggerPurchaseMade
-	(*TriggerPurchaseExit)(nil),                             // 103: replayd.sc2replay.v1.TriggerPurchaseExit
-	(*TriggerPlanetMissionLaunched)(nil),                    // 104: replayd.sc2replay.v1.TriggerPlanetMissionLaunched
-	(*TriggerPlanetPanelCanceled)(nil),                      // 105: replayd.sc2replay.v1.TriggerPlanetPanelCanceled
-	(*TriggerConversationSkipped)(nil),                      // 106: replayd.sc2replay.v1.TriggerConversationSkipped
-	(*TriggerPlanetPanelReplay)(nil),                        // 107: replayd.sc2replay.v1.TriggerPlanetPanelReplay
-	(*TriggerSoundtrackDone)(nil),                           // 108: replayd.sc2replay.v1.TriggerSoundtrackDone
-	(*TriggerPlanetMissionSelected)(nil),                    // 109: replayd.sc2replay.v1.TriggerPlanetMissionSelected
-	(*TriggerMovieFunction)(nil),                            // 110: replayd.sc2replay.v1.TriggerMovieFunction
-	(*TriggerPlanetPanelBirthComplete)(nil),                 // 111: replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
-	(*TriggerPlanetPanelDeathComplete)(nil),                 // 112: replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
-	(*TriggerResearchPanelExit)(nil),                        // 113: replayd.sc2replay.v1.TriggerResearchPanelExit
-	(*TriggerResearchPanelPurchase)(nil),                    // 114: replayd.sc2replay.v1.TriggerResearchPanelPurchase
-	(*TriggerResearchPanelSelectionChanged)(nil),            // 115: replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
-	(*TriggerMercenaryPanelExit)(nil),                       // 116: replayd.sc2replay.v1.TriggerMercenaryPanelExit
-	(*TriggerMercenaryPanelPurchase)(nil),                   // 117: replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
-	(*TriggerMercenaryPanelSelectionChanged)(nil),           // 118: replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
-	(*TriggerVictoryPanelExit)(nil),                         // 119: replayd.sc2replay.v1.TriggerVictoryPanelExit
-	(*TriggerBattleReportPanelExit)(nil),                    // 120: replayd.sc2replay.v1.TriggerBattleReportPanelExit
-	(*TriggerBattleReportPanelPlayMission)(nil),             // 121: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
-	(*TriggerBattleReportPanelPlayScene)(nil),               // 122: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
-	(*TriggerBattleReportPanelSelectionChanged)(nil),        // 123: replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
-	(*TriggerVictoryPanelPlayMissionAgain)(nil),             // 124: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
-	(*TriggerMovieStarted)(nil),                             // 125: replayd.sc2replay.v1.TriggerMovieStarted
-	(*TriggerMovieFinished)(nil),                            // 126: replayd.sc2replay.v1.TriggerMovieFinished
-	(*TriggerCustomDialogDismissed)(nil),                    // 127: replayd.sc2replay.v1.TriggerCustomDialogDismissed
-	(*TriggerGameMenuItemSelected)(nil),                     // 128: replayd.sc2replay.v1.TriggerGameMenuItemSelected
-	(*TriggerPurchasePanelSelectedPurchaseItemChanged)(nil), // 129: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
-	(*TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil), // 130: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	(*TriggerButtonPressed)(nil),                                // 131: replayd.sc2replay.v1.TriggerButtonPressed
-	(*TriggerGameCreditsFinished)(nil),                          // 132: replayd.sc2replay.v1.TriggerGameCreditsFinished
-	(*TriggerCutsceneConversationLine)(nil),                     // 133: replayd.sc2replay.v1.TriggerCutsceneConversationLine
-	(*TriggerCutsceneConversationLineMissing)(nil),              // 134: replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
-	(*TriggerAnimLengthQueryByName)(nil),                        // 135: replayd.sc2replay.v1.TriggerAnimLengthQueryByName
-	(*TriggerAnimLengthQueryByProps)(nil),                       // 136: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
-	(*TriggerAnimOffset)(nil),                                   // 137: replayd.sc2replay.v1.TriggerAnimOffset
-	(*CatalogModify)(nil),                                       // 138: replayd.sc2replay.v1.CatalogModify
-	(*HeroTalentTreeSelected)(nil),                              // 139: replayd.sc2replay.v1.HeroTalentTreeSelected
-	(*HeroTalentTreeSelectionPanelToggled)(nil),                 // 140: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	(*TriggerProfilerLoggingFinished)(nil),                      // 141: replayd.sc2replay.v1.TriggerProfilerLoggingFinished
-	(*PeerSetSyncLoadingTime)(nil),                              // 142: replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	(*PeerSetSyncPlayingTime)(nil),                              // 143: replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	(*Other)(nil),                                               // 144: replayd.sc2replay.v1.Other
-	(*Field)(nil),                                               // 145: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                                          // 146: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                                          // 147: replayd.sc2replay.v1.DecodeInfo
-	(*NameTable)(nil),                                           // 148: replayd.sc2replay.v1.NameTable
-	(*Version)(nil),                                             // 149: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                                             // 150: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                                               // 151: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                                                // 152: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                                               // 153: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                                       // 154: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                                           // 155: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                                             // 156: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                                           // 157: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                                         // 158: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),                                     // 159: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),                                     // 160: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),                                      // 161: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                                                // 162: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                                          // 163: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                                               // 164: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                                           // 165: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                                          // 166: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),                                      // 167: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                                        // 168: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                                          // 169: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                                              // 170: replayd.sc2replay.v1.Member
-	(*End)(nil),                                                 // 171: replayd.sc2replay.v1.End
+	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
+	(CommandState)(0),                           // 1: replayd.sc2replay.v1.CommandState
+	(ControlGroupAction)(0),                     // 2: replayd.sc2replay.v1.ControlGroupAction
+	(Recipient)(0),                              // 3: replayd.sc2replay.v1.Recipient
+	(EventStream)(0),                            // 4: replayd.sc2replay.v1.EventStream
+	(TableMatch)(0),                             // 5: replayd.sc2replay.v1.TableMatch
+	(PartState)(0),                              // 6: replayd.sc2replay.v1.PartState
+	(Result)(0),                                 // 7: replayd.sc2replay.v1.Result
+	(*EventList)(nil),                           // 8: replayd.sc2replay.v1.EventList
+	(*Event)(nil),                               // 9: replayd.sc2replay.v1.Event
+	(*PlayerRef)(nil),                           // 10: replayd.sc2replay.v1.PlayerRef
+	(*Unit)(nil),                                // 11: replayd.sc2replay.v1.Unit
+	(*Point)(nil),                               // 12: replayd.sc2replay.v1.Point
+	(*Point2)(nil),                              // 13: replayd.sc2replay.v1.Point2
+	(*BitMask)(nil),                             // 14: replayd.sc2replay.v1.BitMask
+	(*CameraUpdate)(nil),                        // 15: replayd.sc2replay.v1.CameraUpdate
+	(*Ability)(nil),                             // 16: replayd.sc2replay.v1.Ability
+	(*TargetUnit)(nil),                          // 17: replayd.sc2replay.v1.TargetUnit
+	(*Cmd)(nil),                                 // 18: replayd.sc2replay.v1.Cmd
+	(*CmdUpdateTargetPoint)(nil),                // 19: replayd.sc2replay.v1.CmdUpdateTargetPoint
+	(*CmdUpdateTargetUnit)(nil),                 // 20: replayd.sc2replay.v1.CmdUpdateTargetUnit
+	(*CommandManagerState)(nil),                 // 21: replayd.sc2replay.v1.CommandManagerState
+	(*CommandManagerReset)(nil),                 // 22: replayd.sc2replay.v1.CommandManagerReset
+	(*Subgroup)(nil),                            // 23: replayd.sc2replay.v1.Subgroup
+	(*Indices)(nil),                             // 24: replayd.sc2replay.v1.Indices
+	(*SelectionDelta)(nil),                      // 25: replayd.sc2replay.v1.SelectionDelta
+	(*ControlGroupUpdate)(nil),                  // 26: replayd.sc2replay.v1.ControlGroupUpdate
+	(*SelectionSyncCheck)(nil),                  // 27: replayd.sc2replay.v1.SelectionSyncCheck
+	(*UnitBorn)(nil),                            // 28: replayd.sc2replay.v1.UnitBorn
+	(*UnitInit)(nil),                            // 29: replayd.sc2replay.v1.UnitInit
+	(*UnitDone)(nil),                            // 30: replayd.sc2replay.v1.UnitDone
+	(*UnitDied)(nil),                            // 31: replayd.sc2replay.v1.UnitDied
+	(*UnitOwnerChange)(nil),                     // 32: replayd.sc2replay.v1.UnitOwnerChange
+	(*UnitTypeChange)(nil),                      // 33: replayd.sc2replay.v1.UnitTypeChange
+	(*Upgrade)(nil),                             // 34: replayd.sc2replay.v1.Upgrade
+	(*UnitPosition)(nil),                        // 35: replayd.sc2replay.v1.UnitPosition
+	(*UnitPositions)(nil),                       // 36: replayd.sc2replay.v1.UnitPositions
+	(*PlayerSetup)(nil),                         // 37: replayd.sc2replay.v1.PlayerSetup
+	(*PlayerStats)(nil),                         // 38: replayd.sc2replay.v1.PlayerStats
+	(*PlayerState)(nil),                         // 39: replayd.sc2replay.v1.PlayerState
+	(*UnitState)(nil),                           // 40: replayd.sc2replay.v1.UnitState
+	(*Chat)(nil),                                // 41: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                // 42: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                     // 43: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                          // 44: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                     // 45: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                         // 46: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                       // 47: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                        // 48: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),             // 49: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                         // 50: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                          // 51: replayd.sc2replay.v1.CameraSave
+	(*ResourceTrade)(nil),                       // 52: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                     // 53: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),              // 54: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),               // 55: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                            // 56: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                  // 57: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                          // 58: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),          // 59: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                          // 60: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                    // 61: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                           // 62: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                       // 63: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                  // 64: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                  // 65: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                // 66: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                // 67: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                            // 68: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                         // 69: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                             // 70: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                           // 71: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                       // 72: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                            // 73: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                        // 74: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                        // 75: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                           // 76: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                      // 77: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                       // 78: replayd.sc2replay.v1.AiCommunicate
+	(*CatalogModify)(nil),                       // 79: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),              // 80: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil), // 81: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*PeerSetSyncLoadingTime)(nil),              // 82: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),              // 83: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*TriggerUi)(nil),                           // 84: replayd.sc2replay.v1.TriggerUi
+	(*Other)(nil),                               // 85: replayd.sc2replay.v1.Other
+	(*Field)(nil),                               // 86: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                          // 87: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                          // 88: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                           // 89: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                             // 90: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                             // 91: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                               // 92: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                // 93: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                               // 94: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                       // 95: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                           // 96: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                             // 97: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                           // 98: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                         // 99: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                     // 100: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                     // 101: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                      // 102: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                // 103: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                          // 104: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                               // 105: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                           // 106: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                          // 107: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                      // 108: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                        // 109: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                          // 110: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                              // 111: replayd.sc2replay.v1.Member
+	(*End)(nil),                                 // 112: replayd.sc2replay.v1.End
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	9,   // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
 	10,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
-	16,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
-	19,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
-	26,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
-	27,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
-	29,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
-	22,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
-	53,  // 8: replayd.sc2replay.v1.Event.trigger_portrait_loaded:type_name -> replayd.sc2replay.v1.TriggerPortraitLoaded
-	32,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
-	20,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
-	34,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
-	39,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	54,  // 13: replayd.sc2replay.v1.Event.trigger_mouse_moved:type_name -> replayd.sc2replay.v1.TriggerMouseMoved
-	21,  // 14: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	151, // 15: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	156, // 16: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	164, // 17: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	166, // 18: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	168, // 19: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	169, // 20: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	170, // 21: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	171, // 22: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
-	30,  // 23: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
-	31,  // 24: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
-	33,  // 25: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
-	35,  // 26: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
-	37,  // 27: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
-	38,  // 28: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	42,  // 29: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
-	43,  // 30: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
-	44,  // 31: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
-	45,  // 32: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
-	46,  // 33: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
-	47,  // 34: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
-	48,  // 35: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
-	49,  // 36: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
-	50,  // 37: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
-	51,  // 38: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
-	52,  // 39: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
-	57,  // 40: replayd.sc2replay.v1.Event.trigger_key_pressed:type_name -> replayd.sc2replay.v1.TriggerKeyPressed
-	55,  // 41: replayd.sc2replay.v1.Event.trigger_mouse_clicked:type_name -> replayd.sc2replay.v1.TriggerMouseClicked
-	56,  // 42: replayd.sc2replay.v1.Event.trigger_mouse_wheel:type_name -> replayd.sc2replay.v1.TriggerMouseWheel
-	59,  // 43: replayd.sc2replay.v1.Event.trigger_dialog_control:type_name -> replayd.sc2replay.v1.TriggerDialogControl
-	60,  // 44: replayd.sc2replay.v1.Event.trigger_camera_move:type_name -> replayd.sc2replay.v1.TriggerCameraMove
-	61,  // 45: replayd.sc2replay.v1.Event.trigger_cutscene_bookmark_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
-	62,  // 46: replayd.sc2replay.v1.Event.trigger_cutscene_end_scene_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
-	63,  // 47: replayd.sc2replay.v1.Event.trigger_sound_length_sync:type_name -> replayd.sc2replay.v1.TriggerSoundLengthSync
-	64,  // 48: replayd.sc2replay.v1.Event.trigger_transmission_complete:type_name -> replayd.sc2replay.v1.TriggerTransmissionComplete
-	65,  // 49: replayd.sc2replay.v1.Event.trigger_chat_message:type_name -> replayd.sc2replay.v1.TriggerChatMessage
-	66,  // 50: replayd.sc2replay.v1.Event.trigger_ping:type_name -> replayd.sc2replay.v1.TriggerPing
-	58,  // 51: replayd.sc2replay.v1.Event.trigger_hotkey_pressed:type_name -> replayd.sc2replay.v1.TriggerHotkeyPressed
-	67,  // 52: replayd.sc2replay.v1.Event.trigger_target_mode_update:type_name -> replayd.sc2replay.v1.TriggerTargetModeUpdate
-	68,  // 53: replayd.sc2replay.v1.Event.trigger_command_error:type_name -> replayd.sc2replay.v1.TriggerCommandError
-	69,  // 54: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
-	70,  // 55: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
-	71,  // 56: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
-	72,  // 57: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
-	73,  // 58: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
-	74,  // 59: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
-	75,  // 60: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
-	76,  // 61: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
-	78,  // 62: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
-	79,  // 63: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
-	80,  // 64: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
-	28,  // 65: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
-	81,  // 66: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
-	82,  // 67: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
-	23,  // 68: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
-	83,  // 69: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	84,  // 70: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	85,  // 71: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
-	86,  // 72: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
-	87,  // 73: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
-	88,  // 74: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
-	89,  // 75: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
-	90,  // 76: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
-	91,  // 77: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
-	92,  // 78: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
-	93,  // 79: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
-	94,  // 80: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
-	95,  // 81: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
-	96,  // 82: replayd.sc2replay.v1.Event.trigger_reply_selected:type_name -> replayd.sc2replay.v1.TriggerReplySelected
-	97,  // 83: replayd.sc2replay.v1.Event.trigger_skipped:type_name -> replayd.sc2replay.v1.TriggerSkipped
-	98,  // 84: replayd.sc2replay.v1.Event.trigger_sound_length_query:type_name -> replayd.sc2replay.v1.TriggerSoundLengthQuery
-	99,  // 85: replayd.sc2replay.v1.Event.trigger_sound_offset:type_name -> replayd.sc2replay.v1.TriggerSoundOffset
-	100, // 86: replayd.sc2replay.v1.Event.trigger_transmission_offset:type_name -> replayd.sc2replay.v1.TriggerTransmissionOffset
-	101, // 87: replayd.sc2replay.v1.Event.trigger_abort_mission:type_name -> replayd.sc2replay.v1.TriggerAbortMission
-	102, // 88: replayd.sc2replay.v1.Event.trigger_purchase_made:type_name -> replayd.sc2replay.v1.TriggerPurchaseMade
-	103, // 89: replayd.sc2replay.v1.Event.trigger_purchase_exit:type_name -> replayd.sc2replay.v1.TriggerPurchaseExit
-	104, // 90: replayd.sc2replay.v1.Event.trigger_planet_mission_launched:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionLaunched
-	105, // 91: replayd.sc2replay.v1.Event.trigger_planet_panel_canceled:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelCanceled
-	106, // 92: replayd.sc2replay.v1.Event.trigger_conversation_skipped:type_name -> replayd.sc2replay.v1.TriggerConversationSkipped
-	107, // 93: replayd.sc2replay.v1.Event.trigger_planet_panel_replay:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelReplay
-	108, // 94: replayd.sc2replay.v1.Event.trigger_soundtrack_done:type_name -> replayd.sc2replay.v1.TriggerSoundtrackDone
-	109, // 95: replayd.sc2replay.v1.Event.trigger_planet_mission_selected:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionSelected
-	110, // 96: replayd.sc2replay.v1.Event.trigger_movie_function:type_name -> replayd.sc2replay.v1.TriggerMovieFunction
-	111, // 97: replayd.sc2replay.v1.Event.trigger_planet_panel_birth_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
-	112, // 98: replayd.sc2replay.v1.Event.trigger_planet_panel_death_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
-	113, // 99: replayd.sc2replay.v1.Event.trigger_research_panel_exit:type_name -> replayd.sc2replay.v1.TriggerResearchPanelExit
-	114, // 100: replayd.sc2replay.v1.Event.trigger_research_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerResearchPanelPurchase
-	115, // 101: replayd.sc2replay.v1.Event.trigger_research_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
-	116, // 102: replayd.sc2replay.v1.Event.trigger_mercenary_panel_exit:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelExit
-	117, // 103: replayd.sc2replay.v1.Event.trigger_mercenary_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
-	118, // 104: replayd.sc2replay.v1.Event.trigger_mercenary_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
-	119, // 105: replayd.sc2replay.v1.Event.trigger_victory_panel_exit:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelExit
-	120, // 106: replayd.sc2replay.v1.Event.trigger_battle_report_panel_exit:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelExit
-	121, // 107: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_mission:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
-	122, // 108: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_scene:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
-	123, // 109: replayd.sc2replay.v1.Event.trigger_battle_report_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
-	124, // 110: replayd.sc2replay.v1.Event.trigger_victory_panel_play_mission_again:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
-	125, // 111: replayd.sc2replay.v1.Event.trigger_movie_started:type_name -> replayd.sc2replay.v1.TriggerMovieStarted
-	126, // 112: replayd.sc2replay.v1.Event.trigger_movie_finished:type_name -> replayd.sc2replay.v1.TriggerMovieFinished
-	127, // 113: replayd.sc2replay.v1.Event.trigger_custom_dialog_dismissed:type_name -> replayd.sc2replay.v1.TriggerCustomDialogDismissed
-	128, // 114: replayd.sc2replay.v1.Event.trigger_game_menu_item_selected:type_name -> replayd.sc2replay.v1.TriggerGameMenuItemSelected
-	129, // 115: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_item_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
-	130, // 116: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_category_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	131, // 117: replayd.sc2replay.v1.Event.trigger_button_pressed:type_name -> replayd.sc2replay.v1.TriggerButtonPressed
-	132, // 118: replayd.sc2replay.v1.Event.trigger_game_credits_finished:type_name -> replayd.sc2replay.v1.TriggerGameCreditsFinished
-	133, // 119: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLine
-	134, // 120: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line_missing:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
-	135, // 121: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_name:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByName
-	136, // 122: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_props:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
-	137, // 123: replayd.sc2replay.v1.Event.trigger_anim_offset:type_name -> replayd.sc2replay.v1.TriggerAnimOffset
-	138, // 124: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
-	139, // 125: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
-	140, // 126: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	141, // 127: replayd.sc2replay.v1.Event.trigger_profiler_logging_finished:type_name -> replayd.sc2replay.v1.TriggerProfilerLoggingFinished
-	142, // 128: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	143, // 129: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	40,  // 130: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
-	41,  // 131: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
-	144, // 132: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 133: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	13,  // 134: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 135: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 136: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	17,  // 137: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	12,  // 138: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 139: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	11,  // 140: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 141: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	18,  // 142: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 143: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	15,  // 144: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 145: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 146: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 147: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	11,  // 148: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 149: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	15,  // 150: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 151: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 152: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	11,  // 153: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 154: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 155: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 156: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 157: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 158: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 159: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 160: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 161: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	36,  // 162: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	38,  // 163: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	39,  // 164: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	35,  // 165: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	11,  // 166: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 167: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 168: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 169: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	13,  // 170: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 171: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	14,  // 172: replayd.sc2replay.v1.TriggerMouseMoved.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	12,  // 173: replayd.sc2replay.v1.TriggerMouseMoved.pos_world:type_name -> replayd.sc2replay.v1.Point
-	14,  // 174: replayd.sc2replay.v1.TriggerMouseClicked.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	12,  // 175: replayd.sc2replay.v1.TriggerMouseClicked.pos_world:type_name -> replayd.sc2replay.v1.Point
-	13,  // 176: replayd.sc2replay.v1.TriggerPing.point:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 177: replayd.sc2replay.v1.TriggerPing.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 178: replayd.sc2replay.v1.TriggerPing.unit_position:type_name -> replayd.sc2replay.v1.Point
-	17,  // 179: replayd.sc2replay.v1.TriggerCommandError.abil:type_name -> replayd.sc2replay.v1.Ability
-	77,  // 180: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	11,  // 181: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 182: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 183: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 184: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 185: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	4,   // 186: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	145, // 187: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	15,  // 188: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	145, // 189: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 190: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 191: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	146, // 192: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	148, // 193: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	149, // 194: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	150, // 195: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	150, // 196: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	147, // 197: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	152, // 198: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	153, // 199: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	154, // 200: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	155, // 201: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	15,  // 202: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 203: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 204: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 205: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 206: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 207: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	158, // 208: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	159, // 209: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	161, // 210: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	162, // 211: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	157, // 212: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	160, // 213: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	163, // 214: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	165, // 215: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	167, // 216: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	10,  // 217: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 218: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	153, // 219: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	147, // 220: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	221, // [221:221] is the sub-list for method output_type
-	221, // [221:221] is the sub-list for method input_type
-	221, // [221:221] is the sub-list for extension type_name
-	221, // [221:221] is the sub-list for extension extendee
-	0,   // [0:221] is the sub-list for field type_name
+	15,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
+	18,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
+	25,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
+	26,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
+	28,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
+	21,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
+	84,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
+	31,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
+	19,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
+	33,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
+	38,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	20,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
+	92,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	97,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	105, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	107, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	109, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	110, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	111, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	112, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	29,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
+	30,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
+	32,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
+	34,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
+	36,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
+	37,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	41,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
+	42,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
+	43,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
+	44,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
+	45,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
+	46,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
+	47,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
+	48,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
+	49,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
+	50,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
+	51,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
+	52,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
+	53,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
+	54,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
+	55,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
+	56,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
+	57,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
+	58,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
+	59,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
+	61,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
+	62,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
+	63,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
+	27,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
+	64,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
+	65,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
+	22,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
+	66,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	67,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	68,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	69,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	70,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	71,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	72,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	73,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	74,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	75,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	76,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	77,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	78,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	79,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	80,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	81,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	82,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	83,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	39,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
+	40,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
+	85,  // 74: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 75: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	13,  // 76: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 77: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 78: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	16,  // 79: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	12,  // 80: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	17,  // 81: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	11,  // 82: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 83: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	17,  // 84: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 85: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	14,  // 86: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	24,  // 87: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	24,  // 88: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	23,  // 89: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	11,  // 90: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 91: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	14,  // 92: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	24,  // 93: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	24,  // 94: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	11,  // 95: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 96: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 97: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 98: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 99: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 100: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 101: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 102: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 103: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	35,  // 104: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	37,  // 105: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	38,  // 106: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	34,  // 107: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	11,  // 108: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 109: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 110: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 111: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	13,  // 112: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 113: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	60,  // 114: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	11,  // 115: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 116: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 117: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 118: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 119: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	86,  // 120: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	16,  // 121: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	11,  // 122: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	4,   // 123: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	86,  // 124: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	14,  // 125: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	86,  // 126: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 127: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 128: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	87,  // 129: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	89,  // 130: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	90,  // 131: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	91,  // 132: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	91,  // 133: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	88,  // 134: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	93,  // 135: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	94,  // 136: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	95,  // 137: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	96,  // 138: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	14,  // 139: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	14,  // 140: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	14,  // 141: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	14,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	14,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	14,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	99,  // 145: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	100, // 146: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	102, // 147: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	103, // 148: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	98,  // 149: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	101, // 150: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	104, // 151: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	106, // 152: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	108, // 153: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	10,  // 154: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 155: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	94,  // 156: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	88,  // 157: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	158, // [158:158] is the sub-list for method output_type
+	158, // [158:158] is the sub-list for method input_type
+	158, // [158:158] is the sub-list for extension type_name
+	158, // [158:158] is the sub-list for extension extendee
+	0,   // [0:158] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -16256,12 +11979,11 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_ControlGroupUpdate)(nil),
 		(*Event_UnitBorn)(nil),
 		(*Event_CommandManagerState)(nil),
-		(*Event_TriggerPortraitLoaded)(nil),
+		(*Event_TriggerUi)(nil),
 		(*Event_UnitDied)(nil),
 		(*Event_CmdUpdateTargetPoint)(nil),
 		(*Event_UnitTypeChange)(nil),
 		(*Event_PlayerStats)(nil),
-		(*Event_TriggerMouseMoved)(nil),
 		(*Event_CmdUpdateTargetUnit)(nil),
 		(*Event_Start)(nil),
 		(*Event_Details)(nil),
@@ -16288,20 +12010,6 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_UserFinishedLoadingSync)(nil),
 		(*Event_UserOptions)(nil),
 		(*Event_CameraSave)(nil),
-		(*Event_TriggerKeyPressed)(nil),
-		(*Event_TriggerMouseClicked)(nil),
-		(*Event_TriggerMouseWheel)(nil),
-		(*Event_TriggerDialogControl)(nil),
-		(*Event_TriggerCameraMove)(nil),
-		(*Event_TriggerCutsceneBookmarkFired)(nil),
-		(*Event_TriggerCutsceneEndSceneFired)(nil),
-		(*Event_TriggerSoundLengthSync)(nil),
-		(*Event_TriggerTransmissionComplete)(nil),
-		(*Event_TriggerChatMessage)(nil),
-		(*Event_TriggerPing)(nil),
-		(*Event_TriggerHotkeyPressed)(nil),
-		(*Event_TriggerTargetModeUpdate)(nil),
-		(*Event_TriggerCommandError)(nil),
 		(*Event_ResourceTrade)(nil),
 		(*Event_ResourceRequest)(nil),
 		(*Event_ResourceRequestFulfill)(nil),
@@ -16330,52 +12038,9 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_GameCheat)(nil),
 		(*Event_BroadcastCheat)(nil),
 		(*Event_AiCommunicate)(nil),
-		(*Event_TriggerReplySelected)(nil),
-		(*Event_TriggerSkipped)(nil),
-		(*Event_TriggerSoundLengthQuery)(nil),
-		(*Event_TriggerSoundOffset)(nil),
-		(*Event_TriggerTransmissionOffset)(nil),
-		(*Event_TriggerAbortMission)(nil),
-		(*Event_TriggerPurchaseMade)(nil),
-		(*Event_TriggerPurchaseExit)(nil),
-		(*Event_TriggerPlanetMissionLaunched)(nil),
-		(*Event_TriggerPlanetPanelCanceled)(nil),
-		(*Event_TriggerConversationSkipped)(nil),
-		(*Event_TriggerPlanetPanelReplay)(nil),
-		(*Event_TriggerSoundtrackDone)(nil),
-		(*Event_TriggerPlanetMissionSelected)(nil),
-		(*Event_TriggerMovieFunction)(nil),
-		(*Event_TriggerPlanetPanelBirthComplete)(nil),
-		(*Event_TriggerPlanetPanelDeathComplete)(nil),
-		(*Event_TriggerResearchPanelExit)(nil),
-		(*Event_TriggerResearchPanelPurchase)(nil),
-		(*Event_TriggerResearchPanelSelectionChanged)(nil),
-		(*Event_TriggerMercenaryPanelExit)(nil),
-		(*Event_TriggerMercenaryPanelPurchase)(nil),
-		(*Event_TriggerMercenaryPanelSelectionChanged)(nil),
-		(*Event_TriggerVictoryPanelExit)(nil),
-		(*Event_TriggerBattleReportPanelExit)(nil),
-		(*Event_TriggerBattleReportPanelPlayMission)(nil),
-		(*Event_TriggerBattleReportPanelPlayScene)(nil),
-		(*Event_TriggerBattleReportPanelSelectionChanged)(nil),
-		(*Event_TriggerVictoryPanelPlayMissionAgain)(nil),
-		(*Event_TriggerMovieStarted)(nil),
-		(*Event_TriggerMovieFinished)(nil),
-		(*Event_TriggerCustomDialogDismissed)(nil),
-		(*Event_TriggerGameMenuItemSelected)(nil),
-		(*Event_TriggerPurchasePanelSelectedPurchaseItemChanged)(nil),
-		(*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil),
-		(*Event_TriggerButtonPressed)(nil),
-		(*Event_TriggerGameCreditsFinished)(nil),
-		(*Event_TriggerCutsceneConversationLine)(nil),
-		(*Event_TriggerCutsceneConversationLineMissing)(nil),
-		(*Event_TriggerAnimLengthQueryByName)(nil),
-		(*Event_TriggerAnimLengthQueryByProps)(nil),
-		(*Event_TriggerAnimOffset)(nil),
 		(*Event_CatalogModify)(nil),
 		(*Event_HeroTalentTreeSelected)(nil),
 		(*Event_HeroTalentTreeSelectionPanelToggled)(nil),
-		(*Event_TriggerProfilerLoggingFinished)(nil),
 		(*Event_PeerSetSyncLoadingTime)(nil),
 		(*Event_PeerSetSyncPlayingTime)(nil),
 		(*Event_PlayerState)(nil),
@@ -16383,66 +12048,58 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[7].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[8].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[9].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[11].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[10].OneofWrappers = []any{
 		(*Cmd_TargetPoint)(nil),
 		(*Cmd_TargetUnit)(nil),
 		(*Cmd_Data)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[18].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[17].OneofWrappers = []any{
 		(*SelectionDelta_Mask)(nil),
 		(*SelectionDelta_OneIndices)(nil),
 		(*SelectionDelta_ZeroIndices)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[19].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[18].OneofWrappers = []any{
 		(*ControlGroupUpdate_Mask)(nil),
 		(*ControlGroupUpdate_OneIndices)(nil),
 		(*ControlGroupUpdate_ZeroIndices)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[51].OneofWrappers = []any{
-		(*TriggerDialogControl_Checked)(nil),
-		(*TriggerDialogControl_ValueChanged)(nil),
-		(*TriggerDialogControl_SelectionChanged)(nil),
-		(*TriggerDialogControl_TextChanged)(nil),
-		(*TriggerDialogControl_MouseButton)(nil),
-	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[87].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[137].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[78].OneofWrappers = []any{
 		(*Field_BoolValue)(nil),
 		(*Field_IntValue)(nil),
 		(*Field_UintValue)(nil),
 		(*Field_BytesValue)(nil),
 		(*Field_BitsValue)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[146].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[148].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[149].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[154].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[155].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[157].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[158].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[159].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[161].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[87].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[89].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[90].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[95].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[96].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[98].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[99].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[100].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[102].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   164,
+			NumMessages:   105,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -109,20 +109,20 @@ class CommandManagerState(_Event):
         return self.event.command_manager_state
 
 
-class TriggerPortraitLoaded(_Event):
-    """A player's client has loaded a portrait."""
+class TriggerUi(_Event):
+    """Something happened in the interface that a map's triggers listen to."""
 
     __slots__ = ()
     event: _pb2.Event
-    kind: _Literal["trigger_portrait_loaded"] = "trigger_portrait_loaded"
+    kind: _Literal["trigger_ui"] = "trigger_ui"
 
     @property
     def tick(self) -> int:
         return self.event.at_tick
 
     @property
-    def value(self) -> _pb2.TriggerPortraitLoaded:
-        return self.event.trigger_portrait_loaded
+    def value(self) -> _pb2.TriggerUi:
+        return self.event.trigger_ui
 
 
 class UnitDied(_Event):
@@ -187,22 +187,6 @@ class PlayerStats(_Event):
     @property
     def value(self) -> _pb2.PlayerStats:
         return self.event.player_stats
-
-
-class TriggerMouseMoved(_Event):
-    """The mouse moved on a map that listens for it."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mouse_moved"] = "trigger_mouse_moved"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMouseMoved:
-        return self.event.trigger_mouse_moved
 
 
 class CmdUpdateTargetUnit(_Event):
@@ -619,230 +603,6 @@ class CameraSave(_Event):
     @property
     def value(self) -> _pb2.CameraSave:
         return self.event.camera_save
-
-
-class TriggerKeyPressed(_Event):
-    """A key was pressed on a map that listens for it."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_key_pressed"] = "trigger_key_pressed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerKeyPressed:
-        return self.event.trigger_key_pressed
-
-
-class TriggerMouseClicked(_Event):
-    """The mouse was clicked on a map that listens for it."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mouse_clicked"] = "trigger_mouse_clicked"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMouseClicked:
-        return self.event.trigger_mouse_clicked
-
-
-class TriggerMouseWheel(_Event):
-    """The mouse wheel was turned on a map that listens for it."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mouse_wheel"] = "trigger_mouse_wheel"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMouseWheel:
-        return self.event.trigger_mouse_wheel
-
-
-class TriggerDialogControl(_Event):
-    """A control of a dialog was used."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_dialog_control"] = "trigger_dialog_control"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerDialogControl:
-        return self.event.trigger_dialog_control
-
-
-class TriggerCameraMove(_Event):
-    """The camera was moved, before 2.1."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_camera_move"] = "trigger_camera_move"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCameraMove:
-        return self.event.trigger_camera_move
-
-
-class TriggerCutsceneBookmarkFired(_Event):
-    """A cutscene passed a bookmark."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_cutscene_bookmark_fired"] = "trigger_cutscene_bookmark_fired"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCutsceneBookmarkFired:
-        return self.event.trigger_cutscene_bookmark_fired
-
-
-class TriggerCutsceneEndSceneFired(_Event):
-    """A scene of a cutscene ended."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_cutscene_end_scene_fired"] = "trigger_cutscene_end_scene_fired"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCutsceneEndSceneFired:
-        return self.event.trigger_cutscene_end_scene_fired
-
-
-class TriggerSoundLengthSync(_Event):
-    """Clients agree on the length of sounds."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_sound_length_sync"] = "trigger_sound_length_sync"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerSoundLengthSync:
-        return self.event.trigger_sound_length_sync
-
-
-class TriggerTransmissionComplete(_Event):
-    """A transmission was played to its end."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_transmission_complete"] = "trigger_transmission_complete"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerTransmissionComplete:
-        return self.event.trigger_transmission_complete
-
-
-class TriggerChatMessage(_Event):
-    """Chat that triggers listen to."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_chat_message"] = "trigger_chat_message"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerChatMessage:
-        return self.event.trigger_chat_message
-
-
-class TriggerPing(_Event):
-    """A ping that triggers listen to."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_ping"] = "trigger_ping"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPing:
-        return self.event.trigger_ping
-
-
-class TriggerHotkeyPressed(_Event):
-    """A hotkey was pressed on a map that listens for it."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_hotkey_pressed"] = "trigger_hotkey_pressed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerHotkeyPressed:
-        return self.event.trigger_hotkey_pressed
-
-
-class TriggerTargetModeUpdate(_Event):
-    """The player entered or left the choice of a target."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_target_mode_update"] = "trigger_target_mode_update"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerTargetModeUpdate:
-        return self.event.trigger_target_mode_update
-
-
-class TriggerCommandError(_Event):
-    """An order was refused."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_command_error"] = "trigger_command_error"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCommandError:
-        return self.event.trigger_command_error
 
 
 class ResourceTrade(_Event):
@@ -1293,678 +1053,6 @@ class AiCommunicate(_Event):
         return self.event.ai_communicate
 
 
-class TriggerReplySelected(_Event):
-    """A reply in a conversation was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_reply_selected"] = "trigger_reply_selected"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerReplySelected:
-        return self.event.trigger_reply_selected
-
-
-class TriggerSkipped(_Event):
-    """A player skipped the scene that was shown."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_skipped"] = "trigger_skipped"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerSkipped:
-        return self.event.trigger_skipped
-
-
-class TriggerSoundLengthQuery(_Event):
-    """A client reports the length of a sound."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_sound_length_query"] = "trigger_sound_length_query"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerSoundLengthQuery:
-        return self.event.trigger_sound_length_query
-
-
-class TriggerSoundOffset(_Event):
-    """A sound is played."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_sound_offset"] = "trigger_sound_offset"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerSoundOffset:
-        return self.event.trigger_sound_offset
-
-
-class TriggerTransmissionOffset(_Event):
-    """A transmission is played."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_transmission_offset"] = "trigger_transmission_offset"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerTransmissionOffset:
-        return self.event.trigger_transmission_offset
-
-
-class TriggerAbortMission(_Event):
-    """The mission was given up."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_abort_mission"] = "trigger_abort_mission"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerAbortMission:
-        return self.event.trigger_abort_mission
-
-
-class TriggerPurchaseMade(_Event):
-    """Something was bought."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_purchase_made"] = "trigger_purchase_made"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPurchaseMade:
-        return self.event.trigger_purchase_made
-
-
-class TriggerPurchaseExit(_Event):
-    """The shop was left."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_purchase_exit"] = "trigger_purchase_exit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPurchaseExit:
-        return self.event.trigger_purchase_exit
-
-
-class TriggerPlanetMissionLaunched(_Event):
-    """A planet's mission was launched."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_mission_launched"] = "trigger_planet_mission_launched"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetMissionLaunched:
-        return self.event.trigger_planet_mission_launched
-
-
-class TriggerPlanetPanelCanceled(_Event):
-    """The panel of planets was closed without a choice."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_panel_canceled"] = "trigger_planet_panel_canceled"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetPanelCanceled:
-        return self.event.trigger_planet_panel_canceled
-
-
-class TriggerConversationSkipped(_Event):
-    """A conversation was skipped."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_conversation_skipped"] = "trigger_conversation_skipped"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerConversationSkipped:
-        return self.event.trigger_conversation_skipped
-
-
-class TriggerPlanetPanelReplay(_Event):
-    """A mission will be played once more."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_panel_replay"] = "trigger_planet_panel_replay"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetPanelReplay:
-        return self.event.trigger_planet_panel_replay
-
-
-class TriggerSoundtrackDone(_Event):
-    """A piece of music has ended."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_soundtrack_done"] = "trigger_soundtrack_done"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerSoundtrackDone:
-        return self.event.trigger_soundtrack_done
-
-
-class TriggerPlanetMissionSelected(_Event):
-    """A planet was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_mission_selected"] = "trigger_planet_mission_selected"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetMissionSelected:
-        return self.event.trigger_planet_mission_selected
-
-
-class TriggerMovieFunction(_Event):
-    """A movie calls a function."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_movie_function"] = "trigger_movie_function"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMovieFunction:
-        return self.event.trigger_movie_function
-
-
-class TriggerPlanetPanelBirthComplete(_Event):
-    """The panel of planets has appeared."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_panel_birth_complete"] = "trigger_planet_panel_birth_complete"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetPanelBirthComplete:
-        return self.event.trigger_planet_panel_birth_complete
-
-
-class TriggerPlanetPanelDeathComplete(_Event):
-    """The panel of planets has disappeared."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_planet_panel_death_complete"] = "trigger_planet_panel_death_complete"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPlanetPanelDeathComplete:
-        return self.event.trigger_planet_panel_death_complete
-
-
-class TriggerResearchPanelExit(_Event):
-    """The panel of researches was left."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_research_panel_exit"] = "trigger_research_panel_exit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerResearchPanelExit:
-        return self.event.trigger_research_panel_exit
-
-
-class TriggerResearchPanelPurchase(_Event):
-    """A research was bought."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_research_panel_purchase"] = "trigger_research_panel_purchase"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerResearchPanelPurchase:
-        return self.event.trigger_research_panel_purchase
-
-
-class TriggerResearchPanelSelectionChanged(_Event):
-    """A research was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_research_panel_selection_changed"] = "trigger_research_panel_selection_changed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerResearchPanelSelectionChanged:
-        return self.event.trigger_research_panel_selection_changed
-
-
-class TriggerMercenaryPanelExit(_Event):
-    """The panel of mercenaries was left."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mercenary_panel_exit"] = "trigger_mercenary_panel_exit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMercenaryPanelExit:
-        return self.event.trigger_mercenary_panel_exit
-
-
-class TriggerMercenaryPanelPurchase(_Event):
-    """Mercenaries were bought."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mercenary_panel_purchase"] = "trigger_mercenary_panel_purchase"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMercenaryPanelPurchase:
-        return self.event.trigger_mercenary_panel_purchase
-
-
-class TriggerMercenaryPanelSelectionChanged(_Event):
-    """Mercenaries were chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_mercenary_panel_selection_changed"] = "trigger_mercenary_panel_selection_changed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMercenaryPanelSelectionChanged:
-        return self.event.trigger_mercenary_panel_selection_changed
-
-
-class TriggerVictoryPanelExit(_Event):
-    """The panel of a victory was left."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_victory_panel_exit"] = "trigger_victory_panel_exit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerVictoryPanelExit:
-        return self.event.trigger_victory_panel_exit
-
-
-class TriggerBattleReportPanelExit(_Event):
-    """The panel of battle reports was left."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_battle_report_panel_exit"] = "trigger_battle_report_panel_exit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerBattleReportPanelExit:
-        return self.event.trigger_battle_report_panel_exit
-
-
-class TriggerBattleReportPanelPlayMission(_Event):
-    """A mission will be played from the battle reports."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_battle_report_panel_play_mission"] = "trigger_battle_report_panel_play_mission"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerBattleReportPanelPlayMission:
-        return self.event.trigger_battle_report_panel_play_mission
-
-
-class TriggerBattleReportPanelPlayScene(_Event):
-    """A scene will be shown from the battle reports."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_battle_report_panel_play_scene"] = "trigger_battle_report_panel_play_scene"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerBattleReportPanelPlayScene:
-        return self.event.trigger_battle_report_panel_play_scene
-
-
-class TriggerBattleReportPanelSelectionChanged(_Event):
-    """A battle report was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_battle_report_panel_selection_changed"] = "trigger_battle_report_panel_selection_changed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerBattleReportPanelSelectionChanged:
-        return self.event.trigger_battle_report_panel_selection_changed
-
-
-class TriggerVictoryPanelPlayMissionAgain(_Event):
-    """The mission will be played again."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_victory_panel_play_mission_again"] = "trigger_victory_panel_play_mission_again"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerVictoryPanelPlayMissionAgain:
-        return self.event.trigger_victory_panel_play_mission_again
-
-
-class TriggerMovieStarted(_Event):
-    """A movie began."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_movie_started"] = "trigger_movie_started"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMovieStarted:
-        return self.event.trigger_movie_started
-
-
-class TriggerMovieFinished(_Event):
-    """A movie has ended."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_movie_finished"] = "trigger_movie_finished"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerMovieFinished:
-        return self.event.trigger_movie_finished
-
-
-class TriggerCustomDialogDismissed(_Event):
-    """A dialog was closed."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_custom_dialog_dismissed"] = "trigger_custom_dialog_dismissed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCustomDialogDismissed:
-        return self.event.trigger_custom_dialog_dismissed
-
-
-class TriggerGameMenuItemSelected(_Event):
-    """An item of the game's menu was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_game_menu_item_selected"] = "trigger_game_menu_item_selected"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerGameMenuItemSelected:
-        return self.event.trigger_game_menu_item_selected
-
-
-class TriggerPurchasePanelSelectedPurchaseItemChanged(_Event):
-    """An item of the shop was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_purchase_panel_selected_purchase_item_changed"] = "trigger_purchase_panel_selected_purchase_item_changed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPurchasePanelSelectedPurchaseItemChanged:
-        return self.event.trigger_purchase_panel_selected_purchase_item_changed
-
-
-class TriggerPurchasePanelSelectedPurchaseCategoryChanged(_Event):
-    """A category of the shop was chosen."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_purchase_panel_selected_purchase_category_changed"] = "trigger_purchase_panel_selected_purchase_category_changed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerPurchasePanelSelectedPurchaseCategoryChanged:
-        return self.event.trigger_purchase_panel_selected_purchase_category_changed
-
-
-class TriggerButtonPressed(_Event):
-    """A button was pressed."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_button_pressed"] = "trigger_button_pressed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerButtonPressed:
-        return self.event.trigger_button_pressed
-
-
-class TriggerGameCreditsFinished(_Event):
-    """The credits have ended."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_game_credits_finished"] = "trigger_game_credits_finished"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerGameCreditsFinished:
-        return self.event.trigger_game_credits_finished
-
-
-class TriggerCutsceneConversationLine(_Event):
-    """A line of a conversation is spoken in a cutscene."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_cutscene_conversation_line"] = "trigger_cutscene_conversation_line"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCutsceneConversationLine:
-        return self.event.trigger_cutscene_conversation_line
-
-
-class TriggerCutsceneConversationLineMissing(_Event):
-    """A line of a conversation in a cutscene is missing."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_cutscene_conversation_line_missing"] = "trigger_cutscene_conversation_line_missing"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerCutsceneConversationLineMissing:
-        return self.event.trigger_cutscene_conversation_line_missing
-
-
-class TriggerAnimLengthQueryByName(_Event):
-    """A client reports the length of an animation, requested by name."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_anim_length_query_by_name"] = "trigger_anim_length_query_by_name"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerAnimLengthQueryByName:
-        return self.event.trigger_anim_length_query_by_name
-
-
-class TriggerAnimLengthQueryByProps(_Event):
-    """A client reports the length of an animation, requested by properties."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_anim_length_query_by_props"] = "trigger_anim_length_query_by_props"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerAnimLengthQueryByProps:
-        return self.event.trigger_anim_length_query_by_props
-
-
-class TriggerAnimOffset(_Event):
-    """An animation that was waited for has reached its place."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_anim_offset"] = "trigger_anim_offset"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerAnimOffset:
-        return self.event.trigger_anim_offset
-
-
 class CatalogModify(_Event):
     """A map changed a value of the balance data."""
 
@@ -2011,22 +1099,6 @@ class HeroTalentTreeSelectionPanelToggled(_Event):
     @property
     def value(self) -> _pb2.HeroTalentTreeSelectionPanelToggled:
         return self.event.hero_talent_tree_selection_panel_toggled
-
-
-class TriggerProfilerLoggingFinished(_Event):
-    """A profile was written."""
-
-    __slots__ = ()
-    event: _pb2.Event
-    kind: _Literal["trigger_profiler_logging_finished"] = "trigger_profiler_logging_finished"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerProfilerLoggingFinished:
-        return self.event.trigger_profiler_logging_finished
 
 
 class PeerSetSyncLoadingTime(_Event):
@@ -2135,12 +1207,11 @@ Event: _TypeAlias = _Union[
     ControlGroupUpdate,
     UnitBorn,
     CommandManagerState,
-    TriggerPortraitLoaded,
+    TriggerUi,
     UnitDied,
     CmdUpdateTargetPoint,
     UnitTypeChange,
     PlayerStats,
-    TriggerMouseMoved,
     CmdUpdateTargetUnit,
     Start,
     Details,
@@ -2167,20 +1238,6 @@ Event: _TypeAlias = _Union[
     UserFinishedLoadingSync,
     UserOptions,
     CameraSave,
-    TriggerKeyPressed,
-    TriggerMouseClicked,
-    TriggerMouseWheel,
-    TriggerDialogControl,
-    TriggerCameraMove,
-    TriggerCutsceneBookmarkFired,
-    TriggerCutsceneEndSceneFired,
-    TriggerSoundLengthSync,
-    TriggerTransmissionComplete,
-    TriggerChatMessage,
-    TriggerPing,
-    TriggerHotkeyPressed,
-    TriggerTargetModeUpdate,
-    TriggerCommandError,
     ResourceTrade,
     ResourceRequest,
     ResourceRequestFulfill,
@@ -2209,52 +1266,9 @@ Event: _TypeAlias = _Union[
     GameCheat,
     BroadcastCheat,
     AiCommunicate,
-    TriggerReplySelected,
-    TriggerSkipped,
-    TriggerSoundLengthQuery,
-    TriggerSoundOffset,
-    TriggerTransmissionOffset,
-    TriggerAbortMission,
-    TriggerPurchaseMade,
-    TriggerPurchaseExit,
-    TriggerPlanetMissionLaunched,
-    TriggerPlanetPanelCanceled,
-    TriggerConversationSkipped,
-    TriggerPlanetPanelReplay,
-    TriggerSoundtrackDone,
-    TriggerPlanetMissionSelected,
-    TriggerMovieFunction,
-    TriggerPlanetPanelBirthComplete,
-    TriggerPlanetPanelDeathComplete,
-    TriggerResearchPanelExit,
-    TriggerResearchPanelPurchase,
-    TriggerResearchPanelSelectionChanged,
-    TriggerMercenaryPanelExit,
-    TriggerMercenaryPanelPurchase,
-    TriggerMercenaryPanelSelectionChanged,
-    TriggerVictoryPanelExit,
-    TriggerBattleReportPanelExit,
-    TriggerBattleReportPanelPlayMission,
-    TriggerBattleReportPanelPlayScene,
-    TriggerBattleReportPanelSelectionChanged,
-    TriggerVictoryPanelPlayMissionAgain,
-    TriggerMovieStarted,
-    TriggerMovieFinished,
-    TriggerCustomDialogDismissed,
-    TriggerGameMenuItemSelected,
-    TriggerPurchasePanelSelectedPurchaseItemChanged,
-    TriggerPurchasePanelSelectedPurchaseCategoryChanged,
-    TriggerButtonPressed,
-    TriggerGameCreditsFinished,
-    TriggerCutsceneConversationLine,
-    TriggerCutsceneConversationLineMissing,
-    TriggerAnimLengthQueryByName,
-    TriggerAnimLengthQueryByProps,
-    TriggerAnimOffset,
     CatalogModify,
     HeroTalentTreeSelected,
     HeroTalentTreeSelectionPanelToggled,
-    TriggerProfilerLoggingFinished,
     PeerSetSyncLoadingTime,
     PeerSetSyncPlayingTime,
     PlayerState,
@@ -2271,12 +1285,11 @@ Kind: _TypeAlias = _Literal[
     "control_group_update",
     "unit_born",
     "command_manager_state",
-    "trigger_portrait_loaded",
+    "trigger_ui",
     "unit_died",
     "cmd_update_target_point",
     "unit_type_change",
     "player_stats",
-    "trigger_mouse_moved",
     "cmd_update_target_unit",
     "start",
     "details",
@@ -2303,20 +1316,6 @@ Kind: _TypeAlias = _Literal[
     "user_finished_loading_sync",
     "user_options",
     "camera_save",
-    "trigger_key_pressed",
-    "trigger_mouse_clicked",
-    "trigger_mouse_wheel",
-    "trigger_dialog_control",
-    "trigger_camera_move",
-    "trigger_cutscene_bookmark_fired",
-    "trigger_cutscene_end_scene_fired",
-    "trigger_sound_length_sync",
-    "trigger_transmission_complete",
-    "trigger_chat_message",
-    "trigger_ping",
-    "trigger_hotkey_pressed",
-    "trigger_target_mode_update",
-    "trigger_command_error",
     "resource_trade",
     "resource_request",
     "resource_request_fulfill",
@@ -2345,52 +1344,9 @@ Kind: _TypeAlias = _Literal[
     "game_cheat",
     "broadcast_cheat",
     "ai_communicate",
-    "trigger_reply_selected",
-    "trigger_skipped",
-    "trigger_sound_length_query",
-    "trigger_sound_offset",
-    "trigger_transmission_offset",
-    "trigger_abort_mission",
-    "trigger_purchase_made",
-    "trigger_purchase_exit",
-    "trigger_planet_mission_launched",
-    "trigger_planet_panel_canceled",
-    "trigger_conversation_skipped",
-    "trigger_planet_panel_replay",
-    "trigger_soundtrack_done",
-    "trigger_planet_mission_selected",
-    "trigger_movie_function",
-    "trigger_planet_panel_birth_complete",
-    "trigger_planet_panel_death_complete",
-    "trigger_research_panel_exit",
-    "trigger_research_panel_purchase",
-    "trigger_research_panel_selection_changed",
-    "trigger_mercenary_panel_exit",
-    "trigger_mercenary_panel_purchase",
-    "trigger_mercenary_panel_selection_changed",
-    "trigger_victory_panel_exit",
-    "trigger_battle_report_panel_exit",
-    "trigger_battle_report_panel_play_mission",
-    "trigger_battle_report_panel_play_scene",
-    "trigger_battle_report_panel_selection_changed",
-    "trigger_victory_panel_play_mission_again",
-    "trigger_movie_started",
-    "trigger_movie_finished",
-    "trigger_custom_dialog_dismissed",
-    "trigger_game_menu_item_selected",
-    "trigger_purchase_panel_selected_purchase_item_changed",
-    "trigger_purchase_panel_selected_purchase_category_changed",
-    "trigger_button_pressed",
-    "trigger_game_credits_finished",
-    "trigger_cutscene_conversation_line",
-    "trigger_cutscene_conversation_line_missing",
-    "trigger_anim_length_query_by_name",
-    "trigger_anim_length_query_by_props",
-    "trigger_anim_offset",
     "catalog_modify",
     "hero_talent_tree_selected",
     "hero_talent_tree_selection_panel_toggled",
-    "trigger_profiler_logging_finished",
     "peer_set_sync_loading_time",
     "peer_set_sync_playing_time",
     "player_state",
@@ -2411,12 +1367,11 @@ FORMAT: _Format[Event, Batch] = _Format(
         "control_group_update": ControlGroupUpdate,
         "unit_born": UnitBorn,
         "command_manager_state": CommandManagerState,
-        "trigger_portrait_loaded": TriggerPortraitLoaded,
+        "trigger_ui": TriggerUi,
         "unit_died": UnitDied,
         "cmd_update_target_point": CmdUpdateTargetPoint,
         "unit_type_change": UnitTypeChange,
         "player_stats": PlayerStats,
-        "trigger_mouse_moved": TriggerMouseMoved,
         "cmd_update_target_unit": CmdUpdateTargetUnit,
         "start": Start,
         "details": Details,
@@ -2443,20 +1398,6 @@ FORMAT: _Format[Event, Batch] = _Format(
         "user_finished_loading_sync": UserFinishedLoadingSync,
         "user_options": UserOptions,
         "camera_save": CameraSave,
-        "trigger_key_pressed": TriggerKeyPressed,
-        "trigger_mouse_clicked": TriggerMouseClicked,
-        "trigger_mouse_wheel": TriggerMouseWheel,
-        "trigger_dialog_control": TriggerDialogControl,
-        "trigger_camera_move": TriggerCameraMove,
-        "trigger_cutscene_bookmark_fired": TriggerCutsceneBookmarkFired,
-        "trigger_cutscene_end_scene_fired": TriggerCutsceneEndSceneFired,
-        "trigger_sound_length_sync": TriggerSoundLengthSync,
-        "trigger_transmission_complete": TriggerTransmissionComplete,
-        "trigger_chat_message": TriggerChatMessage,
-        "trigger_ping": TriggerPing,
-        "trigger_hotkey_pressed": TriggerHotkeyPressed,
-        "trigger_target_mode_update": TriggerTargetModeUpdate,
-        "trigger_command_error": TriggerCommandError,
         "resource_trade": ResourceTrade,
         "resource_request": ResourceRequest,
         "resource_request_fulfill": ResourceRequestFulfill,
@@ -2485,52 +1426,9 @@ FORMAT: _Format[Event, Batch] = _Format(
         "game_cheat": GameCheat,
         "broadcast_cheat": BroadcastCheat,
         "ai_communicate": AiCommunicate,
-        "trigger_reply_selected": TriggerReplySelected,
-        "trigger_skipped": TriggerSkipped,
-        "trigger_sound_length_query": TriggerSoundLengthQuery,
-        "trigger_sound_offset": TriggerSoundOffset,
-        "trigger_transmission_offset": TriggerTransmissionOffset,
-        "trigger_abort_mission": TriggerAbortMission,
-        "trigger_purchase_made": TriggerPurchaseMade,
-        "trigger_purchase_exit": TriggerPurchaseExit,
-        "trigger_planet_mission_launched": TriggerPlanetMissionLaunched,
-        "trigger_planet_panel_canceled": TriggerPlanetPanelCanceled,
-        "trigger_conversation_skipped": TriggerConversationSkipped,
-        "trigger_planet_panel_replay": TriggerPlanetPanelReplay,
-        "trigger_soundtrack_done": TriggerSoundtrackDone,
-        "trigger_planet_mission_selected": TriggerPlanetMissionSelected,
-        "trigger_movie_function": TriggerMovieFunction,
-        "trigger_planet_panel_birth_complete": TriggerPlanetPanelBirthComplete,
-        "trigger_planet_panel_death_complete": TriggerPlanetPanelDeathComplete,
-        "trigger_research_panel_exit": TriggerResearchPanelExit,
-        "trigger_research_panel_purchase": TriggerResearchPanelPurchase,
-        "trigger_research_panel_selection_changed": TriggerResearchPanelSelectionChanged,
-        "trigger_mercenary_panel_exit": TriggerMercenaryPanelExit,
-        "trigger_mercenary_panel_purchase": TriggerMercenaryPanelPurchase,
-        "trigger_mercenary_panel_selection_changed": TriggerMercenaryPanelSelectionChanged,
-        "trigger_victory_panel_exit": TriggerVictoryPanelExit,
-        "trigger_battle_report_panel_exit": TriggerBattleReportPanelExit,
-        "trigger_battle_report_panel_play_mission": TriggerBattleReportPanelPlayMission,
-        "trigger_battle_report_panel_play_scene": TriggerBattleReportPanelPlayScene,
-        "trigger_battle_report_panel_selection_changed": TriggerBattleReportPanelSelectionChanged,
-        "trigger_victory_panel_play_mission_again": TriggerVictoryPanelPlayMissionAgain,
-        "trigger_movie_started": TriggerMovieStarted,
-        "trigger_movie_finished": TriggerMovieFinished,
-        "trigger_custom_dialog_dismissed": TriggerCustomDialogDismissed,
-        "trigger_game_menu_item_selected": TriggerGameMenuItemSelected,
-        "trigger_purchase_panel_selected_purchase_item_changed": TriggerPurchasePanelSelectedPurchaseItemChanged,
-        "trigger_purchase_panel_selected_purchase_category_changed": TriggerPurchasePanelSelectedPurchaseCategoryChanged,
-        "trigger_button_pressed": TriggerButtonPressed,
-        "trigger_game_credits_finished": TriggerGameCreditsFinished,
-        "trigger_cutscene_conversation_line": TriggerCutsceneConversationLine,
-        "trigger_cutscene_conversation_line_missing": TriggerCutsceneConversationLineMissing,
-        "trigger_anim_length_query_by_name": TriggerAnimLengthQueryByName,
-        "trigger_anim_length_query_by_props": TriggerAnimLengthQueryByProps,
-        "trigger_anim_offset": TriggerAnimOffset,
         "catalog_modify": CatalogModify,
         "hero_talent_tree_selected": HeroTalentTreeSelected,
         "hero_talent_tree_selection_panel_toggled": HeroTalentTreeSelectionPanelToggled,
-        "trigger_profiler_logging_finished": TriggerProfilerLoggingFinished,
         "peer_set_sync_loading_time": PeerSetSyncLoadingTime,
         "peer_set_sync_playing_time": PeerSetSyncPlayingTime,
         "player_state": PlayerState,

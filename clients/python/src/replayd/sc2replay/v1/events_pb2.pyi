@@ -12,7 +12,8 @@ within one replay.
 A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
 member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
 first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
-Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+Blizzard's protocol tables. Every event of every table has a message of its own, but for those that a map's triggers listen to, which are all
+`trigger_ui`. Tracker events of games that are newer
 than the tables are sent as `other`.
 """
 
@@ -331,12 +332,11 @@ class Event(google.protobuf.message.Message):
     CONTROL_GROUP_UPDATE_FIELD_NUMBER: builtins.int
     UNIT_BORN_FIELD_NUMBER: builtins.int
     COMMAND_MANAGER_STATE_FIELD_NUMBER: builtins.int
-    TRIGGER_PORTRAIT_LOADED_FIELD_NUMBER: builtins.int
+    TRIGGER_UI_FIELD_NUMBER: builtins.int
     UNIT_DIED_FIELD_NUMBER: builtins.int
     CMD_UPDATE_TARGET_POINT_FIELD_NUMBER: builtins.int
     UNIT_TYPE_CHANGE_FIELD_NUMBER: builtins.int
     PLAYER_STATS_FIELD_NUMBER: builtins.int
-    TRIGGER_MOUSE_MOVED_FIELD_NUMBER: builtins.int
     CMD_UPDATE_TARGET_UNIT_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
     DETAILS_FIELD_NUMBER: builtins.int
@@ -363,20 +363,6 @@ class Event(google.protobuf.message.Message):
     USER_FINISHED_LOADING_SYNC_FIELD_NUMBER: builtins.int
     USER_OPTIONS_FIELD_NUMBER: builtins.int
     CAMERA_SAVE_FIELD_NUMBER: builtins.int
-    TRIGGER_KEY_PRESSED_FIELD_NUMBER: builtins.int
-    TRIGGER_MOUSE_CLICKED_FIELD_NUMBER: builtins.int
-    TRIGGER_MOUSE_WHEEL_FIELD_NUMBER: builtins.int
-    TRIGGER_DIALOG_CONTROL_FIELD_NUMBER: builtins.int
-    TRIGGER_CAMERA_MOVE_FIELD_NUMBER: builtins.int
-    TRIGGER_CUTSCENE_BOOKMARK_FIRED_FIELD_NUMBER: builtins.int
-    TRIGGER_CUTSCENE_END_SCENE_FIRED_FIELD_NUMBER: builtins.int
-    TRIGGER_SOUND_LENGTH_SYNC_FIELD_NUMBER: builtins.int
-    TRIGGER_TRANSMISSION_COMPLETE_FIELD_NUMBER: builtins.int
-    TRIGGER_CHAT_MESSAGE_FIELD_NUMBER: builtins.int
-    TRIGGER_PING_FIELD_NUMBER: builtins.int
-    TRIGGER_HOTKEY_PRESSED_FIELD_NUMBER: builtins.int
-    TRIGGER_TARGET_MODE_UPDATE_FIELD_NUMBER: builtins.int
-    TRIGGER_COMMAND_ERROR_FIELD_NUMBER: builtins.int
     RESOURCE_TRADE_FIELD_NUMBER: builtins.int
     RESOURCE_REQUEST_FIELD_NUMBER: builtins.int
     RESOURCE_REQUEST_FULFILL_FIELD_NUMBER: builtins.int
@@ -405,52 +391,9 @@ class Event(google.protobuf.message.Message):
     GAME_CHEAT_FIELD_NUMBER: builtins.int
     BROADCAST_CHEAT_FIELD_NUMBER: builtins.int
     AI_COMMUNICATE_FIELD_NUMBER: builtins.int
-    TRIGGER_REPLY_SELECTED_FIELD_NUMBER: builtins.int
-    TRIGGER_SKIPPED_FIELD_NUMBER: builtins.int
-    TRIGGER_SOUND_LENGTH_QUERY_FIELD_NUMBER: builtins.int
-    TRIGGER_SOUND_OFFSET_FIELD_NUMBER: builtins.int
-    TRIGGER_TRANSMISSION_OFFSET_FIELD_NUMBER: builtins.int
-    TRIGGER_ABORT_MISSION_FIELD_NUMBER: builtins.int
-    TRIGGER_PURCHASE_MADE_FIELD_NUMBER: builtins.int
-    TRIGGER_PURCHASE_EXIT_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_MISSION_LAUNCHED_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_PANEL_CANCELED_FIELD_NUMBER: builtins.int
-    TRIGGER_CONVERSATION_SKIPPED_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_PANEL_REPLAY_FIELD_NUMBER: builtins.int
-    TRIGGER_SOUNDTRACK_DONE_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_MISSION_SELECTED_FIELD_NUMBER: builtins.int
-    TRIGGER_MOVIE_FUNCTION_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_PANEL_BIRTH_COMPLETE_FIELD_NUMBER: builtins.int
-    TRIGGER_PLANET_PANEL_DEATH_COMPLETE_FIELD_NUMBER: builtins.int
-    TRIGGER_RESEARCH_PANEL_EXIT_FIELD_NUMBER: builtins.int
-    TRIGGER_RESEARCH_PANEL_PURCHASE_FIELD_NUMBER: builtins.int
-    TRIGGER_RESEARCH_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
-    TRIGGER_MERCENARY_PANEL_EXIT_FIELD_NUMBER: builtins.int
-    TRIGGER_MERCENARY_PANEL_PURCHASE_FIELD_NUMBER: builtins.int
-    TRIGGER_MERCENARY_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
-    TRIGGER_VICTORY_PANEL_EXIT_FIELD_NUMBER: builtins.int
-    TRIGGER_BATTLE_REPORT_PANEL_EXIT_FIELD_NUMBER: builtins.int
-    TRIGGER_BATTLE_REPORT_PANEL_PLAY_MISSION_FIELD_NUMBER: builtins.int
-    TRIGGER_BATTLE_REPORT_PANEL_PLAY_SCENE_FIELD_NUMBER: builtins.int
-    TRIGGER_BATTLE_REPORT_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
-    TRIGGER_VICTORY_PANEL_PLAY_MISSION_AGAIN_FIELD_NUMBER: builtins.int
-    TRIGGER_MOVIE_STARTED_FIELD_NUMBER: builtins.int
-    TRIGGER_MOVIE_FINISHED_FIELD_NUMBER: builtins.int
-    TRIGGER_CUSTOM_DIALOG_DISMISSED_FIELD_NUMBER: builtins.int
-    TRIGGER_GAME_MENU_ITEM_SELECTED_FIELD_NUMBER: builtins.int
-    TRIGGER_PURCHASE_PANEL_SELECTED_PURCHASE_ITEM_CHANGED_FIELD_NUMBER: builtins.int
-    TRIGGER_PURCHASE_PANEL_SELECTED_PURCHASE_CATEGORY_CHANGED_FIELD_NUMBER: builtins.int
-    TRIGGER_BUTTON_PRESSED_FIELD_NUMBER: builtins.int
-    TRIGGER_GAME_CREDITS_FINISHED_FIELD_NUMBER: builtins.int
-    TRIGGER_CUTSCENE_CONVERSATION_LINE_FIELD_NUMBER: builtins.int
-    TRIGGER_CUTSCENE_CONVERSATION_LINE_MISSING_FIELD_NUMBER: builtins.int
-    TRIGGER_ANIM_LENGTH_QUERY_BY_NAME_FIELD_NUMBER: builtins.int
-    TRIGGER_ANIM_LENGTH_QUERY_BY_PROPS_FIELD_NUMBER: builtins.int
-    TRIGGER_ANIM_OFFSET_FIELD_NUMBER: builtins.int
     CATALOG_MODIFY_FIELD_NUMBER: builtins.int
     HERO_TALENT_TREE_SELECTED_FIELD_NUMBER: builtins.int
     HERO_TALENT_TREE_SELECTION_PANEL_TOGGLED_FIELD_NUMBER: builtins.int
-    TRIGGER_PROFILER_LOGGING_FINISHED_FIELD_NUMBER: builtins.int
     PEER_SET_SYNC_LOADING_TIME_FIELD_NUMBER: builtins.int
     PEER_SET_SYNC_PLAYING_TIME_FIELD_NUMBER: builtins.int
     PLAYER_STATE_FIELD_NUMBER: builtins.int
@@ -487,8 +430,8 @@ class Event(google.protobuf.message.Message):
         """The last order was repeated or ended."""
 
     @property
-    def trigger_portrait_loaded(self) -> Global___TriggerPortraitLoaded:
-        """A player's client has loaded a portrait."""
+    def trigger_ui(self) -> Global___TriggerUi:
+        """Something happened in the interface that a map's triggers listen to."""
 
     @property
     def unit_died(self) -> Global___UnitDied:
@@ -505,10 +448,6 @@ class Event(google.protobuf.message.Message):
     @property
     def player_stats(self) -> Global___PlayerStats:
         """A player's score and economy, every 160 gameloops."""
-
-    @property
-    def trigger_mouse_moved(self) -> Global___TriggerMouseMoved:
-        """The mouse moved on a map that listens for it."""
 
     @property
     def cmd_update_target_unit(self) -> Global___CmdUpdateTargetUnit:
@@ -613,62 +552,6 @@ class Event(google.protobuf.message.Message):
     @property
     def camera_save(self) -> Global___CameraSave:
         """A player stored a camera position."""
-
-    @property
-    def trigger_key_pressed(self) -> Global___TriggerKeyPressed:
-        """A key was pressed on a map that listens for it."""
-
-    @property
-    def trigger_mouse_clicked(self) -> Global___TriggerMouseClicked:
-        """The mouse was clicked on a map that listens for it."""
-
-    @property
-    def trigger_mouse_wheel(self) -> Global___TriggerMouseWheel:
-        """The mouse wheel was turned on a map that listens for it."""
-
-    @property
-    def trigger_dialog_control(self) -> Global___TriggerDialogControl:
-        """A control of a dialog was used."""
-
-    @property
-    def trigger_camera_move(self) -> Global___TriggerCameraMove:
-        """The camera was moved, before 2.1."""
-
-    @property
-    def trigger_cutscene_bookmark_fired(self) -> Global___TriggerCutsceneBookmarkFired:
-        """A cutscene passed a bookmark."""
-
-    @property
-    def trigger_cutscene_end_scene_fired(self) -> Global___TriggerCutsceneEndSceneFired:
-        """A scene of a cutscene ended."""
-
-    @property
-    def trigger_sound_length_sync(self) -> Global___TriggerSoundLengthSync:
-        """Clients agree on the length of sounds."""
-
-    @property
-    def trigger_transmission_complete(self) -> Global___TriggerTransmissionComplete:
-        """A transmission was played to its end."""
-
-    @property
-    def trigger_chat_message(self) -> Global___TriggerChatMessage:
-        """Chat that triggers listen to."""
-
-    @property
-    def trigger_ping(self) -> Global___TriggerPing:
-        """A ping that triggers listen to."""
-
-    @property
-    def trigger_hotkey_pressed(self) -> Global___TriggerHotkeyPressed:
-        """A hotkey was pressed on a map that listens for it."""
-
-    @property
-    def trigger_target_mode_update(self) -> Global___TriggerTargetModeUpdate:
-        """The player entered or left the choice of a target."""
-
-    @property
-    def trigger_command_error(self) -> Global___TriggerCommandError:
-        """An order was refused."""
 
     @property
     def resource_trade(self) -> Global___ResourceTrade:
@@ -783,174 +666,6 @@ class Event(google.protobuf.message.Message):
         """A player asks an artificial ally for something."""
 
     @property
-    def trigger_reply_selected(self) -> Global___TriggerReplySelected:
-        """A reply in a conversation was chosen."""
-
-    @property
-    def trigger_skipped(self) -> Global___TriggerSkipped:
-        """A player skipped the scene that was shown."""
-
-    @property
-    def trigger_sound_length_query(self) -> Global___TriggerSoundLengthQuery:
-        """A client reports the length of a sound."""
-
-    @property
-    def trigger_sound_offset(self) -> Global___TriggerSoundOffset:
-        """A sound is played."""
-
-    @property
-    def trigger_transmission_offset(self) -> Global___TriggerTransmissionOffset:
-        """A transmission is played."""
-
-    @property
-    def trigger_abort_mission(self) -> Global___TriggerAbortMission:
-        """The mission was given up."""
-
-    @property
-    def trigger_purchase_made(self) -> Global___TriggerPurchaseMade:
-        """Something was bought."""
-
-    @property
-    def trigger_purchase_exit(self) -> Global___TriggerPurchaseExit:
-        """The shop was left."""
-
-    @property
-    def trigger_planet_mission_launched(self) -> Global___TriggerPlanetMissionLaunched:
-        """A planet's mission was launched."""
-
-    @property
-    def trigger_planet_panel_canceled(self) -> Global___TriggerPlanetPanelCanceled:
-        """The panel of planets was closed without a choice."""
-
-    @property
-    def trigger_conversation_skipped(self) -> Global___TriggerConversationSkipped:
-        """A conversation was skipped."""
-
-    @property
-    def trigger_planet_panel_replay(self) -> Global___TriggerPlanetPanelReplay:
-        """A mission will be played once more."""
-
-    @property
-    def trigger_soundtrack_done(self) -> Global___TriggerSoundtrackDone:
-        """A piece of music has ended."""
-
-    @property
-    def trigger_planet_mission_selected(self) -> Global___TriggerPlanetMissionSelected:
-        """A planet was chosen."""
-
-    @property
-    def trigger_movie_function(self) -> Global___TriggerMovieFunction:
-        """A movie calls a function."""
-
-    @property
-    def trigger_planet_panel_birth_complete(self) -> Global___TriggerPlanetPanelBirthComplete:
-        """The panel of planets has appeared."""
-
-    @property
-    def trigger_planet_panel_death_complete(self) -> Global___TriggerPlanetPanelDeathComplete:
-        """The panel of planets has disappeared."""
-
-    @property
-    def trigger_research_panel_exit(self) -> Global___TriggerResearchPanelExit:
-        """The panel of researches was left."""
-
-    @property
-    def trigger_research_panel_purchase(self) -> Global___TriggerResearchPanelPurchase:
-        """A research was bought."""
-
-    @property
-    def trigger_research_panel_selection_changed(self) -> Global___TriggerResearchPanelSelectionChanged:
-        """A research was chosen."""
-
-    @property
-    def trigger_mercenary_panel_exit(self) -> Global___TriggerMercenaryPanelExit:
-        """The panel of mercenaries was left."""
-
-    @property
-    def trigger_mercenary_panel_purchase(self) -> Global___TriggerMercenaryPanelPurchase:
-        """Mercenaries were bought."""
-
-    @property
-    def trigger_mercenary_panel_selection_changed(self) -> Global___TriggerMercenaryPanelSelectionChanged:
-        """Mercenaries were chosen."""
-
-    @property
-    def trigger_victory_panel_exit(self) -> Global___TriggerVictoryPanelExit:
-        """The panel of a victory was left."""
-
-    @property
-    def trigger_battle_report_panel_exit(self) -> Global___TriggerBattleReportPanelExit:
-        """The panel of battle reports was left."""
-
-    @property
-    def trigger_battle_report_panel_play_mission(self) -> Global___TriggerBattleReportPanelPlayMission:
-        """A mission will be played from the battle reports."""
-
-    @property
-    def trigger_battle_report_panel_play_scene(self) -> Global___TriggerBattleReportPanelPlayScene:
-        """A scene will be shown from the battle reports."""
-
-    @property
-    def trigger_battle_report_panel_selection_changed(self) -> Global___TriggerBattleReportPanelSelectionChanged:
-        """A battle report was chosen."""
-
-    @property
-    def trigger_victory_panel_play_mission_again(self) -> Global___TriggerVictoryPanelPlayMissionAgain:
-        """The mission will be played again."""
-
-    @property
-    def trigger_movie_started(self) -> Global___TriggerMovieStarted:
-        """A movie began."""
-
-    @property
-    def trigger_movie_finished(self) -> Global___TriggerMovieFinished:
-        """A movie has ended."""
-
-    @property
-    def trigger_custom_dialog_dismissed(self) -> Global___TriggerCustomDialogDismissed:
-        """A dialog was closed."""
-
-    @property
-    def trigger_game_menu_item_selected(self) -> Global___TriggerGameMenuItemSelected:
-        """An item of the game's menu was chosen."""
-
-    @property
-    def trigger_purchase_panel_selected_purchase_item_changed(self) -> Global___TriggerPurchasePanelSelectedPurchaseItemChanged:
-        """An item of the shop was chosen."""
-
-    @property
-    def trigger_purchase_panel_selected_purchase_category_changed(self) -> Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged:
-        """A category of the shop was chosen."""
-
-    @property
-    def trigger_button_pressed(self) -> Global___TriggerButtonPressed:
-        """A button was pressed."""
-
-    @property
-    def trigger_game_credits_finished(self) -> Global___TriggerGameCreditsFinished:
-        """The credits have ended."""
-
-    @property
-    def trigger_cutscene_conversation_line(self) -> Global___TriggerCutsceneConversationLine:
-        """A line of a conversation is spoken in a cutscene."""
-
-    @property
-    def trigger_cutscene_conversation_line_missing(self) -> Global___TriggerCutsceneConversationLineMissing:
-        """A line of a conversation in a cutscene is missing."""
-
-    @property
-    def trigger_anim_length_query_by_name(self) -> Global___TriggerAnimLengthQueryByName:
-        """A client reports the length of an animation, requested by name."""
-
-    @property
-    def trigger_anim_length_query_by_props(self) -> Global___TriggerAnimLengthQueryByProps:
-        """A client reports the length of an animation, requested by properties."""
-
-    @property
-    def trigger_anim_offset(self) -> Global___TriggerAnimOffset:
-        """An animation that was waited for has reached its place."""
-
-    @property
     def catalog_modify(self) -> Global___CatalogModify:
         """A map changed a value of the balance data."""
 
@@ -961,10 +676,6 @@ class Event(google.protobuf.message.Message):
     @property
     def hero_talent_tree_selection_panel_toggled(self) -> Global___HeroTalentTreeSelectionPanelToggled:
         """The panel of talents was opened or closed."""
-
-    @property
-    def trigger_profiler_logging_finished(self) -> Global___TriggerProfilerLoggingFinished:
-        """A profile was written."""
 
     @property
     def peer_set_sync_loading_time(self) -> Global___PeerSetSyncLoadingTime:
@@ -1003,12 +714,11 @@ class Event(google.protobuf.message.Message):
         control_group_update: Global___ControlGroupUpdate | None = ...,
         unit_born: Global___UnitBorn | None = ...,
         command_manager_state: Global___CommandManagerState | None = ...,
-        trigger_portrait_loaded: Global___TriggerPortraitLoaded | None = ...,
+        trigger_ui: Global___TriggerUi | None = ...,
         unit_died: Global___UnitDied | None = ...,
         cmd_update_target_point: Global___CmdUpdateTargetPoint | None = ...,
         unit_type_change: Global___UnitTypeChange | None = ...,
         player_stats: Global___PlayerStats | None = ...,
-        trigger_mouse_moved: Global___TriggerMouseMoved | None = ...,
         cmd_update_target_unit: Global___CmdUpdateTargetUnit | None = ...,
         start: Global___Start | None = ...,
         details: Global___Details | None = ...,
@@ -1035,20 +745,6 @@ class Event(google.protobuf.message.Message):
         user_finished_loading_sync: Global___UserFinishedLoadingSync | None = ...,
         user_options: Global___UserOptions | None = ...,
         camera_save: Global___CameraSave | None = ...,
-        trigger_key_pressed: Global___TriggerKeyPressed | None = ...,
-        trigger_mouse_clicked: Global___TriggerMouseClicked | None = ...,
-        trigger_mouse_wheel: Global___TriggerMouseWheel | None = ...,
-        trigger_dialog_control: Global___TriggerDialogControl | None = ...,
-        trigger_camera_move: Global___TriggerCameraMove | None = ...,
-        trigger_cutscene_bookmark_fired: Global___TriggerCutsceneBookmarkFired | None = ...,
-        trigger_cutscene_end_scene_fired: Global___TriggerCutsceneEndSceneFired | None = ...,
-        trigger_sound_length_sync: Global___TriggerSoundLengthSync | None = ...,
-        trigger_transmission_complete: Global___TriggerTransmissionComplete | None = ...,
-        trigger_chat_message: Global___TriggerChatMessage | None = ...,
-        trigger_ping: Global___TriggerPing | None = ...,
-        trigger_hotkey_pressed: Global___TriggerHotkeyPressed | None = ...,
-        trigger_target_mode_update: Global___TriggerTargetModeUpdate | None = ...,
-        trigger_command_error: Global___TriggerCommandError | None = ...,
         resource_trade: Global___ResourceTrade | None = ...,
         resource_request: Global___ResourceRequest | None = ...,
         resource_request_fulfill: Global___ResourceRequestFulfill | None = ...,
@@ -1077,63 +773,20 @@ class Event(google.protobuf.message.Message):
         game_cheat: Global___GameCheat | None = ...,
         broadcast_cheat: Global___BroadcastCheat | None = ...,
         ai_communicate: Global___AiCommunicate | None = ...,
-        trigger_reply_selected: Global___TriggerReplySelected | None = ...,
-        trigger_skipped: Global___TriggerSkipped | None = ...,
-        trigger_sound_length_query: Global___TriggerSoundLengthQuery | None = ...,
-        trigger_sound_offset: Global___TriggerSoundOffset | None = ...,
-        trigger_transmission_offset: Global___TriggerTransmissionOffset | None = ...,
-        trigger_abort_mission: Global___TriggerAbortMission | None = ...,
-        trigger_purchase_made: Global___TriggerPurchaseMade | None = ...,
-        trigger_purchase_exit: Global___TriggerPurchaseExit | None = ...,
-        trigger_planet_mission_launched: Global___TriggerPlanetMissionLaunched | None = ...,
-        trigger_planet_panel_canceled: Global___TriggerPlanetPanelCanceled | None = ...,
-        trigger_conversation_skipped: Global___TriggerConversationSkipped | None = ...,
-        trigger_planet_panel_replay: Global___TriggerPlanetPanelReplay | None = ...,
-        trigger_soundtrack_done: Global___TriggerSoundtrackDone | None = ...,
-        trigger_planet_mission_selected: Global___TriggerPlanetMissionSelected | None = ...,
-        trigger_movie_function: Global___TriggerMovieFunction | None = ...,
-        trigger_planet_panel_birth_complete: Global___TriggerPlanetPanelBirthComplete | None = ...,
-        trigger_planet_panel_death_complete: Global___TriggerPlanetPanelDeathComplete | None = ...,
-        trigger_research_panel_exit: Global___TriggerResearchPanelExit | None = ...,
-        trigger_research_panel_purchase: Global___TriggerResearchPanelPurchase | None = ...,
-        trigger_research_panel_selection_changed: Global___TriggerResearchPanelSelectionChanged | None = ...,
-        trigger_mercenary_panel_exit: Global___TriggerMercenaryPanelExit | None = ...,
-        trigger_mercenary_panel_purchase: Global___TriggerMercenaryPanelPurchase | None = ...,
-        trigger_mercenary_panel_selection_changed: Global___TriggerMercenaryPanelSelectionChanged | None = ...,
-        trigger_victory_panel_exit: Global___TriggerVictoryPanelExit | None = ...,
-        trigger_battle_report_panel_exit: Global___TriggerBattleReportPanelExit | None = ...,
-        trigger_battle_report_panel_play_mission: Global___TriggerBattleReportPanelPlayMission | None = ...,
-        trigger_battle_report_panel_play_scene: Global___TriggerBattleReportPanelPlayScene | None = ...,
-        trigger_battle_report_panel_selection_changed: Global___TriggerBattleReportPanelSelectionChanged | None = ...,
-        trigger_victory_panel_play_mission_again: Global___TriggerVictoryPanelPlayMissionAgain | None = ...,
-        trigger_movie_started: Global___TriggerMovieStarted | None = ...,
-        trigger_movie_finished: Global___TriggerMovieFinished | None = ...,
-        trigger_custom_dialog_dismissed: Global___TriggerCustomDialogDismissed | None = ...,
-        trigger_game_menu_item_selected: Global___TriggerGameMenuItemSelected | None = ...,
-        trigger_purchase_panel_selected_purchase_item_changed: Global___TriggerPurchasePanelSelectedPurchaseItemChanged | None = ...,
-        trigger_purchase_panel_selected_purchase_category_changed: Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged | None = ...,
-        trigger_button_pressed: Global___TriggerButtonPressed | None = ...,
-        trigger_game_credits_finished: Global___TriggerGameCreditsFinished | None = ...,
-        trigger_cutscene_conversation_line: Global___TriggerCutsceneConversationLine | None = ...,
-        trigger_cutscene_conversation_line_missing: Global___TriggerCutsceneConversationLineMissing | None = ...,
-        trigger_anim_length_query_by_name: Global___TriggerAnimLengthQueryByName | None = ...,
-        trigger_anim_length_query_by_props: Global___TriggerAnimLengthQueryByProps | None = ...,
-        trigger_anim_offset: Global___TriggerAnimOffset | None = ...,
         catalog_modify: Global___CatalogModify | None = ...,
         hero_talent_tree_selected: Global___HeroTalentTreeSelected | None = ...,
         hero_talent_tree_selection_panel_toggled: Global___HeroTalentTreeSelectionPanelToggled | None = ...,
-        trigger_profiler_logging_finished: Global___TriggerProfilerLoggingFinished | None = ...,
         peer_set_sync_loading_time: Global___PeerSetSyncLoadingTime | None = ...,
         peer_set_sync_playing_time: Global___PeerSetSyncPlayingTime | None = ...,
         player_state: Global___PlayerState | None = ...,
         unit_state: Global___UnitState | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_abort_mission", b"trigger_abort_mission", "trigger_anim_length_query_by_name", b"trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", b"trigger_anim_length_query_by_props", "trigger_anim_offset", b"trigger_anim_offset", "trigger_battle_report_panel_exit", b"trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", b"trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", b"trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", b"trigger_battle_report_panel_selection_changed", "trigger_button_pressed", b"trigger_button_pressed", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_conversation_skipped", b"trigger_conversation_skipped", "trigger_custom_dialog_dismissed", b"trigger_custom_dialog_dismissed", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_conversation_line", b"trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", b"trigger_cutscene_conversation_line_missing", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_game_credits_finished", b"trigger_game_credits_finished", "trigger_game_menu_item_selected", b"trigger_game_menu_item_selected", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mercenary_panel_exit", b"trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", b"trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", b"trigger_mercenary_panel_selection_changed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_movie_finished", b"trigger_movie_finished", "trigger_movie_function", b"trigger_movie_function", "trigger_movie_started", b"trigger_movie_started", "trigger_ping", b"trigger_ping", "trigger_planet_mission_launched", b"trigger_planet_mission_launched", "trigger_planet_mission_selected", b"trigger_planet_mission_selected", "trigger_planet_panel_birth_complete", b"trigger_planet_panel_birth_complete", "trigger_planet_panel_canceled", b"trigger_planet_panel_canceled", "trigger_planet_panel_death_complete", b"trigger_planet_panel_death_complete", "trigger_planet_panel_replay", b"trigger_planet_panel_replay", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_profiler_logging_finished", b"trigger_profiler_logging_finished", "trigger_purchase_exit", b"trigger_purchase_exit", "trigger_purchase_made", b"trigger_purchase_made", "trigger_purchase_panel_selected_purchase_category_changed", b"trigger_purchase_panel_selected_purchase_category_changed", "trigger_purchase_panel_selected_purchase_item_changed", b"trigger_purchase_panel_selected_purchase_item_changed", "trigger_reply_selected", b"trigger_reply_selected", "trigger_research_panel_exit", b"trigger_research_panel_exit", "trigger_research_panel_purchase", b"trigger_research_panel_purchase", "trigger_research_panel_selection_changed", b"trigger_research_panel_selection_changed", "trigger_skipped", b"trigger_skipped", "trigger_sound_length_query", b"trigger_sound_length_query", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_sound_offset", b"trigger_sound_offset", "trigger_soundtrack_done", b"trigger_soundtrack_done", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "trigger_transmission_offset", b"trigger_transmission_offset", "trigger_victory_panel_exit", b"trigger_victory_panel_exit", "trigger_victory_panel_play_mission_again", b"trigger_victory_panel_play_mission_again", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_abort_mission", b"trigger_abort_mission", "trigger_anim_length_query_by_name", b"trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", b"trigger_anim_length_query_by_props", "trigger_anim_offset", b"trigger_anim_offset", "trigger_battle_report_panel_exit", b"trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", b"trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", b"trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", b"trigger_battle_report_panel_selection_changed", "trigger_button_pressed", b"trigger_button_pressed", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_conversation_skipped", b"trigger_conversation_skipped", "trigger_custom_dialog_dismissed", b"trigger_custom_dialog_dismissed", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_conversation_line", b"trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", b"trigger_cutscene_conversation_line_missing", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_game_credits_finished", b"trigger_game_credits_finished", "trigger_game_menu_item_selected", b"trigger_game_menu_item_selected", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mercenary_panel_exit", b"trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", b"trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", b"trigger_mercenary_panel_selection_changed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_movie_finished", b"trigger_movie_finished", "trigger_movie_function", b"trigger_movie_function", "trigger_movie_started", b"trigger_movie_started", "trigger_ping", b"trigger_ping", "trigger_planet_mission_launched", b"trigger_planet_mission_launched", "trigger_planet_mission_selected", b"trigger_planet_mission_selected", "trigger_planet_panel_birth_complete", b"trigger_planet_panel_birth_complete", "trigger_planet_panel_canceled", b"trigger_planet_panel_canceled", "trigger_planet_panel_death_complete", b"trigger_planet_panel_death_complete", "trigger_planet_panel_replay", b"trigger_planet_panel_replay", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_profiler_logging_finished", b"trigger_profiler_logging_finished", "trigger_purchase_exit", b"trigger_purchase_exit", "trigger_purchase_made", b"trigger_purchase_made", "trigger_purchase_panel_selected_purchase_category_changed", b"trigger_purchase_panel_selected_purchase_category_changed", "trigger_purchase_panel_selected_purchase_item_changed", b"trigger_purchase_panel_selected_purchase_item_changed", "trigger_reply_selected", b"trigger_reply_selected", "trigger_research_panel_exit", b"trigger_research_panel_exit", "trigger_research_panel_purchase", b"trigger_research_panel_purchase", "trigger_research_panel_selection_changed", b"trigger_research_panel_selection_changed", "trigger_skipped", b"trigger_skipped", "trigger_sound_length_query", b"trigger_sound_length_query", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_sound_offset", b"trigger_sound_offset", "trigger_soundtrack_done", b"trigger_soundtrack_done", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "trigger_transmission_offset", b"trigger_transmission_offset", "trigger_victory_panel_exit", b"trigger_victory_panel_exit", "trigger_victory_panel_play_mission_again", b"trigger_victory_panel_play_mission_again", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_portrait_loaded", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "trigger_mouse_moved", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "trigger_key_pressed", "trigger_mouse_clicked", "trigger_mouse_wheel", "trigger_dialog_control", "trigger_camera_move", "trigger_cutscene_bookmark_fired", "trigger_cutscene_end_scene_fired", "trigger_sound_length_sync", "trigger_transmission_complete", "trigger_chat_message", "trigger_ping", "trigger_hotkey_pressed", "trigger_target_mode_update", "trigger_command_error", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "trigger_reply_selected", "trigger_skipped", "trigger_sound_length_query", "trigger_sound_offset", "trigger_transmission_offset", "trigger_abort_mission", "trigger_purchase_made", "trigger_purchase_exit", "trigger_planet_mission_launched", "trigger_planet_panel_canceled", "trigger_conversation_skipped", "trigger_planet_panel_replay", "trigger_soundtrack_done", "trigger_planet_mission_selected", "trigger_movie_function", "trigger_planet_panel_birth_complete", "trigger_planet_panel_death_complete", "trigger_research_panel_exit", "trigger_research_panel_purchase", "trigger_research_panel_selection_changed", "trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", "trigger_victory_panel_exit", "trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", "trigger_victory_panel_play_mission_again", "trigger_movie_started", "trigger_movie_finished", "trigger_custom_dialog_dismissed", "trigger_game_menu_item_selected", "trigger_purchase_panel_selected_purchase_item_changed", "trigger_purchase_panel_selected_purchase_category_changed", "trigger_button_pressed", "trigger_game_credits_finished", "trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", "trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", "trigger_anim_offset", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "trigger_profiler_logging_finished", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1273,29 +926,6 @@ class Point2(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Point2: typing_extensions.TypeAlias = Point2
-
-@typing.final
-class UiPoint(google.protobuf.message.Message):
-    """A place in the user interface."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    X_FIELD_NUMBER: builtins.int
-    Y_FIELD_NUMBER: builtins.int
-    x: builtins.int
-    """The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide."""
-    y: builtins.int
-    """The distance from the top of the screen, in pixels of a screen that is 1200 pixels high."""
-    def __init__(
-        self,
-        *,
-        x: builtins.int = ...,
-        y: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["x", b"x", "y", b"y"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___UiPoint: typing_extensions.TypeAlias = UiPoint
 
 @typing.final
 class BitMask(google.protobuf.message.Message):
@@ -2859,471 +2489,6 @@ class CameraSave(google.protobuf.message.Message):
 Global___CameraSave: typing_extensions.TypeAlias = CameraSave
 
 @typing.final
-class TriggerPortraitLoaded(google.protobuf.message.Message):
-    """A player's client has loaded a portrait."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PORTRAIT_ID_FIELD_NUMBER: builtins.int
-    portrait_id: builtins.int
-    """The portrait."""
-    def __init__(
-        self,
-        *,
-        portrait_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["portrait_id", b"portrait_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPortraitLoaded: typing_extensions.TypeAlias = TriggerPortraitLoaded
-
-@typing.final
-class TriggerMouseMoved(google.protobuf.message.Message):
-    """The mouse moved."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    POS_UI_FIELD_NUMBER: builtins.int
-    POS_WORLD_FIELD_NUMBER: builtins.int
-    FLAGS_FIELD_NUMBER: builtins.int
-    flags: builtins.int
-    """As in the replay. Since 2.0.10."""
-    @property
-    def pos_ui(self) -> Global___UiPoint:
-        """The place on the screen."""
-
-    @property
-    def pos_world(self) -> Global___Point:
-        """The place on the map."""
-
-    def __init__(
-        self,
-        *,
-        pos_ui: Global___UiPoint | None = ...,
-        pos_world: Global___Point | None = ...,
-        flags: builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["pos_ui", b"pos_ui", "pos_world", b"pos_world"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["flags", b"flags", "pos_ui", b"pos_ui", "pos_world", b"pos_world"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerMouseMoved: typing_extensions.TypeAlias = TriggerMouseMoved
-
-@typing.final
-class TriggerMouseClicked(google.protobuf.message.Message):
-    """The mouse was clicked."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BUTTON_FIELD_NUMBER: builtins.int
-    DOWN_FIELD_NUMBER: builtins.int
-    POS_UI_FIELD_NUMBER: builtins.int
-    POS_WORLD_FIELD_NUMBER: builtins.int
-    FLAGS_FIELD_NUMBER: builtins.int
-    button: builtins.int
-    """The button."""
-    down: builtins.bool
-    """True when it was pressed, false when it was released."""
-    flags: builtins.int
-    """As in the replay. Since 2.0.10."""
-    @property
-    def pos_ui(self) -> Global___UiPoint:
-        """The place on the screen."""
-
-    @property
-    def pos_world(self) -> Global___Point:
-        """The place on the map."""
-
-    def __init__(
-        self,
-        *,
-        button: builtins.int = ...,
-        down: builtins.bool = ...,
-        pos_ui: Global___UiPoint | None = ...,
-        pos_world: Global___Point | None = ...,
-        flags: builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["pos_ui", b"pos_ui", "pos_world", b"pos_world"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["button", b"button", "down", b"down", "flags", b"flags", "pos_ui", b"pos_ui", "pos_world", b"pos_world"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerMouseClicked: typing_extensions.TypeAlias = TriggerMouseClicked
-
-@typing.final
-class TriggerMouseWheel(google.protobuf.message.Message):
-    """The mouse wheel was turned."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    WHEEL_SPIN_FIELD_NUMBER: builtins.int
-    FLAGS_FIELD_NUMBER: builtins.int
-    wheel_spin: builtins.int
-    """How far."""
-    flags: builtins.int
-    """As in the replay."""
-    def __init__(
-        self,
-        *,
-        wheel_spin: builtins.int = ...,
-        flags: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["flags", b"flags", "wheel_spin", b"wheel_spin"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerMouseWheel: typing_extensions.TypeAlias = TriggerMouseWheel
-
-@typing.final
-class TriggerKeyPressed(google.protobuf.message.Message):
-    """A key was pressed."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    KEY_FIELD_NUMBER: builtins.int
-    FLAGS_FIELD_NUMBER: builtins.int
-    key: builtins.int
-    """The key, as in the replay."""
-    flags: builtins.int
-    """As in the replay."""
-    def __init__(
-        self,
-        *,
-        key: builtins.int = ...,
-        flags: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["flags", b"flags", "key", b"key"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerKeyPressed: typing_extensions.TypeAlias = TriggerKeyPressed
-
-@typing.final
-class TriggerHotkeyPressed(google.protobuf.message.Message):
-    """A hotkey was pressed."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    HOTKEY_FIELD_NUMBER: builtins.int
-    DOWN_FIELD_NUMBER: builtins.int
-    hotkey: builtins.int
-    """The hotkey, as in the replay."""
-    down: builtins.bool
-    """True when it was pressed, false when it was released."""
-    def __init__(
-        self,
-        *,
-        hotkey: builtins.int = ...,
-        down: builtins.bool = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["down", b"down", "hotkey", b"hotkey"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerHotkeyPressed: typing_extensions.TypeAlias = TriggerHotkeyPressed
-
-@typing.final
-class TriggerDialogControl(google.protobuf.message.Message):
-    """A control of a dialog was used."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CONTROL_ID_FIELD_NUMBER: builtins.int
-    EVENT_TYPE_FIELD_NUMBER: builtins.int
-    CHECKED_FIELD_NUMBER: builtins.int
-    VALUE_CHANGED_FIELD_NUMBER: builtins.int
-    SELECTION_CHANGED_FIELD_NUMBER: builtins.int
-    TEXT_CHANGED_FIELD_NUMBER: builtins.int
-    MOUSE_BUTTON_FIELD_NUMBER: builtins.int
-    control_id: builtins.int
-    """The control."""
-    event_type: builtins.int
-    """The action on the control, as in the replay."""
-    checked: builtins.bool
-    """The control is checked, or not."""
-    value_changed: builtins.int
-    """Its value."""
-    selection_changed: builtins.int
-    """Its selection."""
-    text_changed: builtins.str
-    """Its text."""
-    mouse_button: builtins.int
-    """The button that was used."""
-    def __init__(
-        self,
-        *,
-        control_id: builtins.int = ...,
-        event_type: builtins.int = ...,
-        checked: builtins.bool = ...,
-        value_changed: builtins.int = ...,
-        selection_changed: builtins.int = ...,
-        text_changed: builtins.str = ...,
-        mouse_button: builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["checked", b"checked", "event_data", b"event_data", "mouse_button", b"mouse_button", "selection_changed", b"selection_changed", "text_changed", b"text_changed", "value_changed", b"value_changed"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["checked", b"checked", "control_id", b"control_id", "event_data", b"event_data", "event_type", b"event_type", "mouse_button", b"mouse_button", "selection_changed", b"selection_changed", "text_changed", b"text_changed", "value_changed", b"value_changed"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event_data: typing_extensions.TypeAlias = typing.Literal["checked", "value_changed", "selection_changed", "text_changed", "mouse_button"]
-    _WhichOneofArgType_event_data: typing_extensions.TypeAlias = typing.Literal["event_data", b"event_data"]
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_event_data) -> _WhichOneofReturnType_event_data | None: ...
-
-Global___TriggerDialogControl: typing_extensions.TypeAlias = TriggerDialogControl
-
-@typing.final
-class TriggerCameraMove(google.protobuf.message.Message):
-    """The camera was moved."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    REASON_FIELD_NUMBER: builtins.int
-    reason: builtins.int
-    """Why, as in the replay."""
-    def __init__(
-        self,
-        *,
-        reason: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["reason", b"reason"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCameraMove: typing_extensions.TypeAlias = TriggerCameraMove
-
-@typing.final
-class TriggerCutsceneBookmarkFired(google.protobuf.message.Message):
-    """A cutscene passed a bookmark."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CUTSCENE_ID_FIELD_NUMBER: builtins.int
-    BOOKMARK_NAME_FIELD_NUMBER: builtins.int
-    cutscene_id: builtins.int
-    """The cutscene."""
-    bookmark_name: builtins.str
-    """The bookmark."""
-    def __init__(
-        self,
-        *,
-        cutscene_id: builtins.int = ...,
-        bookmark_name: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bookmark_name", b"bookmark_name", "cutscene_id", b"cutscene_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCutsceneBookmarkFired: typing_extensions.TypeAlias = TriggerCutsceneBookmarkFired
-
-@typing.final
-class TriggerCutsceneEndSceneFired(google.protobuf.message.Message):
-    """A scene of a cutscene ended."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CUTSCENE_ID_FIELD_NUMBER: builtins.int
-    cutscene_id: builtins.int
-    """The cutscene."""
-    def __init__(
-        self,
-        *,
-        cutscene_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cutscene_id", b"cutscene_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCutsceneEndSceneFired: typing_extensions.TypeAlias = TriggerCutsceneEndSceneFired
-
-@typing.final
-class TriggerSoundLengthSync(google.protobuf.message.Message):
-    """Clients agree on the length of sounds."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SOUND_HASH_FIELD_NUMBER: builtins.int
-    LENGTH_FIELD_NUMBER: builtins.int
-    @property
-    def sound_hash(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The sounds."""
-
-    @property
-    def length(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Their lengths, one for each."""
-
-    def __init__(
-        self,
-        *,
-        sound_hash: collections.abc.Iterable[builtins.int] | None = ...,
-        length: collections.abc.Iterable[builtins.int] | None = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["length", b"length", "sound_hash", b"sound_hash"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerSoundLengthSync: typing_extensions.TypeAlias = TriggerSoundLengthSync
-
-@typing.final
-class TriggerTransmissionComplete(google.protobuf.message.Message):
-    """A transmission was played to its end."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRANSMISSION_ID_FIELD_NUMBER: builtins.int
-    transmission_id: builtins.int
-    """The transmission."""
-    def __init__(
-        self,
-        *,
-        transmission_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["transmission_id", b"transmission_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerTransmissionComplete: typing_extensions.TypeAlias = TriggerTransmissionComplete
-
-@typing.final
-class TriggerChatMessage(google.protobuf.message.Message):
-    """Chat that triggers listen to."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CHAT_MESSAGE_FIELD_NUMBER: builtins.int
-    chat_message: builtins.str
-    """The text of the message."""
-    def __init__(
-        self,
-        *,
-        chat_message: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat_message", b"chat_message"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerChatMessage: typing_extensions.TypeAlias = TriggerChatMessage
-
-@typing.final
-class TriggerPing(google.protobuf.message.Message):
-    """A ping that triggers listen to."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    POINT_FIELD_NUMBER: builtins.int
-    UNIT_FIELD_NUMBER: builtins.int
-    UNIT_LINK_FIELD_NUMBER: builtins.int
-    UNIT_CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
-    UNIT_UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
-    UNIT_POSITION_FIELD_NUMBER: builtins.int
-    UNIT_IS_UNDER_CONSTRUCTION_FIELD_NUMBER: builtins.int
-    PINGED_MINIMAP_FIELD_NUMBER: builtins.int
-    OPTION_FIELD_NUMBER: builtins.int
-    UNIT_NAME_FIELD_NUMBER: builtins.int
-    unit_link: builtins.int
-    """Its type, as an index into the balance data. Since 3.0, like the next four fields."""
-    unit_control_player_id: builtins.int
-    """The player who controls it."""
-    unit_upkeep_player_id: builtins.int
-    """The player who pays for it."""
-    unit_is_under_construction: builtins.bool
-    """True while it is under construction."""
-    pinged_minimap: builtins.bool
-    """True when the minimap was used."""
-    option: builtins.int
-    """As in the replay. Since 3.0."""
-    unit_name: builtins.str
-    """The name of unit_link, such as "Nexus". Empty when not known."""
-    @property
-    def point(self) -> Global___Point2:
-        """The place. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
-
-    @property
-    def unit(self) -> Global___Unit:
-        """The unit that was pinged. The tag is 0 when there is none."""
-
-    @property
-    def unit_position(self) -> Global___Point:
-        """Its position."""
-
-    def __init__(
-        self,
-        *,
-        point: Global___Point2 | None = ...,
-        unit: Global___Unit | None = ...,
-        unit_link: builtins.int = ...,
-        unit_control_player_id: builtins.int | None = ...,
-        unit_upkeep_player_id: builtins.int | None = ...,
-        unit_position: Global___Point | None = ...,
-        unit_is_under_construction: builtins.bool = ...,
-        pinged_minimap: builtins.bool = ...,
-        option: builtins.int = ...,
-        unit_name: builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id", "_unit_upkeep_player_id", b"_unit_upkeep_player_id", "point", b"point", "unit", b"unit", "unit_control_player_id", b"unit_control_player_id", "unit_position", b"unit_position", "unit_upkeep_player_id", b"unit_upkeep_player_id"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id", "_unit_upkeep_player_id", b"_unit_upkeep_player_id", "option", b"option", "pinged_minimap", b"pinged_minimap", "point", b"point", "unit", b"unit", "unit_control_player_id", b"unit_control_player_id", "unit_is_under_construction", b"unit_is_under_construction", "unit_link", b"unit_link", "unit_name", b"unit_name", "unit_position", b"unit_position", "unit_upkeep_player_id", b"unit_upkeep_player_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__unit_control_player_id: typing_extensions.TypeAlias = typing.Literal["unit_control_player_id"]
-    _WhichOneofArgType__unit_control_player_id: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id"]
-    _WhichOneofReturnType__unit_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["unit_upkeep_player_id"]
-    _WhichOneofArgType__unit_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["_unit_upkeep_player_id", b"_unit_upkeep_player_id"]
-    @typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__unit_control_player_id) -> _WhichOneofReturnType__unit_control_player_id | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__unit_upkeep_player_id) -> _WhichOneofReturnType__unit_upkeep_player_id | None: ...
-
-Global___TriggerPing: typing_extensions.TypeAlias = TriggerPing
-
-@typing.final
-class TriggerTargetModeUpdate(google.protobuf.message.Message):
-    """The player entered or left the choice of a target."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    ABIL_LINK_FIELD_NUMBER: builtins.int
-    ABIL_CMD_INDEX_FIELD_NUMBER: builtins.int
-    STATE_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
-    abil_link: builtins.int
-    """The ability whose target the player chooses, as an index into the balance data."""
-    abil_cmd_index: builtins.int
-    """The command of the ability."""
-    state: builtins.int
-    """As in the replay."""
-    name: builtins.str
-    """The command's name, as in an order. Empty when not known."""
-    def __init__(
-        self,
-        *,
-        abil_link: builtins.int = ...,
-        abil_cmd_index: builtins.int = ...,
-        state: builtins.int = ...,
-        name: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil_cmd_index", b"abil_cmd_index", "abil_link", b"abil_link", "name", b"name", "state", b"state"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerTargetModeUpdate: typing_extensions.TypeAlias = TriggerTargetModeUpdate
-
-@typing.final
-class TriggerCommandError(google.protobuf.message.Message):
-    """An order was refused."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    ERROR_FIELD_NUMBER: builtins.int
-    ABIL_FIELD_NUMBER: builtins.int
-    error: builtins.int
-    """Why, as in the replay."""
-    @property
-    def abil(self) -> Global___Ability:
-        """The ability."""
-
-    def __init__(
-        self,
-        *,
-        error: builtins.int = ...,
-        abil: Global___Ability | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil", b"abil"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil", b"abil", "error", b"error"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCommandError: typing_extensions.TypeAlias = TriggerCommandError
-
-@typing.final
 class ResourceTrade(google.protobuf.message.Message):
     """Resources were sent to another player."""
 
@@ -4005,732 +3170,6 @@ class AiCommunicate(google.protobuf.message.Message):
 Global___AiCommunicate: typing_extensions.TypeAlias = AiCommunicate
 
 @typing.final
-class TriggerReplySelected(google.protobuf.message.Message):
-    """A reply in a conversation was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CONVERSATION_ID_FIELD_NUMBER: builtins.int
-    REPLY_ID_FIELD_NUMBER: builtins.int
-    conversation_id: builtins.int
-    """The conversation."""
-    reply_id: builtins.int
-    """The reply."""
-    def __init__(
-        self,
-        *,
-        conversation_id: builtins.int = ...,
-        reply_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conversation_id", b"conversation_id", "reply_id", b"reply_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerReplySelected: typing_extensions.TypeAlias = TriggerReplySelected
-
-@typing.final
-class TriggerSkipped(google.protobuf.message.Message):
-    """A player skipped the scene that was shown."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerSkipped: typing_extensions.TypeAlias = TriggerSkipped
-
-@typing.final
-class TriggerSoundLengthQuery(google.protobuf.message.Message):
-    """A client reports the length of a sound."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SOUND_HASH_FIELD_NUMBER: builtins.int
-    LENGTH_FIELD_NUMBER: builtins.int
-    sound_hash: builtins.int
-    """The sound."""
-    length: builtins.int
-    """Its length."""
-    def __init__(
-        self,
-        *,
-        sound_hash: builtins.int = ...,
-        length: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["length", b"length", "sound_hash", b"sound_hash"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerSoundLengthQuery: typing_extensions.TypeAlias = TriggerSoundLengthQuery
-
-@typing.final
-class TriggerSoundOffset(google.protobuf.message.Message):
-    """A sound is played."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SOUND_FIELD_NUMBER: builtins.int
-    sound: builtins.int
-    """The sound."""
-    def __init__(
-        self,
-        *,
-        sound: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["sound", b"sound"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerSoundOffset: typing_extensions.TypeAlias = TriggerSoundOffset
-
-@typing.final
-class TriggerTransmissionOffset(google.protobuf.message.Message):
-    """A transmission is played."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    TRANSMISSION_ID_FIELD_NUMBER: builtins.int
-    THREAD_FIELD_NUMBER: builtins.int
-    transmission_id: builtins.int
-    """The transmission."""
-    thread: builtins.int
-    """As in the replay. 0 before 1.5."""
-    def __init__(
-        self,
-        *,
-        transmission_id: builtins.int = ...,
-        thread: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["thread", b"thread", "transmission_id", b"transmission_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerTransmissionOffset: typing_extensions.TypeAlias = TriggerTransmissionOffset
-
-@typing.final
-class TriggerAbortMission(google.protobuf.message.Message):
-    """The mission was given up."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerAbortMission: typing_extensions.TypeAlias = TriggerAbortMission
-
-@typing.final
-class TriggerPurchaseMade(google.protobuf.message.Message):
-    """Something was bought."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PURCHASE_ITEM_ID_FIELD_NUMBER: builtins.int
-    purchase_item_id: builtins.int
-    """The item."""
-    def __init__(
-        self,
-        *,
-        purchase_item_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_item_id", b"purchase_item_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPurchaseMade: typing_extensions.TypeAlias = TriggerPurchaseMade
-
-@typing.final
-class TriggerPurchaseExit(google.protobuf.message.Message):
-    """The shop was left."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerPurchaseExit: typing_extensions.TypeAlias = TriggerPurchaseExit
-
-@typing.final
-class TriggerPlanetMissionLaunched(google.protobuf.message.Message):
-    """A planet's mission was launched."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
-    difficulty_level: builtins.int
-    """The difficulty."""
-    def __init__(
-        self,
-        *,
-        difficulty_level: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["difficulty_level", b"difficulty_level"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPlanetMissionLaunched: typing_extensions.TypeAlias = TriggerPlanetMissionLaunched
-
-@typing.final
-class TriggerPlanetPanelCanceled(google.protobuf.message.Message):
-    """The panel of planets was closed without a choice."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerPlanetPanelCanceled: typing_extensions.TypeAlias = TriggerPlanetPanelCanceled
-
-@typing.final
-class TriggerConversationSkipped(google.protobuf.message.Message):
-    """A conversation was skipped."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SKIP_TYPE_FIELD_NUMBER: builtins.int
-    skip_type: builtins.int
-    """The way, as in the replay."""
-    def __init__(
-        self,
-        *,
-        skip_type: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["skip_type", b"skip_type"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerConversationSkipped: typing_extensions.TypeAlias = TriggerConversationSkipped
-
-@typing.final
-class TriggerPlanetPanelReplay(google.protobuf.message.Message):
-    """A mission will be played once more."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerPlanetPanelReplay: typing_extensions.TypeAlias = TriggerPlanetPanelReplay
-
-@typing.final
-class TriggerSoundtrackDone(google.protobuf.message.Message):
-    """A piece of music has ended."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SOUNDTRACK_FIELD_NUMBER: builtins.int
-    soundtrack: builtins.int
-    """The piece."""
-    def __init__(
-        self,
-        *,
-        soundtrack: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["soundtrack", b"soundtrack"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerSoundtrackDone: typing_extensions.TypeAlias = TriggerSoundtrackDone
-
-@typing.final
-class TriggerPlanetMissionSelected(google.protobuf.message.Message):
-    """A planet was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PLANET_ID_FIELD_NUMBER: builtins.int
-    planet_id: builtins.int
-    """The planet."""
-    def __init__(
-        self,
-        *,
-        planet_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["planet_id", b"planet_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPlanetMissionSelected: typing_extensions.TypeAlias = TriggerPlanetMissionSelected
-
-@typing.final
-class TriggerMovieFunction(google.protobuf.message.Message):
-    """A movie calls a function."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    FUNCTION_NAME_FIELD_NUMBER: builtins.int
-    function_name: builtins.str
-    """The function."""
-    def __init__(
-        self,
-        *,
-        function_name: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["function_name", b"function_name"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerMovieFunction: typing_extensions.TypeAlias = TriggerMovieFunction
-
-@typing.final
-class TriggerPlanetPanelBirthComplete(google.protobuf.message.Message):
-    """The panel of planets has appeared."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerPlanetPanelBirthComplete: typing_extensions.TypeAlias = TriggerPlanetPanelBirthComplete
-
-@typing.final
-class TriggerPlanetPanelDeathComplete(google.protobuf.message.Message):
-    """The panel of planets has disappeared."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerPlanetPanelDeathComplete: typing_extensions.TypeAlias = TriggerPlanetPanelDeathComplete
-
-@typing.final
-class TriggerResearchPanelExit(google.protobuf.message.Message):
-    """The panel of researches was left."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerResearchPanelExit: typing_extensions.TypeAlias = TriggerResearchPanelExit
-
-@typing.final
-class TriggerResearchPanelPurchase(google.protobuf.message.Message):
-    """A research was bought."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerResearchPanelPurchase: typing_extensions.TypeAlias = TriggerResearchPanelPurchase
-
-@typing.final
-class TriggerResearchPanelSelectionChanged(google.protobuf.message.Message):
-    """A research was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    RESEARCH_ITEM_ID_FIELD_NUMBER: builtins.int
-    research_item_id: builtins.int
-    """The research."""
-    def __init__(
-        self,
-        *,
-        research_item_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["research_item_id", b"research_item_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerResearchPanelSelectionChanged: typing_extensions.TypeAlias = TriggerResearchPanelSelectionChanged
-
-@typing.final
-class TriggerMercenaryPanelExit(google.protobuf.message.Message):
-    """The panel of mercenaries was left."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerMercenaryPanelExit: typing_extensions.TypeAlias = TriggerMercenaryPanelExit
-
-@typing.final
-class TriggerMercenaryPanelPurchase(google.protobuf.message.Message):
-    """Mercenaries were bought."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerMercenaryPanelPurchase: typing_extensions.TypeAlias = TriggerMercenaryPanelPurchase
-
-@typing.final
-class TriggerMercenaryPanelSelectionChanged(google.protobuf.message.Message):
-    """Mercenaries were chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    MERCENARY_ID_FIELD_NUMBER: builtins.int
-    mercenary_id: builtins.int
-    """The mercenaries."""
-    def __init__(
-        self,
-        *,
-        mercenary_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["mercenary_id", b"mercenary_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerMercenaryPanelSelectionChanged: typing_extensions.TypeAlias = TriggerMercenaryPanelSelectionChanged
-
-@typing.final
-class TriggerVictoryPanelExit(google.protobuf.message.Message):
-    """The panel of a victory was left."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerVictoryPanelExit: typing_extensions.TypeAlias = TriggerVictoryPanelExit
-
-@typing.final
-class TriggerBattleReportPanelExit(google.protobuf.message.Message):
-    """The panel of battle reports was left."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerBattleReportPanelExit: typing_extensions.TypeAlias = TriggerBattleReportPanelExit
-
-@typing.final
-class TriggerBattleReportPanelPlayMission(google.protobuf.message.Message):
-    """A mission will be played from the battle reports."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
-    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
-    battle_report_id: builtins.int
-    """The report."""
-    difficulty_level: builtins.int
-    """The difficulty."""
-    def __init__(
-        self,
-        *,
-        battle_report_id: builtins.int = ...,
-        difficulty_level: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id", "difficulty_level", b"difficulty_level"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerBattleReportPanelPlayMission: typing_extensions.TypeAlias = TriggerBattleReportPanelPlayMission
-
-@typing.final
-class TriggerBattleReportPanelPlayScene(google.protobuf.message.Message):
-    """A scene will be shown from the battle reports."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
-    battle_report_id: builtins.int
-    """The report."""
-    def __init__(
-        self,
-        *,
-        battle_report_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerBattleReportPanelPlayScene: typing_extensions.TypeAlias = TriggerBattleReportPanelPlayScene
-
-@typing.final
-class TriggerBattleReportPanelSelectionChanged(google.protobuf.message.Message):
-    """A battle report was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
-    battle_report_id: builtins.int
-    """The report."""
-    def __init__(
-        self,
-        *,
-        battle_report_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerBattleReportPanelSelectionChanged: typing_extensions.TypeAlias = TriggerBattleReportPanelSelectionChanged
-
-@typing.final
-class TriggerVictoryPanelPlayMissionAgain(google.protobuf.message.Message):
-    """The mission will be played again."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
-    difficulty_level: builtins.int
-    """The difficulty."""
-    def __init__(
-        self,
-        *,
-        difficulty_level: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["difficulty_level", b"difficulty_level"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerVictoryPanelPlayMissionAgain: typing_extensions.TypeAlias = TriggerVictoryPanelPlayMissionAgain
-
-@typing.final
-class TriggerMovieStarted(google.protobuf.message.Message):
-    """A movie began."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerMovieStarted: typing_extensions.TypeAlias = TriggerMovieStarted
-
-@typing.final
-class TriggerMovieFinished(google.protobuf.message.Message):
-    """A movie has ended."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerMovieFinished: typing_extensions.TypeAlias = TriggerMovieFinished
-
-@typing.final
-class TriggerCustomDialogDismissed(google.protobuf.message.Message):
-    """A dialog was closed."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    RESULT_FIELD_NUMBER: builtins.int
-    result: builtins.int
-    """The choice, as in the replay."""
-    def __init__(
-        self,
-        *,
-        result: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["result", b"result"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCustomDialogDismissed: typing_extensions.TypeAlias = TriggerCustomDialogDismissed
-
-@typing.final
-class TriggerGameMenuItemSelected(google.protobuf.message.Message):
-    """An item of the game's menu was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    GAME_MENU_ITEM_INDEX_FIELD_NUMBER: builtins.int
-    game_menu_item_index: builtins.int
-    """The item, from 0."""
-    def __init__(
-        self,
-        *,
-        game_menu_item_index: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["game_menu_item_index", b"game_menu_item_index"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerGameMenuItemSelected: typing_extensions.TypeAlias = TriggerGameMenuItemSelected
-
-@typing.final
-class TriggerPurchasePanelSelectedPurchaseItemChanged(google.protobuf.message.Message):
-    """An item of the shop was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PURCHASE_ITEM_ID_FIELD_NUMBER: builtins.int
-    purchase_item_id: builtins.int
-    """The item."""
-    def __init__(
-        self,
-        *,
-        purchase_item_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_item_id", b"purchase_item_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPurchasePanelSelectedPurchaseItemChanged: typing_extensions.TypeAlias = TriggerPurchasePanelSelectedPurchaseItemChanged
-
-@typing.final
-class TriggerPurchasePanelSelectedPurchaseCategoryChanged(google.protobuf.message.Message):
-    """A category of the shop was chosen."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    PURCHASE_CATEGORY_ID_FIELD_NUMBER: builtins.int
-    purchase_category_id: builtins.int
-    """The category."""
-    def __init__(
-        self,
-        *,
-        purchase_category_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_category_id", b"purchase_category_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged: typing_extensions.TypeAlias = TriggerPurchasePanelSelectedPurchaseCategoryChanged
-
-@typing.final
-class TriggerButtonPressed(google.protobuf.message.Message):
-    """A button was pressed."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    BUTTON_FIELD_NUMBER: builtins.int
-    button: builtins.int
-    """The button."""
-    def __init__(
-        self,
-        *,
-        button: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["button", b"button"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerButtonPressed: typing_extensions.TypeAlias = TriggerButtonPressed
-
-@typing.final
-class TriggerGameCreditsFinished(google.protobuf.message.Message):
-    """The credits have ended."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerGameCreditsFinished: typing_extensions.TypeAlias = TriggerGameCreditsFinished
-
-@typing.final
-class TriggerCutsceneConversationLine(google.protobuf.message.Message):
-    """A line of a conversation is spoken in a cutscene."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CUTSCENE_ID_FIELD_NUMBER: builtins.int
-    CONVERSATION_LINE_FIELD_NUMBER: builtins.int
-    ALT_CONVERSATION_LINE_FIELD_NUMBER: builtins.int
-    cutscene_id: builtins.int
-    """The cutscene."""
-    conversation_line: builtins.str
-    """The line's name."""
-    alt_conversation_line: builtins.str
-    """The line's other name. Empty for none."""
-    def __init__(
-        self,
-        *,
-        cutscene_id: builtins.int = ...,
-        conversation_line: builtins.str = ...,
-        alt_conversation_line: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["alt_conversation_line", b"alt_conversation_line", "conversation_line", b"conversation_line", "cutscene_id", b"cutscene_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCutsceneConversationLine: typing_extensions.TypeAlias = TriggerCutsceneConversationLine
-
-@typing.final
-class TriggerCutsceneConversationLineMissing(google.protobuf.message.Message):
-    """A line of a conversation in a cutscene is missing."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    CUTSCENE_ID_FIELD_NUMBER: builtins.int
-    CONVERSATION_LINE_FIELD_NUMBER: builtins.int
-    cutscene_id: builtins.int
-    """The cutscene."""
-    conversation_line: builtins.str
-    """The line's name."""
-    def __init__(
-        self,
-        *,
-        cutscene_id: builtins.int = ...,
-        conversation_line: builtins.str = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conversation_line", b"conversation_line", "cutscene_id", b"cutscene_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerCutsceneConversationLineMissing: typing_extensions.TypeAlias = TriggerCutsceneConversationLineMissing
-
-@typing.final
-class TriggerAnimLengthQueryByName(google.protobuf.message.Message):
-    """A client reports the length of an animation, requested by name."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    QUERY_ID_FIELD_NUMBER: builtins.int
-    LENGTH_MS_FIELD_NUMBER: builtins.int
-    FINISH_GAME_LOOP_FIELD_NUMBER: builtins.int
-    query_id: builtins.int
-    """The question."""
-    length_ms: builtins.int
-    """The length in milliseconds."""
-    finish_game_loop: builtins.int
-    """The gameloop in which it ends."""
-    def __init__(
-        self,
-        *,
-        query_id: builtins.int = ...,
-        length_ms: builtins.int = ...,
-        finish_game_loop: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["finish_game_loop", b"finish_game_loop", "length_ms", b"length_ms", "query_id", b"query_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerAnimLengthQueryByName: typing_extensions.TypeAlias = TriggerAnimLengthQueryByName
-
-@typing.final
-class TriggerAnimLengthQueryByProps(google.protobuf.message.Message):
-    """A client reports the length of an animation, requested by properties."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    QUERY_ID_FIELD_NUMBER: builtins.int
-    LENGTH_MS_FIELD_NUMBER: builtins.int
-    query_id: builtins.int
-    """The question."""
-    length_ms: builtins.int
-    """The length in milliseconds."""
-    def __init__(
-        self,
-        *,
-        query_id: builtins.int = ...,
-        length_ms: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["length_ms", b"length_ms", "query_id", b"query_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerAnimLengthQueryByProps: typing_extensions.TypeAlias = TriggerAnimLengthQueryByProps
-
-@typing.final
-class TriggerAnimOffset(google.protobuf.message.Message):
-    """An animation that was waited for has reached its place."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    ANIM_WAIT_QUERY_ID_FIELD_NUMBER: builtins.int
-    anim_wait_query_id: builtins.int
-    """The question."""
-    def __init__(
-        self,
-        *,
-        anim_wait_query_id: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["anim_wait_query_id", b"anim_wait_query_id"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___TriggerAnimOffset: typing_extensions.TypeAlias = TriggerAnimOffset
-
-@typing.final
 class CatalogModify(google.protobuf.message.Message):
     """A map changed a value of the balance data."""
 
@@ -4800,18 +3239,6 @@ class HeroTalentTreeSelectionPanelToggled(google.protobuf.message.Message):
 Global___HeroTalentTreeSelectionPanelToggled: typing_extensions.TypeAlias = HeroTalentTreeSelectionPanelToggled
 
 @typing.final
-class TriggerProfilerLoggingFinished(google.protobuf.message.Message):
-    """A profile was written."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-
-Global___TriggerProfilerLoggingFinished: typing_extensions.TypeAlias = TriggerProfilerLoggingFinished
-
-@typing.final
 class PeerSetSyncLoadingTime(google.protobuf.message.Message):
     """How long loading took, reported by another client."""
 
@@ -4848,6 +3275,49 @@ class PeerSetSyncPlayingTime(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___PeerSetSyncPlayingTime: typing_extensions.TypeAlias = PeerSetSyncPlayingTime
+
+@typing.final
+class TriggerUi(google.protobuf.message.Message):
+    """Something happened in the interface that a map's triggers listen to: clicks and keys, dialogs, portraits and sounds, and in
+    campaigns panels, movies and conversations. These are all events whose names begin with "Trigger" in Blizzard's protocol tables.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    ABIL_FIELD_NUMBER: builtins.int
+    UNIT_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name in the protocol tables, such as "TriggerMouseClicked" or "TriggerDialogControl"."""
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Field]:
+        """The fields, with the names of the protocol tables, in their order. Places in the world and distances are in units of 1/4096 of
+        a cell.
+        """
+
+    @property
+    def abil(self) -> Global___Ability:
+        """The ability of a TriggerCommandError, which is an order that was refused, and of a TriggerTargetModeUpdate."""
+
+    @property
+    def unit(self) -> Global___Unit:
+        """The unit of a TriggerPing."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        fields: collections.abc.Iterable[Global___Field] | None = ...,
+        abil: Global___Ability | None = ...,
+        unit: Global___Unit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil", b"abil", "unit", b"unit"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil", b"abil", "fields", b"fields", "name", b"name", "unit", b"unit"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerUi: typing_extensions.TypeAlias = TriggerUi
 
 @typing.final
 class Other(google.protobuf.message.Message):
