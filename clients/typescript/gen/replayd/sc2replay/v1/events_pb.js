@@ -13,9 +13,8 @@
 // A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
 // member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
 // first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
-// Blizzard's protocol tables. Every event of every table has a message of its own, but for those that a map's triggers listen to, which are all
-// `trigger_ui`. Tracker events of games that are newer
-// than the tables are sent as `other`.
+// Blizzard's protocol tables. Every event of every table has a message of its own, but for those that a map's triggers listen
+// to, which are all `trigger_ui`. Tracker events of games that are newer than the tables are sent as `other`.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 
