@@ -38,8 +38,11 @@
 //	header.go, fileinfo.go      the beginning of a file, and the summary at its end
 //	record.go                   the contents of each record
 //	packet.go, messages.go      the messages of a packet and the order in which they are delivered
-//	plain.go, usercmd.go        messages that become events field by field; commands of players
-//	chunk.go, names.go          records and messages that are delivered undecoded
+//	typed.go, kindset.go        which messages become events of kinds of their own, by game; sets of kinds
+//	plain.go, citadel.go        such messages, field by field: those of the engine and of Dota, and of Deadlock
+//	counterstrike.go, voice.go  those of Counter-Strike 2; speech
+//	summary.go, usercmd.go      the results of a match; commands of players
+//	chunk.go                    records and messages that are delivered undecoded
 //	signon.go                   the sign-on part: schema, classes, the server
 //	tables.go, modifier.go      string tables, and Dota's modifiers, which are entries of one
 //	entities.go                 the messages of entities, entry by entry
@@ -61,6 +64,7 @@
 //	internal/schema       send tables compiled to serializers and fields; types, and corrections of old builds
 //	internal/value        how values are read
 //	internal/fieldpath    which fields an update changes
+//	internal/lexicon      the numbers, names and fields of the games' messages
 //	internal/pb           protobuf messages, field by field
 //	internal/unpack       snappy and LZSS
 //	internal/share        parts that snapshots have in common
