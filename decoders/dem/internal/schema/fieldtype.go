@@ -85,8 +85,9 @@ var vectorBases = map[string]bool{
 	"CUtlVector": true, "CNetworkUtlVectorBase": true, "CUtlVectorEmbeddedNetworkVar": true,
 }
 
-// tableBases are further types that are lists of objects although they have no length.
-var tableBases = map[string]bool{"m_SpeechBubbles": true}
+// tableBases are further types that are lists of objects although they have no length. Baselines of 2015 show the second one: only
+// so do they end with their last bit.
+var tableBases = map[string]bool{"m_SpeechBubbles": true, "DOTA_PlayerChallengeInfo": true}
 
 // isTable reports whether it is known of a type with a serializer that it is a list: an object of another type may lack its star.
 func (t *Type) isTable() bool { return t.count > 0 || vectorBases[t.Base] || tableBases[t.Base] }
