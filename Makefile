@@ -131,6 +131,13 @@ CHAOSTIME ?= 10s
 chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for the long run)
 	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/internal/command
 
+# How long the attacks are: short in CI, or long.
+ATTACKS ?= short
+
+.PHONY: attacks
+attacks: ## Attack the daemon in each way that once worked (ATTACKS=long for the long form)
+	.ci/attacks $(ATTACKS)
+
 # What packages hold besides the program, and the clients' packages.
 .PHONY: release-files
 release-files: .cache/python/bin/protoc-gen-mypy

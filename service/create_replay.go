@@ -44,8 +44,8 @@ func (s *Server) CreateReplay(
 		return err
 	case first.GetOptions().GetTimeToLive() == nil:
 		life = s.TemporaryLife
-	case life == 0:
-		return badRequest("options.time_to_live", "must be positive")
+	case life < minLife:
+		return badRequest("options.time_to_live", "must be a second or more")
 	}
 	name, err := s.store(ctx, min(life, s.TemporaryLife), func() (part, error) {
 		msg, err := in.Recv()
@@ -61,6 +61,9 @@ func (s *Server) CreateReplay(
 	}
 	return in.SendAndClose(&replaydv1.CreateReplayResponse{Replay: replay})
 }
+
+// minLife is the shortest time for which a replay is kept: the answer names it, so it must still be there then.
+const minLife = time.Second
 
 // errKeepsNone is the error of a server that stores no replays.
 var errKeepsNone = notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")

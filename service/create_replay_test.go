@@ -249,7 +249,7 @@ func TestTemporaryExpires(t *testing.T) {
 	d := start(t, t.TempDir(), func(c *service.Config) { c.Admission, c.TemporaryLife = control, time.Minute })
 	data := read(t, finishedSample)
 	want := offline(t, finishedSample, &replaydv1.StreamEventsRequest{})
-	stored, err := createReplay(timeout(t), d.client, &replaydv1.CreateReplayOptions{TimeToLive: durationpb.New(500 * time.Millisecond)}, data)
+	stored, err := createReplay(timeout(t), d.client, &replaydv1.CreateReplayOptions{TimeToLive: durationpb.New(time.Second)}, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,6 +302,7 @@ func TestTemporaryLimits(t *testing.T) {
 		"later version": {nil, bytes.Replace(data, []byte(`"version":"2"`), []byte(`"version":"9"`), 1), failure{code: codes.Unimplemented, reason: "UNSUPPORTED_VERSION"}},
 		"no header":     {nil, data[:100], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
 		"no time":       {life(0), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},
+		"short time":    {life(1), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},
 		"negative time": {life(-1), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},
 	} {
 		_, err := createReplay(timeout(t), d.client, test.options, test.data)

@@ -134,7 +134,8 @@ func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListene
 
 // stop drains until the deadline, and then cuts off the calls that are left.
 func (d *Daemon) stop(web *Web, deadline time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	// What follows when calls are cut off takes time, too.
+	ctx, cancel := context.WithTimeout(context.Background(), deadline-min(deadline/2, 10*handlerGrace))
 	defer cancel()
 	d.health.Shutdown()
 	d.server.Drain()

@@ -64,7 +64,8 @@ func (q *Queue) Add(ctx context.Context, jobs []Job) ([]Added, error) {
 		}
 	}
 	for _, i := range again {
-		if err := q.addAgain(ctx, records[i]); err != nil {
+		var err error
+		if results[i].New, err = q.addAgain(ctx, records[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -96,18 +97,34 @@ func await(ctx context.Context, p jetstream.PubAckFuture) error {
 	}
 }
 
-// addAgain adds a job that has a record. Its message is sent again if nobody has taken it: whoever made the record may have died
-// before sending it. NATS drops the second of two messages for some minutes; later, the worker that takes it does: see Record.Message.
-func (q *Queue) addAgain(ctx context.Context, r *Record) error {
-	old, err := q.Get(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	if old.State != Queued || old.Attempts > 0 {
+// addAgain adds a job that has a record, and reports whether that puts it into its line. Its message is sent again if nobody has taken
+// it: whoever made the record may have died before sending it. NATS drops the second of two messages for some minutes; later, the worker
+// that takes it does: see Record.Message. A job that failed since its source may not be read is done from another source with the same
+// contents.
+func (q *Queue) addAgain(ctx context.Context, r *Record) (added bool, err error) {
+	var old *Record
+	err = q.change(ctx, r.ID, func(known *Record) error {
+		old = known
+		if known.State != Failed || known.Reason != Denied || known.Job.Source == r.Job.Source {
+			return errUnchanged
+		}
+		known.Job = r.Job
+		known.again()
 		return nil
+	})
+	switch {
+	case err == nil:
+		return true, q.publish(ctx, message(old))
+	case !errors.Is(err, errUnchanged):
+		return false, err
+	case old.State != Queued || old.Attempts > 0:
+		return false, nil
 	}
-	return q.publish(ctx, message(old))
+	return false, q.publish(ctx, message(old))
 }
+
+// errUnchanged means that a record stays as it is.
+var errUnchanged = errors.New("the record stays")
 
 // message returns the message of a job that is put into its line.
 func message(r *Record) *nats.Msg {

@@ -24,7 +24,7 @@ const (
 
 var priorities = []Priority{High, Normal, Low}
 
-// Job is what a worker is to do. It never changes.
+// Job is what a worker is to do. It never changes, but for the source of one that failed as Denied.
 type Job struct {
 	// Source is an absolute path, or s3://BUCKET/KEY without parameters.
 	Source string `json:"source"`
@@ -106,6 +106,9 @@ type Failure struct {
 	// Detail is for people. It has no secrets in it.
 	Detail string `json:"detail,omitempty"`
 }
+
+// Denied is the reason of a job whose source the worker may not read, such as one below none of its origins.
+const Denied = "PERMISSION_DENIED"
 
 // WorkerDied is the reason of a job that was taken too often.
 const WorkerDied = "WORKER_DIED"

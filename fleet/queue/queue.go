@@ -254,8 +254,7 @@ func (q *Queue) Retry(ctx context.Context, id string) error {
 		if r.State != Failed && r.State != Cancelled {
 			return ErrState
 		}
-		r.State, r.Failure, r.Attempts, r.Message = Queued, Failure{}, 0, 0
-		r.Retries++
+		r.again()
 		return nil
 	})
 	if err != nil {
@@ -264,6 +263,12 @@ func (q *Queue) Retry(ctx context.Context, id string) error {
 	err = q.publish(ctx, message(again))
 	q.wake()
 	return err
+}
+
+// again makes the record that of a job that is put back into its line.
+func (r *Record) again() {
+	r.State, r.Failure, r.Attempts, r.Message = Queued, Failure{}, 0, 0
+	r.Retries++
 }
 
 // change changes a record, also if others do so at the same time.

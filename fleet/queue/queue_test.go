@@ -167,6 +167,46 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestDenied: a job whose source no worker may read does not block one with the same contents elsewhere, which is done once.
+func TestDenied(t *testing.T) {
+	q := open(t, 0)
+	outside := job("a", queue.Normal, 1)
+	inside := outside
+	inside.Source = "/replays/inside"
+	k := taker(t, q)
+	id := add(t, q, outside)[0]
+	for _, test := range []struct {
+		reason string
+		added  [3]bool // outside, inside, and that once more
+	}{
+		{"CORRUPT", [3]bool{}},
+		{queue.Denied, [3]bool{false, true, false}},
+	} {
+		if err := take(t, k).Fail(within(t), queue.Failure{Reason: test.reason}); err != nil {
+			t.Fatal(err)
+		}
+		for i, j := range []queue.Job{outside, inside, inside} {
+			added, err := q.Add(within(t), []queue.Job{j})
+			if err != nil || added[0].ID != id || added[0].New != test.added[i] {
+				t.Errorf("%s, %s: %+v, %v", test.reason, j.Source, added, err)
+			}
+		}
+		if test.reason != queue.Denied {
+			if err := q.Retry(within(t), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	taken := take(t, k)
+	if taken.Record.Job.Source != inside.Source {
+		t.Errorf("%+v", taken.Record)
+	}
+	if err := taken.Done(within(t), false); err != nil {
+		t.Fatal(err)
+	}
+	none(t, q)
+}
+
 // TestLease: a job whose worker says nothing is another's after the lease, and the first can no longer end it; one that is extended stays.
 func TestLease(t *testing.T) {
 	q := open(t, 500*time.Millisecond)
