@@ -48,18 +48,8 @@ func parseLive(text string) (livePlace, error) {
 		return p, err
 	}
 	for name, list := range place.Values {
-		if !slices.Contains([]string{"source", "archive", "max_bytes", "max_source_bytes", "server"}, name) { // its name may be a secret
+		if !slices.Contains([]string{"source", "archive", "max_bytes", "max_source_bytes"}, name) { // its name may be a secret
 			return p, errors.New("a parameter is none of archive, max_bytes, max_source_bytes, server, source")
-		}
-		if name == "server" { // not behind a comma, which separates the values of a flag
-			scheme, _, _ := strings.Cut(place.Servers, "://")
-			for _, server := range list {
-				p.Servers += "," + scheme + "://" + server
-			}
-			if err := natsconn.CheckServers(p.Servers); err != nil {
-				return p, fmt.Errorf("the parameter server: want HOST:PORT: %w", err)
-			}
-			continue
 		}
 		if len(list) != 1 {
 			return p, fmt.Errorf("the parameter %s is given twice", name)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // queueFlags say where the queue is. User and password are taken from the environment variables of the nats command, and from nowhere
 // else.
 type queueFlags struct {
-	Nats string `help:"The NATS servers, comma-separated." default:"nats://127.0.0.1:4222" placeholder:"URL"`
+	Nats string `help:"The NATS servers: nats://HOST:PORT?server=HOST:PORT&..., or comma-separated." default:"nats://127.0.0.1:4222" placeholder:"URL"`
 	natsconn.Credentials
 
 	Replicas int `help:"On how many servers of a NATS cluster messages are kept, if their stream is not there yet." default:"1"`
@@ -22,7 +23,8 @@ type queueFlags struct {
 
 // Validate rejects URLs with credentials, without repeating them.
 func (f *queueFlags) Validate() error {
-	if err := natsconn.CheckServers(f.Nats); err != nil {
+	if place, err := natsconn.Parse(f.Nats); err != nil || place.Stream != "" || len(place.Values) > 0 {
+		err = cmp.Or(err, natsconn.ErrURL)
 		return fmt.Errorf("--nats: %w", err)
 	}
 	if err := f.Check(); err != nil {
@@ -63,7 +65,11 @@ func (f *queueFlags) open(
 
 // dial connects to the servers. The caller closes the connection.
 func (f *queueFlags) dial(name string, options ...nats.Option) (*nats.Conn, error) {
-	conn, err := natsconn.Connect(f.Nats, "replayd "+name, f.Credentials, options...)
+	place, err := natsconn.Parse(f.Nats)
+	if err != nil {
+		return nil, fmt.Errorf("--nats: %w", err)
+	}
+	conn, err := natsconn.Connect(place.Servers, "replayd "+name, f.Credentials, options...)
 	if err != nil {
 		return nil, unreachableError{natsconn.Explain(err)}
 	}

@@ -14,19 +14,21 @@ import (
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/fleet/work"
+	"github.com/replayd/replayd/internal/natsconn"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/service/scrape"
 )
 
 type workCmd struct {
 	queueFlags
 	command.LogFlags
+	scrape.Flags
 
 	From      []string        `help:"A directory, or s3://BUCKET/PATH, below which jobs may name replays. Repeatable." placeholder:"DIR"`
 	To        string          `help:"The directory, or s3://BUCKET/PATH, to write to." placeholder:"DIR" env:"-"`
 	Workers   int             `help:"How many jobs to do at the same time." default:"1"`
 	Temp      string          `help:"The directory for drafts and objects being read. Default: within --to, or for a bucket the system's." placeholder:"DIR"`
 	UntilDone bool            `help:"End when no job is queued or worked on."`
-	Metrics   string          `help:"The address to serve Prometheus metrics on, under /metrics: HOST:PORT on this machine, or unix:PATH. Default: disabled." name:"metrics-listen" placeholder:"HOST:PORT"`
 	MaxSize   int64           `help:"The maximum size of a replay, in bytes." default:"4294967296"`
 	Inflated  int64           `help:"The maximum size of a compressed replay once inflated, in bytes." name:"max-inflated" default:"17179869184"`
 	MaxTime   time.Duration   `help:"How long one replay may take." default:"1h"`
@@ -53,7 +55,7 @@ func (c *workCmd) Validate() error {
 	case c.Lease < time.Second || c.Lease > time.Hour:
 		return errors.New("--lease: must be 1s to 1h")
 	}
-	if err := command.CheckListen(c.Metrics); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	return c.queueFlags.Validate()
@@ -71,13 +73,17 @@ func (c *workCmd) Run(ctx context.Context, con command.Console) error {
 	defer stop()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if c.Metrics != "" {
-		stop, err := command.ServeMetrics(c.Metrics, registry, log)
-		if err != nil {
-			return err
+	healthy := func(ctx context.Context) error {
+		if _, err := q.Lines(ctx); err != nil {
+			return natsconn.Explain(err)
 		}
-		defer stop()
+		return nil
 	}
+	serving, err := c.Serve(ctx, registry, healthy, log)
+	if err != nil {
+		return err
+	}
+	defer serving()
 	w, err := work.New(ctx, q, work.Options{
 		From: c.From, To: c.To, Temp: c.Temp, Workers: c.Workers, MaxSize: c.MaxSize, MaxInflated: c.Inflated, MaxTime: c.MaxTime,
 		Secrets: codec.Secrets{Reveal: c.Reveal.Secrets}, Version: command.Version(), Log: log, Metrics: registry, Text: command.Message,

@@ -19,6 +19,7 @@ import (
 	"github.com/replayd/replayd/fleet/shipment"
 	"github.com/replayd/replayd/fleet/shipment/ship"
 	"github.com/replayd/replayd/internal/natsconn"
+	"github.com/replayd/replayd/service/scrape"
 	"github.com/replayd/replayd/service/watch"
 )
 
@@ -39,7 +40,7 @@ var version = "unknown"
 // command is the command line.
 type command struct {
 	Dir      string        `arg:"" help:"The directory whose files are shipped, with all directories below it." type:"existingdir"`
-	To       string        `help:"The NATS servers and the stream: nats://HOST:PORT,HOST:PORT/STREAM. The stream is made if it is not there. Default: replayd-live." required:"" placeholder:"URL"`
+	To       string        `help:"The NATS servers and the stream: nats://HOST:PORT/STREAM?server=HOST:PORT&..., or the servers comma-separated. The stream is made if it is not there. Default: replayd-live." required:"" placeholder:"URL"`
 	Source   string        `help:"The first element of the files' names. Default: the host's name, with hyphens for other characters than letters and digits." placeholder:"NAME"`
 	Bucket   string        `help:"Where finished files go: s3://BUCKET/PATH. They get the names SOURCE/PATH below it, are read back, and leave the stream. Default: they stay in the stream while they are in the directory." placeholder:"URL"`
 	Replicas int           `help:"On how many servers of a NATS cluster the stream is kept, if it is not there yet." default:"1"`
@@ -50,6 +51,7 @@ type command struct {
 	Watch    watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
 	LogLevel slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
 	natsconn.Credentials
+	Metrics scrape.Flags `embed:""`
 
 	Version kong.VersionFlag `help:"Print the version."`
 
@@ -114,7 +116,7 @@ func (c *command) check() (err error) {
 			return fmt.Errorf("--bucket: %w", err)
 		}
 	}
-	if err := c.Check(); err != nil {
+	if err := errors.Join(c.Check(), c.Metrics.Check()); err != nil {
 		return err
 	}
 	switch {
@@ -180,6 +182,11 @@ func (c *command) run(ctx context.Context, errs io.Writer) int {
 	if err != nil {
 		return failed(err)
 	}
+	stop, err := c.Metrics.Serve(ctx, metrics(s, conn), func(context.Context) error { return healthy(s, conn) }, log)
+	if err != nil {
+		return failed(err)
+	}
+	defer stop()
 	err = s.Run(ctx)
 	n := s.Figures()
 	log.InfoContext(ctx, "stopped", "bytes", n.Bytes, "messages", n.Messages, "conflicts", n.Conflict, "failures", n.Failures, "archived", n.Archived)

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/replayd/replayd/fleet/shipment/shipmenttest"
+	"github.com/replayd/replayd/internal/freeport"
 )
 
 // start starts the program.
@@ -201,4 +204,70 @@ func TestMemory(t *testing.T) {
 	}
 	usage := cmd.ProcessState
 	t.Logf("%v of processor time in %v", usage.UserTime()+usage.SystemTime(), time.Since(began))
+}
+
+// TestMetrics: what a shipper does and waits for can be scraped, also while NATS is away, and is not silent in its log.
+func TestMetrics(t *testing.T) {
+	dir := t.TempDir()
+	addr, err := freeport.Addr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := shipmenttest.Serve(t)
+	conn := shipmenttest.Connect(t, server.URL)
+	shipmenttest.Append(t, filepath.Join(dir, "a"), []byte("a game"))
+	server.Stop()
+	log := filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd := exec.Command(os.Args[0], dir, "--to", server.URL+"?server="+addr, "--source", "s1", "--metrics-listen", addr)
+	cmd.Env = append(os.Environ(), "REPLAYD_SHIP_TEST_RUN=1")
+	cmd.Stderr = f
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = kill(cmd, syscall.SIGTERM) }()
+	get := func(path string) string {
+		resp, err := http.Get("http://" + addr + path)
+		if err != nil {
+			return ""
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return string(b)
+	}
+	shipmenttest.Until(t, "it says that NATS is away", func() bool { return strings.Contains(get("/healthz"), "NATS cannot be reached") })
+	shipmenttest.Until(t, "its log says so", func() bool { b, _ := os.ReadFile(log); return strings.Contains(string(b), "nats=1") })
+	if text := get("/metrics"); !strings.Contains(text, "replayd_ship_connected 0") {
+		t.Error(text)
+	}
+	server.Start(t)
+	arrived(t, conn, "a", 6)
+	shipmenttest.Until(t, "it is well", func() bool { return get("/healthz") == "ok\n" })
+	text := get("/metrics")
+	for _, line := range []string{"replayd_ship_connected 1", "replayd_ship_bytes_total 6", `replayd_ship_waiting{for="room"} 0`, "replayd_ship_files 1"} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %s", line)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	// What the alerts and the dashboard name is there.
+	for _, file := range []string{"alerts.yml", "dashboard.json"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "packaging", "prometheus", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`\breplayd_ship_[a-z_]+\b`).FindAllString(string(b), -1)
+		if len(names) == 0 {
+			t.Errorf("%s has nothing of shippers", file)
+		}
+		for _, name := range names {
+			if !strings.Contains(text, name) {
+				t.Errorf("%s names %s, which there is not", file, name)
+			}
+		}
+	}
 }

@@ -63,8 +63,8 @@ type Place struct {
 	Values url.Values
 }
 
-// Parse parses a URL of a stream: nats://HOST:PORT,HOST:PORT,.../STREAM?PARAMETER=VALUE&... Its errors do not repeat the URL, which can
-// have secrets in it.
+// Parse parses a URL of a stream: nats://HOST:PORT,HOST:PORT,.../STREAM?PARAMETER=VALUE&... Each parameter server is another server, for
+// where a comma separates values; it is not among the Values. Errors do not repeat the URL, which can have secrets in it.
 func Parse(text string) (Place, error) {
 	if !Is(text) {
 		return Place{}, ErrURL
@@ -86,7 +86,11 @@ func Parse(text string) (Place, error) {
 	if p.Values, err = url.ParseQuery(query); err != nil || strings.Contains(stream, "/") {
 		return Place{}, errors.New("want nats://HOST:PORT/STREAM?PARAMETER=VALUE")
 	}
-	return p, nil
+	for _, host := range p.Values["server"] {
+		p.Servers += "," + strings.ToLower(scheme) + "://" + host
+	}
+	p.Values.Del("server")
+	return p, CheckServers(p.Servers)
 }
 
 // String returns the URL without its parameters.

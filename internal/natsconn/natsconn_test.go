@@ -19,6 +19,7 @@ func TestParse(t *testing.T) {
 		"nats://a:4222,b:4223/live-2":           "nats://a:4222,nats://b:4223/live-2",
 		"tls://[::1]:4222/x?source=y&source=z":  "tls://[::1]:4222/x",
 		"nats://a?archive=s3%3A%2F%2Fbucket%2F": "nats://a/",
+		"tls://a/x?server=b&server=c:4223":      "tls://a,tls://b,tls://c:4223/x",
 	} {
 		p, err := natsconn.Parse(text)
 		if err != nil || p.String() != want {
@@ -35,6 +36,7 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{
 		"", "nats://", "http://a", "nats://secret@a", "nats://user:secret@a:4222/x", "nats://a,secret@b", "nats://a/x/secret", "nats://a/x?%zzsecret", "nats:a",
 		"nats://a:secret", "nats://a,,b", "nats://a#secret@",
+		"nats://a?server=secret@b", "nats://a?server=nats://secret", "nats://a?server=",
 	} {
 		if p, err := natsconn.Parse(text); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", text, p, err)
