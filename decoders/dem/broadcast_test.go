@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,9 +54,7 @@ func broadcasts(tb testing.TB) map[string][]byte {
 // TestNamedMessages: every message of the corpus has a name.
 func TestNamedMessages(t *testing.T) {
 	files := source2(t)
-	for name, data := range broadcasts(t) {
-		files[name] = data
-	}
+	maps.Copy(files, broadcasts(t))
 	for name, data := range files {
 		_ = run(dem.New(bytes.NewReader(data), dem.Options{}), func(ev *dem.Event) {
 			if ev.Kind == dem.KindMessage && len(ev.Message.Name) == 0 {
@@ -90,10 +89,14 @@ type boonDamage struct {
 // TestDeadlockDamage: the damages and the kill of a recorded broadcast are those that an independent decoder found, value by value.
 func TestDeadlockDamage(t *testing.T) {
 	var want struct {
-		Damage struct{ Data []boonDamage }
-		Kills  struct {
-			Data []struct{ Tick int32 }
-		}
+		Damage struct {
+			Data []boonDamage `json:"data"`
+		} `json:"damage"`
+		Kills struct {
+			Data []struct {
+				Tick int32 `json:"tick"`
+			} `json:"data"`
+		} `json:"kills"`
 	}
 	file, err := os.ReadFile(decodertest.Shared(t, "reference", "broadcast_deadlock_2025-02_boon.json"))
 	if err != nil {

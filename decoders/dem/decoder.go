@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+	"github.com/replayd/replayd/decoders/dem/internal/usercmd"
 )
 
 // Decoder decodes a demo. It is not safe for concurrent use.
@@ -38,6 +39,7 @@ type match struct {
 	clock    clock
 	roster   roster
 	events   map[int32]*eventType // kinds of game events
+	commands usercmd.Baselines    // of players, if user commands are selected
 }
 
 // tables holds the string tables, and the readers of their entries.

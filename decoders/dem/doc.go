@@ -41,7 +41,8 @@
 //	typed.go, kindset.go        which messages become events of kinds of their own, by game; sets of kinds
 //	plain.go, citadel.go        such messages, field by field: those of the engine and of Dota, and of Deadlock
 //	counterstrike.go, voice.go  those of Counter-Strike 2; speech
-//	summary.go, usercmd.go      the results of a match; commands of players
+//	summary.go                  the results of a match
+//	usercmd.go, userinput.go    commands of players, and the input in them
 //	chunk.go                    records and messages that are delivered undecoded
 //	signon.go                   the sign-on part: schema, classes, the server
 //	tables.go, modifier.go      string tables, and Dota's modifiers, which are entries of one

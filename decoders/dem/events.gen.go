@@ -577,8 +577,105 @@ type UserCmd struct {
 	ServerTick int32
 	// The client's tick. 0 when not known.
 	ClientTick int32
-	// The input.
+	// The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
+	// the player's command before; see delta_data.
 	Data []byte
+	// Where input is from.
+	Source UserCmdSource
+	// What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most
+	// commands so since 9 July 2026. Empty if there is data.
+	DeltaData []byte
+	// The command, rebuilt where the recording has only differences. Absent with the sources UNSPECIFIED and NO_BASELINE.
+	Input UserInput
+	// HasInput reports whether Input is set.
+	HasInput bool
+}
+
+// UserInput: The input of a player of Counter-Strike 2 in a command. Numbers that the game left out have its defaults.
+type UserInput struct {
+	// Buttons that are held, one bit each: 1 attack, 2 jump, 4 duck, 8 forward, 16 back, 32 use, 512 left, 1024 right, 2048 attack2,
+	// 8192 reload, 65536 walk.
+	Buttons uint64
+	// Buttons that changed.
+	ButtonsChanged uint64
+	// Buttons that the mouse wheel pressed.
+	ButtonsScrolled uint64
+	// Pitch, yaw and roll, in degrees. Absent if the command has none.
+	ViewAngles Vector
+	// HasViewAngles reports whether ViewAngles is set.
+	HasViewAngles bool
+	// Movement forward, from -1 to 1.
+	ForwardMove float32
+	// Movement to the left, from -1 to 1.
+	LeftMove float32
+	// Movement upward, from -1 to 1.
+	UpMove float32
+	// The impulse command. 0 for none.
+	Impulse int32
+	// The slot of the entity of the weapon that the player switches to. 0 for none.
+	Weapon int32
+	// The seed of random numbers.
+	RandomSeed int32
+	// How far the mouse moved to the right, in counts.
+	MouseDx int32
+	// How far the mouse moved down, in counts.
+	MouseDy int32
+	// The handle of the player's pawn: index and serial number. 16777215 for none.
+	Pawn uint32
+	// Flags of the game.
+	Flags int32
+	// Changes of buttons and angles between two ticks, in their order.
+	SubtickMoves []SubtickMove
+	// What the player saw when he gave input, oldest first.
+	InputHistory []InputHistory
+	// The index in input_history at which the primary attack began. Absent for none.
+	Attack1History int32
+	// The index in input_history at which the secondary attack began. Absent for none.
+	Attack2History int32
+	// True when the player wants the weapon in his left hand.
+	LeftHand bool
+}
+
+// SubtickMove: A change of input between two ticks.
+type SubtickMove struct {
+	// The button, as its bit. 0 for none.
+	Button uint64
+	// True when it was pressed, false when it was released.
+	Pressed bool
+	// When, as a part of the tick from 0 to 1.
+	When float32
+	// The change of movement forward.
+	ForwardDelta float32
+	// The change of movement to the left.
+	LeftDelta float32
+	// The change of pitch, in degrees.
+	PitchDelta float32
+	// The change of yaw, in degrees.
+	YawDelta float32
+}
+
+// InputHistory: What a player saw when he gave input.
+type InputHistory struct {
+	// Pitch, yaw and roll, in degrees. Absent if there are none.
+	ViewAngles Vector
+	// HasViewAngles reports whether ViewAngles is set.
+	HasViewAngles bool
+	// The tick that was drawn.
+	RenderTick int32
+	// The part of it that had passed, from 0 to 1.
+	RenderFraction float32
+	// The tick of the player's own state.
+	PlayerTick int32
+	// The part of it that had passed, from 0 to 1.
+	PlayerFraction float32
+	// The number of the frame.
+	Frame int32
+	// The slot of the entity that was aimed at. Absent for none.
+	Target int32
+	// Where a shot began, in world units. Absent for none.
+	ShootPosition Vector
+	// HasShootPosition reports whether ShootPosition is set.
+	HasShootPosition bool
 }
 
 // Message: A message without an event of its own.
@@ -1746,6 +1843,22 @@ const (
 	ModifierStateActive ModifierState = 1
 	// It ended.
 	ModifierStateRemoved ModifierState = 2
+)
+
+// UserCmdSource: Where the input of a user command is from.
+type UserCmdSource int32
+
+// The values of UserCmdSource.
+const (
+	// The message is not decoded: that of another game than Counter-Strike 2, or of the player who recorded the demo, or it cannot be read.
+	UserCmdSourceUnspecified UserCmdSource = 0
+	// The recording has the whole command.
+	UserCmdSourceFull UserCmdSource = 1
+	// The recording has what differs from the player's command before, and that is known.
+	UserCmdSourceDelta UserCmdSource = 2
+	// The recording has what differs from a command that is not known: the recording began later, a part of it is damaged, the command before
+	// is missing, or the differences cannot be applied. It stays so for the player until the next whole command.
+	UserCmdSourceNoBaseline UserCmdSource = 3
 )
 
 // FaultKind: The subject of a fault.

@@ -13,6 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+	"github.com/replayd/replayd/decoders/dem/internal/usercmd"
 )
 
 // Snapshot is all that a decoder knows between two records, so that another decoder can continue there: see
@@ -30,6 +31,7 @@ type Snapshot struct {
 	clock    clock
 	roster   roster // without fields
 	events   *share.Value[map[int32]*eventType]
+	commands *usercmd.Frozen
 
 	tables []*stringtable.Frozen
 	stored int
@@ -93,7 +95,9 @@ func (s *Snapshot) Release() int {
 	return n
 }
 
-func (s *Snapshot) size() int { return snapshotSize + 8*len(s.tables) + s.entities.Size() }
+func (s *Snapshot) size() int {
+	return snapshotSize + 8*len(s.tables) + s.commands.Size() + s.entities.Size()
+}
 
 func (s *Snapshot) parts(f func(share.Part)) {
 	for _, t := range s.tables {
@@ -135,7 +139,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	s := &Snapshot{
 		place: place, stats: d.Stats(),
 		game: d.match.game, build: d.match.build, interval: d.match.interval, clock: d.match.clock, roster: d.match.roster,
-		stored: d.tables.stored,
+		commands: d.match.commands.Freeze(), stored: d.tables.stored,
 		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: d.snaps.grown, entities: entities,
 		lost: w.lost, undecoded: w.undecoded, watched: w.watched,
 	}
@@ -211,6 +215,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.match.game, d.match.build, d.match.interval = s.game, s.build, s.interval
 	d.match.roster = s.roster
 	d.match.events = maps.Clone(s.events.Of)
+	d.match.commands.Thaw(s.commands)
 	d.resumeTables(s)
 	d.resumeWorld(s)
 	d.match.clock = s.clock // behind the tables: it must be as it was when they were made

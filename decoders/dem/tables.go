@@ -141,9 +141,10 @@ func (d *Decoder) clearTables() {
 	}
 }
 
-// markAllLost marks entities and tables as lost, because any data may have been in the lost parts of the file.
+// markAllLost marks entities, tables and user commands as lost, because any data may have been in the lost parts of the file.
 func (d *Decoder) markAllLost() {
 	d.world.lost = true
+	d.match.commands.Lose()
 	for _, t := range d.tables.list {
 		t.Lost = true
 	}

@@ -66,19 +66,19 @@ func renameSymbol(t *testing.T, data []byte, number int, word *regexp.Regexp) []
 
 // schemaSymbols returns the symbols of CDemoSendTables, as parts of it, and which of them fields have under a number.
 func schemaSymbols(payload []byte, number int) (symbols [][]byte, used map[int32]bool) {
-	var schema []byte
+	var tables []byte
 	for m := pb.NewReader(payload); m.Next(); {
 		_, n := pb.Uvarint(m.Raw)
-		schema = m.Raw[n:]
+		tables = m.Raw[n:]
 	}
 	used = map[int32]bool{}
-	for m := pb.NewReader(schema); m.Next(); {
+	for m := pb.NewReader(tables); m.Next(); {
 		switch m.Num {
 		case 2:
 			symbols = append(symbols, m.Raw)
 		case 3:
 			for f := pb.NewReader(m.Raw); f.Next(); {
-				if int(f.Num) == number {
+				if f.Num == number {
 					used[f.Int32()] = true
 				}
 			}

@@ -2,11 +2,12 @@ package dem
 
 import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/usercmd"
 )
 
 // parseUserCmd reads CDemoUserCmd, a command of the player who recorded the demo.
 func parseUserCmd(c *UserCmd, b []byte) bool {
-	*c = UserCmd{PlayerSlot: -1}
+	*c = UserCmd{PlayerSlot: -1, Input: c.Input}
 	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
@@ -33,32 +34,69 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 			continue
 		}
 		d.out.place.nextElement()
+		if !d.out.has(KindUserCmd) {
+			continue
+		}
+		c := &ev.UserCmd
+		parseServerUserCmd(c, m.Raw)
+		data := d.rebuildUserCmd(c)
 		if !d.out.want(KindUserCmd, slotEvent) {
 			continue
 		}
-		c := UserCmd{PlayerSlot: -1}
-		for q := pb.NewReader(m.Raw); q.Next(); {
-			switch q.Num {
-			case 1:
-				c.Data = q.Raw
-			case 2:
-				c.Number = q.Int32()
-			case 3:
-				c.PlayerSlot = q.Int32()
-			case 4:
-				c.ServerTick = q.Int32()
-			case 5:
-				c.ClientTick = q.Int32()
-			}
+		if c.HasInput = data != nil; c.HasInput {
+			parseUserInput(&c.Input, data)
 		}
-		ev.Kind, ev.UserCmd = KindUserCmd, c
+		ev.Kind = KindUserCmd
 		return true
 	}
 	d.stage = stagePacket
 	if m.Bad {
+		d.match.commands.Lose()
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUserCmds, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
+}
+
+// parseServerUserCmd reads CMsgServerUserCmd.
+func parseServerUserCmd(c *UserCmd, b []byte) {
+	*c = UserCmd{PlayerSlot: -1, Input: c.Input}
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
+		case 1:
+			c.Data = m.Raw
+		case 2:
+			c.Number = m.Int32()
+		case 3:
+			c.PlayerSlot = m.Int32()
+		case 4:
+			c.ServerTick = m.Int32()
+		case 5:
+			c.ClientTick = m.Int32()
+		case 6:
+			c.DeltaData = m.Raw
+		}
+	}
+}
+
+// rebuildUserCmd sets the source of a command. It returns the whole command, or nil where that is not known.
+func (d *Decoder) rebuildUserCmd(c *UserCmd) []byte {
+	in := usercmd.Command{Player: c.PlayerSlot, Number: c.Number, ServerTick: c.ServerTick, Data: c.Data, Delta: c.DeltaData}
+	whole, delta := len(c.Data) > 0, c.DeltaData != nil
+	switch {
+	case d.match.game != gameCS2:
+	case delta:
+		if data := d.match.commands.Delta(&in); data != nil {
+			c.Source = UserCmdSourceDelta
+			return data
+		}
+	case d.match.commands.Full(&in) && whole:
+		c.Source = UserCmdSourceFull
+		return c.Data
+	}
+	if delta {
+		c.Source = UserCmdSourceNoBaseline
+	}
+	return nil
 }
 
 // startCvars begins to read CNETMsg_SetConVar.

@@ -1148,6 +1148,190 @@ func appendUserCmd(b []byte, m *dem.UserCmd) []byte {
 		b = append(b, 0x2a)
 		b = protoappend.Bytes(b, m.Data)
 	}
+	if m.Source != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Source))
+	}
+	if len(m.DeltaData) > 0 {
+		b = append(b, 0x3a)
+		b = protoappend.Bytes(b, m.DeltaData)
+	}
+	if m.HasInput {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendUserInput(b, &m.Input)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendUserInput(b []byte, m *dem.UserInput) []byte {
+	if m.Buttons != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Buttons))
+	}
+	if m.ButtonsChanged != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.ButtonsChanged))
+	}
+	if m.ButtonsScrolled != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.ButtonsScrolled))
+	}
+	if m.HasViewAngles {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendVector(b, &m.ViewAngles)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if math.Float32bits(m.ForwardMove) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.ForwardMove)
+	}
+	if math.Float32bits(m.LeftMove) != 0 {
+		b = append(b, 0x35)
+		b = protoappend.Float(b, m.LeftMove)
+	}
+	if math.Float32bits(m.UpMove) != 0 {
+		b = append(b, 0x3d)
+		b = protoappend.Float(b, m.UpMove)
+	}
+	if m.Impulse != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Impulse))
+	}
+	if m.Weapon != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Weapon))
+	}
+	if m.RandomSeed != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.RandomSeed))
+	}
+	if m.MouseDx != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.MouseDx))
+	}
+	if m.MouseDy != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.MouseDy))
+	}
+	if m.Pawn != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.Pawn))
+	}
+	if m.Flags != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Varint(b, uint64(m.Flags))
+	}
+	for i := range m.SubtickMoves {
+		{
+			b = append(b, 0x7a, 0)
+			at := len(b)
+			b = appendSubtickMove(b, &m.SubtickMoves[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.InputHistory {
+		{
+			b = append(b, 0x82, 0x01, 0)
+			at := len(b)
+			b = appendInputHistory(b, &m.InputHistory[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Attack1History != -1 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.Attack1History))
+	}
+	if m.Attack2History != -1 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.Attack2History))
+	}
+	if m.LeftHand {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Bool(b, m.LeftHand)
+	}
+	return b
+}
+
+func appendSubtickMove(b []byte, m *dem.SubtickMove) []byte {
+	if m.Button != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Button))
+	}
+	if m.Pressed {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Pressed)
+	}
+	if math.Float32bits(m.When) != 0 {
+		b = append(b, 0x1d)
+		b = protoappend.Float(b, m.When)
+	}
+	if math.Float32bits(m.ForwardDelta) != 0 {
+		b = append(b, 0x25)
+		b = protoappend.Float(b, m.ForwardDelta)
+	}
+	if math.Float32bits(m.LeftDelta) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.LeftDelta)
+	}
+	if math.Float32bits(m.PitchDelta) != 0 {
+		b = append(b, 0x35)
+		b = protoappend.Float(b, m.PitchDelta)
+	}
+	if math.Float32bits(m.YawDelta) != 0 {
+		b = append(b, 0x3d)
+		b = protoappend.Float(b, m.YawDelta)
+	}
+	return b
+}
+
+func appendInputHistory(b []byte, m *dem.InputHistory) []byte {
+	if m.HasViewAngles {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendVector(b, &m.ViewAngles)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.RenderTick != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.RenderTick))
+	}
+	if math.Float32bits(m.RenderFraction) != 0 {
+		b = append(b, 0x1d)
+		b = protoappend.Float(b, m.RenderFraction)
+	}
+	if m.PlayerTick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.PlayerTick))
+	}
+	if math.Float32bits(m.PlayerFraction) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.PlayerFraction)
+	}
+	if m.Frame != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Frame))
+	}
+	if m.Target != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Target))
+	}
+	if m.HasShootPosition {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendVector(b, &m.ShootPosition)
+			b = protoappend.Close(b, at)
+		}
+	}
 	return b
 }
 

@@ -197,7 +197,10 @@ var Tables = table.Format{
 			{Name: "player_slot", Comment: "The slot of the player. -1 for the player who recorded the demo.", Type: table.Int32},
 			{Name: "server_tick", Comment: "The server's tick in which it was executed. 0 when not known.", Type: table.Int32},
 			{Name: "client_tick", Comment: "The client's tick. 0 when not known.", Type: table.Int32},
-			{Name: "data", Comment: "The input.", Type: table.Binary},
+			{Name: "data", Comment: "The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from the player's command before; see delta_data.", Type: table.Binary},
+			{Name: "source", Comment: "Where input is from.", Type: table.Name, Enum: namesOfUserCmdSource},
+			{Name: "delta_data", Comment: "What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most commands so since 9 July 2026. Empty if there is data.", Type: table.Binary},
+			{Name: "input", Nullable: true, Comment: "The command, rebuilt where the recording has only differences. Absent with the sources UNSPECIFIED and NO_BASELINE.", Type: table.Struct, Fields: columnsOfUserInput},
 		}},
 		{Name: "message", Comment: "A message without an event of its own.", Fields: []table.Field{
 			{Name: "id", Comment: "The message's number.", Type: table.Uint32},
@@ -594,6 +597,49 @@ var columnsOfGameEventKey = []table.Field{
 	{Name: "value_name", Nullable: true, Comment: "Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as \"BombDefused\", and the keys team, oldteam and winner have the name of the team, such as \"CounterTerrorist\". Absent for other keys, and for numbers that are not in the decoder's table.", Type: table.Name},
 }
 
+var columnsOfUserInput = []table.Field{
+	{Name: "buttons", Comment: "Buttons that are held, one bit each: 1 attack, 2 jump, 4 duck, 8 forward, 16 back, 32 use, 512 left, 1024 right, 2048 attack2, 8192 reload, 65536 walk.", Type: table.Uint64},
+	{Name: "buttons_changed", Comment: "Buttons that changed.", Type: table.Uint64},
+	{Name: "buttons_scrolled", Comment: "Buttons that the mouse wheel pressed.", Type: table.Uint64},
+	{Name: "view_angles", Nullable: true, Comment: "Pitch, yaw and roll, in degrees. Absent if the command has none.", Type: table.Struct, Fields: columnsOfVector},
+	{Name: "forward_move", Comment: "Movement forward, from -1 to 1.", Type: table.Float32},
+	{Name: "left_move", Comment: "Movement to the left, from -1 to 1.", Type: table.Float32},
+	{Name: "up_move", Comment: "Movement upward, from -1 to 1.", Type: table.Float32},
+	{Name: "impulse", Comment: "The impulse command. 0 for none.", Type: table.Int32},
+	{Name: "weapon", Comment: "The slot of the entity of the weapon that the player switches to. 0 for none.", Type: table.Int32},
+	{Name: "random_seed", Comment: "The seed of random numbers.", Type: table.Int32},
+	{Name: "mouse_dx", Comment: "How far the mouse moved to the right, in counts.", Type: table.Int32},
+	{Name: "mouse_dy", Comment: "How far the mouse moved down, in counts.", Type: table.Int32},
+	{Name: "pawn", Comment: "The handle of the player's pawn: index and serial number. 16777215 for none.", Type: table.Uint32},
+	{Name: "flags", Comment: "Flags of the game.", Type: table.Int32},
+	{Name: "subtick_moves", Comment: "Changes of buttons and angles between two ticks, in their order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSubtickMove}}},
+	{Name: "input_history", Comment: "What the player saw when he gave input, oldest first.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfInputHistory}}},
+	{Name: "attack1_history", Nullable: true, Comment: "The index in input_history at which the primary attack began. Absent for none.", Type: table.Int32},
+	{Name: "attack2_history", Nullable: true, Comment: "The index in input_history at which the secondary attack began. Absent for none.", Type: table.Int32},
+	{Name: "left_hand", Comment: "True when the player wants the weapon in his left hand.", Type: table.Bool},
+}
+
+var columnsOfSubtickMove = []table.Field{
+	{Name: "button", Comment: "The button, as its bit. 0 for none.", Type: table.Uint64},
+	{Name: "pressed", Comment: "True when it was pressed, false when it was released.", Type: table.Bool},
+	{Name: "when", Comment: "When, as a part of the tick from 0 to 1.", Type: table.Float32},
+	{Name: "forward_delta", Comment: "The change of movement forward.", Type: table.Float32},
+	{Name: "left_delta", Comment: "The change of movement to the left.", Type: table.Float32},
+	{Name: "pitch_delta", Comment: "The change of pitch, in degrees.", Type: table.Float32},
+	{Name: "yaw_delta", Comment: "The change of yaw, in degrees.", Type: table.Float32},
+}
+
+var columnsOfInputHistory = []table.Field{
+	{Name: "view_angles", Nullable: true, Comment: "Pitch, yaw and roll, in degrees. Absent if there are none.", Type: table.Struct, Fields: columnsOfVector},
+	{Name: "render_tick", Comment: "The tick that was drawn.", Type: table.Int32},
+	{Name: "render_fraction", Comment: "The part of it that had passed, from 0 to 1.", Type: table.Float32},
+	{Name: "player_tick", Comment: "The tick of the player's own state.", Type: table.Int32},
+	{Name: "player_fraction", Comment: "The part of it that had passed, from 0 to 1.", Type: table.Float32},
+	{Name: "frame", Comment: "The number of the frame.", Type: table.Int32},
+	{Name: "target", Nullable: true, Comment: "The slot of the entity that was aimed at. Absent for none.", Type: table.Int32},
+	{Name: "shoot_position", Nullable: true, Comment: "Where a shot began, in world units. Absent for none.", Type: table.Struct, Fields: columnsOfVector},
+}
+
 var columnsOfMatch = []table.Field{
 	{Name: "id", Comment: "The match's number.", Type: table.Uint64},
 	{Name: "game_mode", Comment: "The mode, as the game's number.", Type: table.Int32},
@@ -745,6 +791,13 @@ var namesOfModifierState = map[int32]string{
 	0: "MODIFIER_STATE_UNSPECIFIED",
 	1: "MODIFIER_STATE_ACTIVE",
 	2: "MODIFIER_STATE_REMOVED",
+}
+
+var namesOfUserCmdSource = map[int32]string{
+	0: "USER_CMD_SOURCE_UNSPECIFIED",
+	1: "USER_CMD_SOURCE_FULL",
+	2: "USER_CMD_SOURCE_DELTA",
+	3: "USER_CMD_SOURCE_NO_BASELINE",
 }
 
 var namesOfFaultKind = map[int32]string{
@@ -1274,12 +1327,113 @@ func rowSound(c []table.Column, m *dem.Sound) {
 }
 
 func rowUserCmd(c []table.Column, m *dem.UserCmd) {
-	_ = c[4]
+	_ = c[52]
 	c[0].Int32(m.Number)
 	c[1].Int32(m.PlayerSlot)
 	c[2].Int32(m.ServerTick)
 	c[3].Int32(m.ClientTick)
 	c[4].Binary(m.Data)
+	c[5].Enum(int32(m.Source))
+	c[6].Binary(m.DeltaData)
+	if !c[7].Off {
+		if m.HasInput {
+			table.Fields(c[7:])
+			rowUserInput(c[8:], &m.Input)
+		} else {
+			c[7].Null()
+		}
+	}
+}
+
+func rowUserInput(c []table.Column, m *dem.UserInput) {
+	_ = c[44]
+	c[0].Uint64(m.Buttons)
+	c[1].Uint64(m.ButtonsChanged)
+	c[2].Uint64(m.ButtonsScrolled)
+	if !c[3].Off {
+		if m.HasViewAngles {
+			table.Fields(c[3:])
+			rowVector(c[4:], &m.ViewAngles)
+		} else {
+			c[3].Null()
+		}
+	}
+	c[7].Float32(m.ForwardMove)
+	c[8].Float32(m.LeftMove)
+	c[9].Float32(m.UpMove)
+	c[10].Int32(m.Impulse)
+	c[11].Int32(m.Weapon)
+	c[12].Int32(m.RandomSeed)
+	c[13].Int32(m.MouseDx)
+	c[14].Int32(m.MouseDy)
+	c[15].Uint32(m.Pawn)
+	c[16].Int32(m.Flags)
+	if !c[17].Off {
+		c[17].Items(len(m.SubtickMoves))
+		for i := range m.SubtickMoves {
+			table.Fields(c[18:])
+			rowSubtickMove(c[19:], &m.SubtickMoves[i])
+		}
+	}
+	if !c[26].Off {
+		c[26].Items(len(m.InputHistory))
+		for i := range m.InputHistory {
+			table.Fields(c[27:])
+			rowInputHistory(c[28:], &m.InputHistory[i])
+		}
+	}
+	if m.Attack1History != -1 {
+		c[42].Int32(m.Attack1History)
+	} else {
+		c[42].Null()
+	}
+	if m.Attack2History != -1 {
+		c[43].Int32(m.Attack2History)
+	} else {
+		c[43].Null()
+	}
+	c[44].Bool(m.LeftHand)
+}
+
+func rowSubtickMove(c []table.Column, m *dem.SubtickMove) {
+	_ = c[6]
+	c[0].Uint64(m.Button)
+	c[1].Bool(m.Pressed)
+	c[2].Float32(m.When)
+	c[3].Float32(m.ForwardDelta)
+	c[4].Float32(m.LeftDelta)
+	c[5].Float32(m.PitchDelta)
+	c[6].Float32(m.YawDelta)
+}
+
+func rowInputHistory(c []table.Column, m *dem.InputHistory) {
+	_ = c[13]
+	if !c[0].Off {
+		if m.HasViewAngles {
+			table.Fields(c[0:])
+			rowVector(c[1:], &m.ViewAngles)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[4].Int32(m.RenderTick)
+	c[5].Float32(m.RenderFraction)
+	c[6].Int32(m.PlayerTick)
+	c[7].Float32(m.PlayerFraction)
+	c[8].Int32(m.Frame)
+	if m.Target != -1 {
+		c[9].Int32(m.Target)
+	} else {
+		c[9].Null()
+	}
+	if !c[10].Off {
+		if m.HasShootPosition {
+			table.Fields(c[10:])
+			rowVector(c[11:], &m.ShootPosition)
+		} else {
+			c[10].Null()
+		}
+	}
 }
 
 func rowMessage(c []table.Column, m *dem.Message) {

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -14,7 +15,7 @@ type Family uint8
 // The families that a guess begins with, and two that are never tried.
 const (
 	// FamilyFirst reads an unknown type as most enums, and values with an unknown encoder as those without one.
-	FamilyFirst Family = iota
+	FamilyFirst Family = 0
 	// FamilySigned are signed numbers, which are as long as unsigned ones.
 	FamilySigned Family = math.MaxUint8 - 1
 	// FamilyList is a list of values. It is the family of a type whose fields have other fields below them.
@@ -45,13 +46,13 @@ func waysOf(u *schema.Unknown) []way {
 	if !u.Encoder {
 		return ways
 	}
-	for _, w := range ways[:len(ways):len(ways)] {
+	for _, w := range slices.Clip(ways) {
 		base := w.base
 		if base == "" {
 			base = u.Base
 		}
 		for _, encoder := range schema.EncodersOf(base) {
-			ways = append(ways[:len(ways):len(ways)], way{w.base, encoder})
+			ways = append(slices.Clip(ways), way{w.base, encoder})
 		}
 	}
 	return ways

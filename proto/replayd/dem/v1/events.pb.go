@@ -408,6 +408,64 @@ func (ModifierState) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
+// Where the input of a user command is from.
+type UserCmdSource int32
+
+const (
+	// The message is not decoded: that of another game than Counter-Strike 2, or of the player who recorded the demo, or it cannot be read.
+	UserCmdSource_USER_CMD_SOURCE_UNSPECIFIED UserCmdSource = 0
+	// The recording has the whole command.
+	UserCmdSource_USER_CMD_SOURCE_FULL UserCmdSource = 1
+	// The recording has what differs from the player's command before, and that is known.
+	UserCmdSource_USER_CMD_SOURCE_DELTA UserCmdSource = 2
+	// The recording has what differs from a command that is not known: the recording began later, a part of it is damaged, the command before
+	// is missing, or the differences cannot be applied. It stays so for the player until the next whole command.
+	UserCmdSource_USER_CMD_SOURCE_NO_BASELINE UserCmdSource = 3
+)
+
+// Enum value maps for UserCmdSource.
+var (
+	UserCmdSource_name = map[int32]string{
+		0: "USER_CMD_SOURCE_UNSPECIFIED",
+		1: "USER_CMD_SOURCE_FULL",
+		2: "USER_CMD_SOURCE_DELTA",
+		3: "USER_CMD_SOURCE_NO_BASELINE",
+	}
+	UserCmdSource_value = map[string]int32{
+		"USER_CMD_SOURCE_UNSPECIFIED": 0,
+		"USER_CMD_SOURCE_FULL":        1,
+		"USER_CMD_SOURCE_DELTA":       2,
+		"USER_CMD_SOURCE_NO_BASELINE": 3,
+	}
+)
+
+func (x UserCmdSource) Enum() *UserCmdSource {
+	p := new(UserCmdSource)
+	*p = x
+	return p
+}
+
+func (x UserCmdSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UserCmdSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+}
+
+func (UserCmdSource) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+}
+
+func (x UserCmdSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UserCmdSource.Descriptor instead.
+func (UserCmdSource) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
 // What happened to an ability or an item.
 type AbilityChangeType int32
 
@@ -462,11 +520,11 @@ func (x AbilityChangeType) String() string {
 }
 
 func (AbilityChangeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (AbilityChangeType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+	return &file_replayd_dem_v1_events_proto_enumTypes[4]
 }
 
 func (x AbilityChangeType) Number() protoreflect.EnumNumber {
@@ -475,7 +533,7 @@ func (x AbilityChangeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AbilityChangeType.Descriptor instead.
 func (AbilityChangeType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 // How speech is packed.
@@ -519,11 +577,11 @@ func (x VoiceFormat) String() string {
 }
 
 func (VoiceFormat) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (VoiceFormat) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+	return &file_replayd_dem_v1_events_proto_enumTypes[5]
 }
 
 func (x VoiceFormat) Number() protoreflect.EnumNumber {
@@ -532,7 +590,7 @@ func (x VoiceFormat) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VoiceFormat.Descriptor instead.
 func (VoiceFormat) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // The subject of a fault.
@@ -594,11 +652,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[5]
+	return &file_replayd_dem_v1_events_proto_enumTypes[6]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -607,7 +665,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 // The events of one batch, in order.
@@ -4047,8 +4105,16 @@ type UserCmd struct {
 	ServerTick int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
 	// The client's tick. 0 when not known.
 	ClientTick int32 `protobuf:"varint,4,opt,name=client_tick,json=clientTick,proto3" json:"client_tick,omitempty"`
-	// The input.
-	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
+	// the player's command before; see delta_data.
+	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// Where input is from.
+	Source UserCmdSource `protobuf:"varint,6,opt,name=source,proto3,enum=replayd.dem.v1.UserCmdSource" json:"source,omitempty"`
+	// What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most
+	// commands so since 9 July 2026. Empty if there is data.
+	DeltaData []byte `protobuf:"bytes,7,opt,name=delta_data,json=deltaData,proto3" json:"delta_data,omitempty"`
+	// The command, rebuilt where the recording has only differences. Absent with the sources UNSPECIFIED and NO_BASELINE.
+	Input         *UserInput `protobuf:"bytes,8,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4118,6 +4184,445 @@ func (x *UserCmd) GetData() []byte {
 	return nil
 }
 
+func (x *UserCmd) GetSource() UserCmdSource {
+	if x != nil {
+		return x.Source
+	}
+	return UserCmdSource_USER_CMD_SOURCE_UNSPECIFIED
+}
+
+func (x *UserCmd) GetDeltaData() []byte {
+	if x != nil {
+		return x.DeltaData
+	}
+	return nil
+}
+
+func (x *UserCmd) GetInput() *UserInput {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+// The input of a player of Counter-Strike 2 in a command. Numbers that the game left out have its defaults.
+type UserInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Buttons that are held, one bit each: 1 attack, 2 jump, 4 duck, 8 forward, 16 back, 32 use, 512 left, 1024 right, 2048 attack2,
+	// 8192 reload, 65536 walk.
+	Buttons uint64 `protobuf:"varint,1,opt,name=buttons,proto3" json:"buttons,omitempty"`
+	// Buttons that changed.
+	ButtonsChanged uint64 `protobuf:"varint,2,opt,name=buttons_changed,json=buttonsChanged,proto3" json:"buttons_changed,omitempty"`
+	// Buttons that the mouse wheel pressed.
+	ButtonsScrolled uint64 `protobuf:"varint,3,opt,name=buttons_scrolled,json=buttonsScrolled,proto3" json:"buttons_scrolled,omitempty"`
+	// Pitch, yaw and roll, in degrees. Absent if the command has none.
+	ViewAngles *Vector `protobuf:"bytes,4,opt,name=view_angles,json=viewAngles,proto3" json:"view_angles,omitempty"`
+	// Movement forward, from -1 to 1.
+	ForwardMove float32 `protobuf:"fixed32,5,opt,name=forward_move,json=forwardMove,proto3" json:"forward_move,omitempty"`
+	// Movement to the left, from -1 to 1.
+	LeftMove float32 `protobuf:"fixed32,6,opt,name=left_move,json=leftMove,proto3" json:"left_move,omitempty"`
+	// Movement upward, from -1 to 1.
+	UpMove float32 `protobuf:"fixed32,7,opt,name=up_move,json=upMove,proto3" json:"up_move,omitempty"`
+	// The impulse command. 0 for none.
+	Impulse int32 `protobuf:"varint,8,opt,name=impulse,proto3" json:"impulse,omitempty"`
+	// The slot of the entity of the weapon that the player switches to. 0 for none.
+	Weapon int32 `protobuf:"varint,9,opt,name=weapon,proto3" json:"weapon,omitempty"`
+	// The seed of random numbers.
+	RandomSeed int32 `protobuf:"varint,10,opt,name=random_seed,json=randomSeed,proto3" json:"random_seed,omitempty"`
+	// How far the mouse moved to the right, in counts.
+	MouseDx int32 `protobuf:"varint,11,opt,name=mouse_dx,json=mouseDx,proto3" json:"mouse_dx,omitempty"`
+	// How far the mouse moved down, in counts.
+	MouseDy int32 `protobuf:"varint,12,opt,name=mouse_dy,json=mouseDy,proto3" json:"mouse_dy,omitempty"`
+	// The handle of the player's pawn: index and serial number. 16777215 for none.
+	Pawn uint32 `protobuf:"varint,13,opt,name=pawn,proto3" json:"pawn,omitempty"`
+	// Flags of the game.
+	Flags int32 `protobuf:"varint,14,opt,name=flags,proto3" json:"flags,omitempty"`
+	// Changes of buttons and angles between two ticks, in their order.
+	SubtickMoves []*SubtickMove `protobuf:"bytes,15,rep,name=subtick_moves,json=subtickMoves,proto3" json:"subtick_moves,omitempty"`
+	// What the player saw when he gave input, oldest first.
+	InputHistory []*InputHistory `protobuf:"bytes,16,rep,name=input_history,json=inputHistory,proto3" json:"input_history,omitempty"`
+	// The index in input_history at which the primary attack began. Absent for none.
+	Attack1History *int32 `protobuf:"varint,17,opt,name=attack1_history,json=attack1History,proto3,oneof" json:"attack1_history,omitempty"`
+	// The index in input_history at which the secondary attack began. Absent for none.
+	Attack2History *int32 `protobuf:"varint,18,opt,name=attack2_history,json=attack2History,proto3,oneof" json:"attack2_history,omitempty"`
+	// True when the player wants the weapon in his left hand.
+	LeftHand      bool `protobuf:"varint,19,opt,name=left_hand,json=leftHand,proto3" json:"left_hand,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserInput) Reset() {
+	*x = UserInput{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserInput) ProtoMessage() {}
+
+func (x *UserInput) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
+func (*UserInput) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *UserInput) GetButtons() uint64 {
+	if x != nil {
+		return x.Buttons
+	}
+	return 0
+}
+
+func (x *UserInput) GetButtonsChanged() uint64 {
+	if x != nil {
+		return x.ButtonsChanged
+	}
+	return 0
+}
+
+func (x *UserInput) GetButtonsScrolled() uint64 {
+	if x != nil {
+		return x.ButtonsScrolled
+	}
+	return 0
+}
+
+func (x *UserInput) GetViewAngles() *Vector {
+	if x != nil {
+		return x.ViewAngles
+	}
+	return nil
+}
+
+func (x *UserInput) GetForwardMove() float32 {
+	if x != nil {
+		return x.ForwardMove
+	}
+	return 0
+}
+
+func (x *UserInput) GetLeftMove() float32 {
+	if x != nil {
+		return x.LeftMove
+	}
+	return 0
+}
+
+func (x *UserInput) GetUpMove() float32 {
+	if x != nil {
+		return x.UpMove
+	}
+	return 0
+}
+
+func (x *UserInput) GetImpulse() int32 {
+	if x != nil {
+		return x.Impulse
+	}
+	return 0
+}
+
+func (x *UserInput) GetWeapon() int32 {
+	if x != nil {
+		return x.Weapon
+	}
+	return 0
+}
+
+func (x *UserInput) GetRandomSeed() int32 {
+	if x != nil {
+		return x.RandomSeed
+	}
+	return 0
+}
+
+func (x *UserInput) GetMouseDx() int32 {
+	if x != nil {
+		return x.MouseDx
+	}
+	return 0
+}
+
+func (x *UserInput) GetMouseDy() int32 {
+	if x != nil {
+		return x.MouseDy
+	}
+	return 0
+}
+
+func (x *UserInput) GetPawn() uint32 {
+	if x != nil {
+		return x.Pawn
+	}
+	return 0
+}
+
+func (x *UserInput) GetFlags() int32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *UserInput) GetSubtickMoves() []*SubtickMove {
+	if x != nil {
+		return x.SubtickMoves
+	}
+	return nil
+}
+
+func (x *UserInput) GetInputHistory() []*InputHistory {
+	if x != nil {
+		return x.InputHistory
+	}
+	return nil
+}
+
+func (x *UserInput) GetAttack1History() int32 {
+	if x != nil && x.Attack1History != nil {
+		return *x.Attack1History
+	}
+	return 0
+}
+
+func (x *UserInput) GetAttack2History() int32 {
+	if x != nil && x.Attack2History != nil {
+		return *x.Attack2History
+	}
+	return 0
+}
+
+func (x *UserInput) GetLeftHand() bool {
+	if x != nil {
+		return x.LeftHand
+	}
+	return false
+}
+
+// A change of input between two ticks.
+type SubtickMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The button, as its bit. 0 for none.
+	Button uint64 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
+	// True when it was pressed, false when it was released.
+	Pressed bool `protobuf:"varint,2,opt,name=pressed,proto3" json:"pressed,omitempty"`
+	// When, as a part of the tick from 0 to 1.
+	When float32 `protobuf:"fixed32,3,opt,name=when,proto3" json:"when,omitempty"`
+	// The change of movement forward.
+	ForwardDelta float32 `protobuf:"fixed32,4,opt,name=forward_delta,json=forwardDelta,proto3" json:"forward_delta,omitempty"`
+	// The change of movement to the left.
+	LeftDelta float32 `protobuf:"fixed32,5,opt,name=left_delta,json=leftDelta,proto3" json:"left_delta,omitempty"`
+	// The change of pitch, in degrees.
+	PitchDelta float32 `protobuf:"fixed32,6,opt,name=pitch_delta,json=pitchDelta,proto3" json:"pitch_delta,omitempty"`
+	// The change of yaw, in degrees.
+	YawDelta      float32 `protobuf:"fixed32,7,opt,name=yaw_delta,json=yawDelta,proto3" json:"yaw_delta,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubtickMove) Reset() {
+	*x = SubtickMove{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubtickMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubtickMove) ProtoMessage() {}
+
+func (x *SubtickMove) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
+func (*SubtickMove) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *SubtickMove) GetButton() uint64 {
+	if x != nil {
+		return x.Button
+	}
+	return 0
+}
+
+func (x *SubtickMove) GetPressed() bool {
+	if x != nil {
+		return x.Pressed
+	}
+	return false
+}
+
+func (x *SubtickMove) GetWhen() float32 {
+	if x != nil {
+		return x.When
+	}
+	return 0
+}
+
+func (x *SubtickMove) GetForwardDelta() float32 {
+	if x != nil {
+		return x.ForwardDelta
+	}
+	return 0
+}
+
+func (x *SubtickMove) GetLeftDelta() float32 {
+	if x != nil {
+		return x.LeftDelta
+	}
+	return 0
+}
+
+func (x *SubtickMove) GetPitchDelta() float32 {
+	if x != nil {
+		return x.PitchDelta
+	}
+	return 0
+}
+
+func (x *SubtickMove) GetYawDelta() float32 {
+	if x != nil {
+		return x.YawDelta
+	}
+	return 0
+}
+
+// What a player saw when he gave input.
+type InputHistory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pitch, yaw and roll, in degrees. Absent if there are none.
+	ViewAngles *Vector `protobuf:"bytes,1,opt,name=view_angles,json=viewAngles,proto3" json:"view_angles,omitempty"`
+	// The tick that was drawn.
+	RenderTick int32 `protobuf:"varint,2,opt,name=render_tick,json=renderTick,proto3" json:"render_tick,omitempty"`
+	// The part of it that had passed, from 0 to 1.
+	RenderFraction float32 `protobuf:"fixed32,3,opt,name=render_fraction,json=renderFraction,proto3" json:"render_fraction,omitempty"`
+	// The tick of the player's own state.
+	PlayerTick int32 `protobuf:"varint,4,opt,name=player_tick,json=playerTick,proto3" json:"player_tick,omitempty"`
+	// The part of it that had passed, from 0 to 1.
+	PlayerFraction float32 `protobuf:"fixed32,5,opt,name=player_fraction,json=playerFraction,proto3" json:"player_fraction,omitempty"`
+	// The number of the frame.
+	Frame int32 `protobuf:"varint,6,opt,name=frame,proto3" json:"frame,omitempty"`
+	// The slot of the entity that was aimed at. Absent for none.
+	Target *int32 `protobuf:"varint,7,opt,name=target,proto3,oneof" json:"target,omitempty"`
+	// Where a shot began, in world units. Absent for none.
+	ShootPosition *Vector `protobuf:"bytes,8,opt,name=shoot_position,json=shootPosition,proto3" json:"shoot_position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputHistory) Reset() {
+	*x = InputHistory{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputHistory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputHistory) ProtoMessage() {}
+
+func (x *InputHistory) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
+func (*InputHistory) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *InputHistory) GetViewAngles() *Vector {
+	if x != nil {
+		return x.ViewAngles
+	}
+	return nil
+}
+
+func (x *InputHistory) GetRenderTick() int32 {
+	if x != nil {
+		return x.RenderTick
+	}
+	return 0
+}
+
+func (x *InputHistory) GetRenderFraction() float32 {
+	if x != nil {
+		return x.RenderFraction
+	}
+	return 0
+}
+
+func (x *InputHistory) GetPlayerTick() int32 {
+	if x != nil {
+		return x.PlayerTick
+	}
+	return 0
+}
+
+func (x *InputHistory) GetPlayerFraction() float32 {
+	if x != nil {
+		return x.PlayerFraction
+	}
+	return 0
+}
+
+func (x *InputHistory) GetFrame() int32 {
+	if x != nil {
+		return x.Frame
+	}
+	return 0
+}
+
+func (x *InputHistory) GetTarget() int32 {
+	if x != nil && x.Target != nil {
+		return *x.Target
+	}
+	return 0
+}
+
+func (x *InputHistory) GetShootPosition() *Vector {
+	if x != nil {
+		return x.ShootPosition
+	}
+	return nil
+}
+
 // A message without an event of its own.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4140,7 +4645,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4152,7 +4657,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4165,7 +4670,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Message) GetId() uint32 {
@@ -4242,7 +4747,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4254,7 +4759,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4267,7 +4772,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -4371,7 +4876,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4383,7 +4888,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4396,7 +4901,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -4523,7 +5028,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +5040,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +5053,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -4703,7 +5208,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4715,7 +5220,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4728,7 +5233,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -4795,7 +5300,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4807,7 +5312,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4820,7 +5325,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -4972,7 +5477,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4984,7 +5489,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4997,7 +5502,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -5261,7 +5766,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5273,7 +5778,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5286,7 +5791,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -5357,7 +5862,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5369,7 +5874,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5382,7 +5887,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -5437,7 +5942,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5449,7 +5954,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5462,7 +5967,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -5592,7 +6097,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +6109,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +6122,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -5948,7 +6453,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5960,7 +6465,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5973,7 +6478,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -6021,7 +6526,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6033,7 +6538,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6046,7 +6551,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -6171,7 +6676,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6183,7 +6688,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6196,7 +6701,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -6383,7 +6888,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6395,7 +6900,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6408,7 +6913,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -6625,7 +7130,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6637,7 +7142,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6650,7 +7155,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -6818,7 +7323,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6830,7 +7335,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6843,7 +7348,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -6970,7 +7475,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6982,7 +7487,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6995,7 +7500,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -7050,7 +7555,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7062,7 +7567,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7075,7 +7580,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -7139,7 +7644,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7656,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7669,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Match) GetId() uint64 {
@@ -7270,7 +7775,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7282,7 +7787,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7295,7 +7800,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -7370,7 +7875,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7382,7 +7887,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7395,7 +7900,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -7511,7 +8016,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7523,7 +8028,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7536,7 +8041,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -7591,7 +8096,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7603,7 +8108,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7616,7 +8121,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SerializerField) GetName() string {
@@ -7711,7 +8216,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7723,7 +8228,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7736,7 +8241,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Serializer) GetName() string {
@@ -7773,7 +8278,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7785,7 +8290,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7798,7 +8303,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -7824,7 +8329,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7836,7 +8341,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7849,7 +8354,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -7863,7 +8368,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7875,7 +8380,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7888,7 +8393,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -7907,7 +8412,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7919,7 +8424,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7932,7 +8437,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 // A record of the file without an event of its own.
@@ -7954,7 +8459,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7966,7 +8471,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7979,7 +8484,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Command) GetId() uint32 {
@@ -8046,7 +8551,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8058,7 +8563,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8071,7 +8576,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -8159,7 +8664,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8171,7 +8676,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8184,7 +8689,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -8230,7 +8735,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8242,7 +8747,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8255,7 +8760,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -8613,7 +9118,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x05 \x01(\x02R\tstartTime\x12\x16\n" +
 	"\x06params\x18\x06 \x01(\fR\x06paramsB\x16\n" +
-	"\x14_source_entity_index\"\x98\x01\n" +
+	"\x14_source_entity_index\"\x9f\x02\n" +
 	"\aUserCmd\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1f\n" +
 	"\vplayer_slot\x18\x02 \x01(\x05R\n" +
@@ -8622,7 +9127,59 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"serverTick\x12\x1f\n" +
 	"\vclient_tick\x18\x04 \x01(\x05R\n" +
 	"clientTick\x12\x12\n" +
-	"\x04data\x18\x05 \x01(\fR\x04data\"\x89\x01\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x125\n" +
+	"\x06source\x18\x06 \x01(\x0e2\x1d.replayd.dem.v1.UserCmdSourceR\x06source\x12\x1d\n" +
+	"\n" +
+	"delta_data\x18\a \x01(\fR\tdeltaData\x12/\n" +
+	"\x05input\x18\b \x01(\v2\x19.replayd.dem.v1.UserInputR\x05input\"\xf0\x05\n" +
+	"\tUserInput\x12\x18\n" +
+	"\abuttons\x18\x01 \x01(\x04R\abuttons\x12'\n" +
+	"\x0fbuttons_changed\x18\x02 \x01(\x04R\x0ebuttonsChanged\x12)\n" +
+	"\x10buttons_scrolled\x18\x03 \x01(\x04R\x0fbuttonsScrolled\x127\n" +
+	"\vview_angles\x18\x04 \x01(\v2\x16.replayd.dem.v1.VectorR\n" +
+	"viewAngles\x12!\n" +
+	"\fforward_move\x18\x05 \x01(\x02R\vforwardMove\x12\x1b\n" +
+	"\tleft_move\x18\x06 \x01(\x02R\bleftMove\x12\x17\n" +
+	"\aup_move\x18\a \x01(\x02R\x06upMove\x12\x18\n" +
+	"\aimpulse\x18\b \x01(\x05R\aimpulse\x12\x16\n" +
+	"\x06weapon\x18\t \x01(\x05R\x06weapon\x12\x1f\n" +
+	"\vrandom_seed\x18\n" +
+	" \x01(\x05R\n" +
+	"randomSeed\x12\x19\n" +
+	"\bmouse_dx\x18\v \x01(\x05R\amouseDx\x12\x19\n" +
+	"\bmouse_dy\x18\f \x01(\x05R\amouseDy\x12\x12\n" +
+	"\x04pawn\x18\r \x01(\rR\x04pawn\x12\x14\n" +
+	"\x05flags\x18\x0e \x01(\x05R\x05flags\x12@\n" +
+	"\rsubtick_moves\x18\x0f \x03(\v2\x1b.replayd.dem.v1.SubtickMoveR\fsubtickMoves\x12A\n" +
+	"\rinput_history\x18\x10 \x03(\v2\x1c.replayd.dem.v1.InputHistoryR\finputHistory\x122\n" +
+	"\x0fattack1_history\x18\x11 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x0eattack1History\x88\x01\x01\x122\n" +
+	"\x0fattack2_history\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x0eattack2History\x88\x01\x01\x12\x1b\n" +
+	"\tleft_hand\x18\x13 \x01(\bR\bleftHandB\x12\n" +
+	"\x10_attack1_historyB\x12\n" +
+	"\x10_attack2_history\"\xd5\x01\n" +
+	"\vSubtickMove\x12\x16\n" +
+	"\x06button\x18\x01 \x01(\x04R\x06button\x12\x18\n" +
+	"\apressed\x18\x02 \x01(\bR\apressed\x12\x12\n" +
+	"\x04when\x18\x03 \x01(\x02R\x04when\x12#\n" +
+	"\rforward_delta\x18\x04 \x01(\x02R\fforwardDelta\x12\x1d\n" +
+	"\n" +
+	"left_delta\x18\x05 \x01(\x02R\tleftDelta\x12\x1f\n" +
+	"\vpitch_delta\x18\x06 \x01(\x02R\n" +
+	"pitchDelta\x12\x1b\n" +
+	"\tyaw_delta\x18\a \x01(\x02R\byawDelta\"\xde\x02\n" +
+	"\fInputHistory\x127\n" +
+	"\vview_angles\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\n" +
+	"viewAngles\x12\x1f\n" +
+	"\vrender_tick\x18\x02 \x01(\x05R\n" +
+	"renderTick\x12'\n" +
+	"\x0frender_fraction\x18\x03 \x01(\x02R\x0erenderFraction\x12\x1f\n" +
+	"\vplayer_tick\x18\x04 \x01(\x05R\n" +
+	"playerTick\x12'\n" +
+	"\x0fplayer_fraction\x18\x05 \x01(\x02R\x0eplayerFraction\x12\x14\n" +
+	"\x05frame\x18\x06 \x01(\x05R\x05frame\x12!\n" +
+	"\x06target\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x06target\x88\x01\x01\x12=\n" +
+	"\x0eshoot_position\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\rshootPositionB\t\n" +
+	"\a_target\"\x89\x01\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -9177,7 +9734,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\rModifierState\x12\x1e\n" +
 	"\x1aMODIFIER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODIFIER_STATE_ACTIVE\x10\x01\x12\x1a\n" +
-	"\x16MODIFIER_STATE_REMOVED\x10\x02*\x80\x02\n" +
+	"\x16MODIFIER_STATE_REMOVED\x10\x02*\x86\x01\n" +
+	"\rUserCmdSource\x12\x1f\n" +
+	"\x1bUSER_CMD_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14USER_CMD_SOURCE_FULL\x10\x01\x12\x19\n" +
+	"\x15USER_CMD_SOURCE_DELTA\x10\x02\x12\x1f\n" +
+	"\x1bUSER_CMD_SOURCE_NO_BASELINE\x10\x03*\x80\x02\n" +
 	"\x11AbilityChangeType\x12#\n" +
 	"\x1fABILITY_CHANGE_TYPE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dABILITY_CHANGE_TYPE_PURCHASED\x10\x01\x12 \n" +
@@ -9213,153 +9775,164 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
 	(ModifierState)(0),       // 2: replayd.dem.v1.ModifierState
-	(AbilityChangeType)(0),   // 3: replayd.dem.v1.AbilityChangeType
-	(VoiceFormat)(0),         // 4: replayd.dem.v1.VoiceFormat
-	(FaultKind)(0),           // 5: replayd.dem.v1.FaultKind
-	(*EventList)(nil),        // 6: replayd.dem.v1.EventList
-	(*Event)(nil),            // 7: replayd.dem.v1.Event
-	(*Vector)(nil),           // 8: replayd.dem.v1.Vector
-	(*Tuple)(nil),            // 9: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),       // 10: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),    // 11: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),    // 12: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),    // 13: replayd.dem.v1.EntityEntered
-	(*EntityLeft)(nil),       // 14: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),    // 15: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),             // 16: replayd.dem.v1.Tick
-	(*CombatLog)(nil),        // 17: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),     // 18: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),        // 19: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil), // 20: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),    // 21: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),      // 22: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil), // 23: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),         // 24: replayd.dem.v1.Modifier
-	(*Order)(nil),            // 25: replayd.dem.v1.Order
-	(*Sound)(nil),            // 26: replayd.dem.v1.Sound
-	(*UserCmd)(nil),          // 27: replayd.dem.v1.UserCmd
-	(*Message)(nil),          // 28: replayd.dem.v1.Message
-	(*ChatEvent)(nil),        // 29: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),             // 30: replayd.dem.v1.Chat
-	(*Ping)(nil),             // 31: replayd.dem.v1.Ping
-	(*MapLine)(nil),          // 32: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),        // 33: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),           // 34: replayd.dem.v1.Damage
-	(*Kill)(nil),             // 35: replayd.dem.v1.Kill
-	(*KillStreak)(nil),       // 36: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),    // 37: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),             // 38: replayd.dem.v1.Shot
-	(*Tracer)(nil),           // 39: replayd.dem.v1.Tracer
-	(*Impact)(nil),           // 40: replayd.dem.v1.Impact
-	(*Voice)(nil),            // 41: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),    // 42: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),     // 43: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),       // 44: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),      // 45: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),        // 46: replayd.dem.v1.DraftPick
-	(*Match)(nil),            // 47: replayd.dem.v1.Match
-	(*FileInfo)(nil),         // 48: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),       // 49: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),        // 50: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),  // 51: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),       // 52: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),       // 53: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),         // 54: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),         // 55: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),             // 56: replayd.dem.v1.Stop
-	(*Command)(nil),          // 57: replayd.dem.v1.Command
-	(*Fault)(nil),            // 58: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),       // 59: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),       // 60: replayd.dem.v1.PlayerInfo
+	(UserCmdSource)(0),       // 3: replayd.dem.v1.UserCmdSource
+	(AbilityChangeType)(0),   // 4: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),         // 5: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),           // 6: replayd.dem.v1.FaultKind
+	(*EventList)(nil),        // 7: replayd.dem.v1.EventList
+	(*Event)(nil),            // 8: replayd.dem.v1.Event
+	(*Vector)(nil),           // 9: replayd.dem.v1.Vector
+	(*Tuple)(nil),            // 10: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),       // 11: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),    // 12: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),    // 13: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),    // 14: replayd.dem.v1.EntityEntered
+	(*EntityLeft)(nil),       // 15: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),    // 16: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),             // 17: replayd.dem.v1.Tick
+	(*CombatLog)(nil),        // 18: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),     // 19: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),        // 20: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil), // 21: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),    // 22: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),      // 23: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil), // 24: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),         // 25: replayd.dem.v1.Modifier
+	(*Order)(nil),            // 26: replayd.dem.v1.Order
+	(*Sound)(nil),            // 27: replayd.dem.v1.Sound
+	(*UserCmd)(nil),          // 28: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),        // 29: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),      // 30: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),     // 31: replayd.dem.v1.InputHistory
+	(*Message)(nil),          // 32: replayd.dem.v1.Message
+	(*ChatEvent)(nil),        // 33: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),             // 34: replayd.dem.v1.Chat
+	(*Ping)(nil),             // 35: replayd.dem.v1.Ping
+	(*MapLine)(nil),          // 36: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),        // 37: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),           // 38: replayd.dem.v1.Damage
+	(*Kill)(nil),             // 39: replayd.dem.v1.Kill
+	(*KillStreak)(nil),       // 40: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),    // 41: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),             // 42: replayd.dem.v1.Shot
+	(*Tracer)(nil),           // 43: replayd.dem.v1.Tracer
+	(*Impact)(nil),           // 44: replayd.dem.v1.Impact
+	(*Voice)(nil),            // 45: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),    // 46: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),     // 47: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),       // 48: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),      // 49: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),        // 50: replayd.dem.v1.DraftPick
+	(*Match)(nil),            // 51: replayd.dem.v1.Match
+	(*FileInfo)(nil),         // 52: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),       // 53: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),        // 54: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),  // 55: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),       // 56: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),       // 57: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),         // 58: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),         // 59: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),             // 60: replayd.dem.v1.Stop
+	(*Command)(nil),          // 61: replayd.dem.v1.Command
+	(*Fault)(nil),            // 62: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),       // 63: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),       // 64: replayd.dem.v1.PlayerInfo
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	7,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	12, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	11, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	13, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	14, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	15, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	16, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	17, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	19, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	23, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	24, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	25, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	26, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	27, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	28, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	29, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	30, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	31, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	32, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	33, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	44, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	48, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	49, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	50, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	52, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	22, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	21, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	53, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	54, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	55, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	56, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	57, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	58, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	59, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	60, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	34, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	35, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	36, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	37, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	38, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	40, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	41, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	43, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	8,  // 43: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	9,  // 44: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	10, // 45: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	10, // 46: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	10, // 47: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	13, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	12, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	14, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	15, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	16, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	17, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	18, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	20, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	24, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	25, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	26, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	27, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	28, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	32, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	33, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	34, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	35, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	36, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	37, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	48, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	52, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	53, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	54, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	56, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	23, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	22, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	57, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	58, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	59, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	60, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	61, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	62, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	63, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	64, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	38, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	39, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	40, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	41, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	42, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	44, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	45, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	47, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	9,  // 43: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	10, // 44: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	11, // 45: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 46: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 47: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
 	0,  // 48: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
 	1,  // 49: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	18, // 50: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	20, // 51: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	19, // 50: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	21, // 51: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
 	2,  // 52: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	8,  // 53: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	8,  // 54: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	8,  // 55: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	8,  // 56: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	8,  // 57: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	3,  // 58: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	8,  // 59: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	8,  // 60: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	8,  // 61: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	8,  // 62: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	8,  // 63: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	39, // 64: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	39, // 65: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	8,  // 66: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	8,  // 67: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	8,  // 68: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	4,  // 69: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	42, // 70: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	45, // 71: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	46, // 72: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	47, // 73: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	51, // 74: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	5,  // 75: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	9,  // 53: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	3,  // 54: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	29, // 55: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	9,  // 56: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	30, // 57: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	31, // 58: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	9,  // 59: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	9,  // 60: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	9,  // 61: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	9,  // 62: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 63: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	9,  // 64: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	4,  // 65: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	9,  // 66: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 67: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	9,  // 68: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	9,  // 69: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	9,  // 70: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	43, // 71: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	43, // 72: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	9,  // 73: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	9,  // 74: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	9,  // 75: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	5,  // 76: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	46, // 77: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	49, // 78: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	50, // 79: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	51, // 80: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	55, // 81: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	6,  // 82: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -9436,29 +10009,31 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   55,
+			NumEnums:      7,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

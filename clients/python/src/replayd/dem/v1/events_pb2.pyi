@@ -319,6 +319,38 @@ MODIFIER_STATE_REMOVED: ModifierState.ValueType  # 2
 """It ended."""
 Global___ModifierState: typing_extensions.TypeAlias = ModifierState
 
+class _UserCmdSource:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _UserCmdSourceEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UserCmdSource.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    USER_CMD_SOURCE_UNSPECIFIED: _UserCmdSource.ValueType  # 0
+    """The message is not decoded: that of another game than Counter-Strike 2, or of the player who recorded the demo, or it cannot be read."""
+    USER_CMD_SOURCE_FULL: _UserCmdSource.ValueType  # 1
+    """The recording has the whole command."""
+    USER_CMD_SOURCE_DELTA: _UserCmdSource.ValueType  # 2
+    """The recording has what differs from the player's command before, and that is known."""
+    USER_CMD_SOURCE_NO_BASELINE: _UserCmdSource.ValueType  # 3
+    """The recording has what differs from a command that is not known: the recording began later, a part of it is damaged, the command before
+    is missing, or the differences cannot be applied. It stays so for the player until the next whole command.
+    """
+
+class UserCmdSource(_UserCmdSource, metaclass=_UserCmdSourceEnumTypeWrapper):
+    """Where the input of a user command is from."""
+
+USER_CMD_SOURCE_UNSPECIFIED: UserCmdSource.ValueType  # 0
+"""The message is not decoded: that of another game than Counter-Strike 2, or of the player who recorded the demo, or it cannot be read."""
+USER_CMD_SOURCE_FULL: UserCmdSource.ValueType  # 1
+"""The recording has the whole command."""
+USER_CMD_SOURCE_DELTA: UserCmdSource.ValueType  # 2
+"""The recording has what differs from the player's command before, and that is known."""
+USER_CMD_SOURCE_NO_BASELINE: UserCmdSource.ValueType  # 3
+"""The recording has what differs from a command that is not known: the recording began later, a part of it is damaged, the command before
+is missing, or the differences cannot be applied. It stays so for the player until the next whole command.
+"""
+Global___UserCmdSource: typing_extensions.TypeAlias = UserCmdSource
+
 class _AbilityChangeType:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -1901,6 +1933,9 @@ class UserCmd(google.protobuf.message.Message):
     SERVER_TICK_FIELD_NUMBER: builtins.int
     CLIENT_TICK_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    DELTA_DATA_FIELD_NUMBER: builtins.int
+    INPUT_FIELD_NUMBER: builtins.int
     number: builtins.int
     """The command's number."""
     player_slot: builtins.int
@@ -1910,7 +1945,19 @@ class UserCmd(google.protobuf.message.Message):
     client_tick: builtins.int
     """The client's tick. 0 when not known."""
     data: builtins.bytes
-    """The input."""
+    """The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
+    the player's command before; see delta_data.
+    """
+    source: Global___UserCmdSource.ValueType
+    """Where input is from."""
+    delta_data: builtins.bytes
+    """What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most
+    commands so since 9 July 2026. Empty if there is data.
+    """
+    @property
+    def input(self) -> Global___UserInput:
+        """The command, rebuilt where the recording has only differences. Absent with the sources UNSPECIFIED and NO_BASELINE."""
+
     def __init__(
         self,
         *,
@@ -1919,11 +1966,224 @@ class UserCmd(google.protobuf.message.Message):
         server_tick: builtins.int = ...,
         client_tick: builtins.int = ...,
         data: builtins.bytes = ...,
+        source: Global___UserCmdSource.ValueType = ...,
+        delta_data: builtins.bytes = ...,
+        input: Global___UserInput | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_tick", b"client_tick", "data", b"data", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["input", b"input"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_tick", b"client_tick", "data", b"data", "delta_data", b"delta_data", "input", b"input", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick", "source", b"source"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___UserCmd: typing_extensions.TypeAlias = UserCmd
+
+@typing.final
+class UserInput(google.protobuf.message.Message):
+    """The input of a player of Counter-Strike 2 in a command. Numbers that the game left out have its defaults."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUTTONS_FIELD_NUMBER: builtins.int
+    BUTTONS_CHANGED_FIELD_NUMBER: builtins.int
+    BUTTONS_SCROLLED_FIELD_NUMBER: builtins.int
+    VIEW_ANGLES_FIELD_NUMBER: builtins.int
+    FORWARD_MOVE_FIELD_NUMBER: builtins.int
+    LEFT_MOVE_FIELD_NUMBER: builtins.int
+    UP_MOVE_FIELD_NUMBER: builtins.int
+    IMPULSE_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    RANDOM_SEED_FIELD_NUMBER: builtins.int
+    MOUSE_DX_FIELD_NUMBER: builtins.int
+    MOUSE_DY_FIELD_NUMBER: builtins.int
+    PAWN_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    SUBTICK_MOVES_FIELD_NUMBER: builtins.int
+    INPUT_HISTORY_FIELD_NUMBER: builtins.int
+    ATTACK1_HISTORY_FIELD_NUMBER: builtins.int
+    ATTACK2_HISTORY_FIELD_NUMBER: builtins.int
+    LEFT_HAND_FIELD_NUMBER: builtins.int
+    buttons: builtins.int
+    """Buttons that are held, one bit each: 1 attack, 2 jump, 4 duck, 8 forward, 16 back, 32 use, 512 left, 1024 right, 2048 attack2,
+    8192 reload, 65536 walk.
+    """
+    buttons_changed: builtins.int
+    """Buttons that changed."""
+    buttons_scrolled: builtins.int
+    """Buttons that the mouse wheel pressed."""
+    forward_move: builtins.float
+    """Movement forward, from -1 to 1."""
+    left_move: builtins.float
+    """Movement to the left, from -1 to 1."""
+    up_move: builtins.float
+    """Movement upward, from -1 to 1."""
+    impulse: builtins.int
+    """The impulse command. 0 for none."""
+    weapon: builtins.int
+    """The slot of the entity of the weapon that the player switches to. 0 for none."""
+    random_seed: builtins.int
+    """The seed of random numbers."""
+    mouse_dx: builtins.int
+    """How far the mouse moved to the right, in counts."""
+    mouse_dy: builtins.int
+    """How far the mouse moved down, in counts."""
+    pawn: builtins.int
+    """The handle of the player's pawn: index and serial number. 16777215 for none."""
+    flags: builtins.int
+    """Flags of the game."""
+    attack1_history: builtins.int
+    """The index in input_history at which the primary attack began. Absent for none."""
+    attack2_history: builtins.int
+    """The index in input_history at which the secondary attack began. Absent for none."""
+    left_hand: builtins.bool
+    """True when the player wants the weapon in his left hand."""
+    @property
+    def view_angles(self) -> Global___Vector:
+        """Pitch, yaw and roll, in degrees. Absent if the command has none."""
+
+    @property
+    def subtick_moves(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SubtickMove]:
+        """Changes of buttons and angles between two ticks, in their order."""
+
+    @property
+    def input_history(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___InputHistory]:
+        """What the player saw when he gave input, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        buttons: builtins.int = ...,
+        buttons_changed: builtins.int = ...,
+        buttons_scrolled: builtins.int = ...,
+        view_angles: Global___Vector | None = ...,
+        forward_move: builtins.float = ...,
+        left_move: builtins.float = ...,
+        up_move: builtins.float = ...,
+        impulse: builtins.int = ...,
+        weapon: builtins.int = ...,
+        random_seed: builtins.int = ...,
+        mouse_dx: builtins.int = ...,
+        mouse_dy: builtins.int = ...,
+        pawn: builtins.int = ...,
+        flags: builtins.int = ...,
+        subtick_moves: collections.abc.Iterable[Global___SubtickMove] | None = ...,
+        input_history: collections.abc.Iterable[Global___InputHistory] | None = ...,
+        attack1_history: builtins.int | None = ...,
+        attack2_history: builtins.int | None = ...,
+        left_hand: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "view_angles", b"view_angles"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "buttons", b"buttons", "buttons_changed", b"buttons_changed", "buttons_scrolled", b"buttons_scrolled", "flags", b"flags", "forward_move", b"forward_move", "impulse", b"impulse", "input_history", b"input_history", "left_hand", b"left_hand", "left_move", b"left_move", "mouse_dx", b"mouse_dx", "mouse_dy", b"mouse_dy", "pawn", b"pawn", "random_seed", b"random_seed", "subtick_moves", b"subtick_moves", "up_move", b"up_move", "view_angles", b"view_angles", "weapon", b"weapon"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__attack1_history: typing_extensions.TypeAlias = typing.Literal["attack1_history"]
+    _WhichOneofArgType__attack1_history: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history"]
+    _WhichOneofReturnType__attack2_history: typing_extensions.TypeAlias = typing.Literal["attack2_history"]
+    _WhichOneofArgType__attack2_history: typing_extensions.TypeAlias = typing.Literal["_attack2_history", b"_attack2_history"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attack1_history) -> _WhichOneofReturnType__attack1_history | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attack2_history) -> _WhichOneofReturnType__attack2_history | None: ...
+
+Global___UserInput: typing_extensions.TypeAlias = UserInput
+
+@typing.final
+class SubtickMove(google.protobuf.message.Message):
+    """A change of input between two ticks."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUTTON_FIELD_NUMBER: builtins.int
+    PRESSED_FIELD_NUMBER: builtins.int
+    WHEN_FIELD_NUMBER: builtins.int
+    FORWARD_DELTA_FIELD_NUMBER: builtins.int
+    LEFT_DELTA_FIELD_NUMBER: builtins.int
+    PITCH_DELTA_FIELD_NUMBER: builtins.int
+    YAW_DELTA_FIELD_NUMBER: builtins.int
+    button: builtins.int
+    """The button, as its bit. 0 for none."""
+    pressed: builtins.bool
+    """True when it was pressed, false when it was released."""
+    when: builtins.float
+    """When, as a part of the tick from 0 to 1."""
+    forward_delta: builtins.float
+    """The change of movement forward."""
+    left_delta: builtins.float
+    """The change of movement to the left."""
+    pitch_delta: builtins.float
+    """The change of pitch, in degrees."""
+    yaw_delta: builtins.float
+    """The change of yaw, in degrees."""
+    def __init__(
+        self,
+        *,
+        button: builtins.int = ...,
+        pressed: builtins.bool = ...,
+        when: builtins.float = ...,
+        forward_delta: builtins.float = ...,
+        left_delta: builtins.float = ...,
+        pitch_delta: builtins.float = ...,
+        yaw_delta: builtins.float = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["button", b"button", "forward_delta", b"forward_delta", "left_delta", b"left_delta", "pitch_delta", b"pitch_delta", "pressed", b"pressed", "when", b"when", "yaw_delta", b"yaw_delta"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SubtickMove: typing_extensions.TypeAlias = SubtickMove
+
+@typing.final
+class InputHistory(google.protobuf.message.Message):
+    """What a player saw when he gave input."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VIEW_ANGLES_FIELD_NUMBER: builtins.int
+    RENDER_TICK_FIELD_NUMBER: builtins.int
+    RENDER_FRACTION_FIELD_NUMBER: builtins.int
+    PLAYER_TICK_FIELD_NUMBER: builtins.int
+    PLAYER_FRACTION_FIELD_NUMBER: builtins.int
+    FRAME_FIELD_NUMBER: builtins.int
+    TARGET_FIELD_NUMBER: builtins.int
+    SHOOT_POSITION_FIELD_NUMBER: builtins.int
+    render_tick: builtins.int
+    """The tick that was drawn."""
+    render_fraction: builtins.float
+    """The part of it that had passed, from 0 to 1."""
+    player_tick: builtins.int
+    """The tick of the player's own state."""
+    player_fraction: builtins.float
+    """The part of it that had passed, from 0 to 1."""
+    frame: builtins.int
+    """The number of the frame."""
+    target: builtins.int
+    """The slot of the entity that was aimed at. Absent for none."""
+    @property
+    def view_angles(self) -> Global___Vector:
+        """Pitch, yaw and roll, in degrees. Absent if there are none."""
+
+    @property
+    def shoot_position(self) -> Global___Vector:
+        """Where a shot began, in world units. Absent for none."""
+
+    def __init__(
+        self,
+        *,
+        view_angles: Global___Vector | None = ...,
+        render_tick: builtins.int = ...,
+        render_fraction: builtins.float = ...,
+        player_tick: builtins.int = ...,
+        player_fraction: builtins.float = ...,
+        frame: builtins.int = ...,
+        target: builtins.int | None = ...,
+        shoot_position: Global___Vector | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target", b"_target", "shoot_position", b"shoot_position", "target", b"target", "view_angles", b"view_angles"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target", b"_target", "frame", b"frame", "player_fraction", b"player_fraction", "player_tick", b"player_tick", "render_fraction", b"render_fraction", "render_tick", b"render_tick", "shoot_position", b"shoot_position", "target", b"target", "view_angles", b"view_angles"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__target: typing_extensions.TypeAlias = typing.Literal["target"]
+    _WhichOneofArgType__target: typing_extensions.TypeAlias = typing.Literal["_target", b"_target"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target) -> _WhichOneofReturnType__target | None: ...
+
+Global___InputHistory: typing_extensions.TypeAlias = InputHistory
 
 @typing.final
 class Message(google.protobuf.message.Message):

@@ -2075,11 +2075,34 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
   clientTick: number;
 
   /**
-   * The input.
+   * The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
+   * the player's command before; see delta_data.
    *
    * @generated from field: bytes data = 5;
    */
   data: Uint8Array;
+
+  /**
+   * Where input is from.
+   *
+   * @generated from field: replayd.dem.v1.UserCmdSource source = 6;
+   */
+  source: UserCmdSource;
+
+  /**
+   * What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most
+   * commands so since 9 July 2026. Empty if there is data.
+   *
+   * @generated from field: bytes delta_data = 7;
+   */
+  deltaData: Uint8Array;
+
+  /**
+   * The command, rebuilt where the recording has only differences. Absent with the sources UNSPECIFIED and NO_BASELINE.
+   *
+   * @generated from field: replayd.dem.v1.UserInput input = 8;
+   */
+  input?: UserInput | undefined;
 };
 
 /**
@@ -2087,6 +2110,284 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
  * Use `create(UserCmdSchema)` to create a new message.
  */
 export declare const UserCmdSchema: GenMessage<UserCmd>;
+
+/**
+ * The input of a player of Counter-Strike 2 in a command. Numbers that the game left out have its defaults.
+ *
+ * @generated from message replayd.dem.v1.UserInput
+ */
+export declare type UserInput = Message$1<"replayd.dem.v1.UserInput"> & {
+  /**
+   * Buttons that are held, one bit each: 1 attack, 2 jump, 4 duck, 8 forward, 16 back, 32 use, 512 left, 1024 right, 2048 attack2,
+   * 8192 reload, 65536 walk.
+   *
+   * @generated from field: uint64 buttons = 1;
+   */
+  buttons: bigint;
+
+  /**
+   * Buttons that changed.
+   *
+   * @generated from field: uint64 buttons_changed = 2;
+   */
+  buttonsChanged: bigint;
+
+  /**
+   * Buttons that the mouse wheel pressed.
+   *
+   * @generated from field: uint64 buttons_scrolled = 3;
+   */
+  buttonsScrolled: bigint;
+
+  /**
+   * Pitch, yaw and roll, in degrees. Absent if the command has none.
+   *
+   * @generated from field: replayd.dem.v1.Vector view_angles = 4;
+   */
+  viewAngles?: Vector | undefined;
+
+  /**
+   * Movement forward, from -1 to 1.
+   *
+   * @generated from field: float forward_move = 5;
+   */
+  forwardMove: number;
+
+  /**
+   * Movement to the left, from -1 to 1.
+   *
+   * @generated from field: float left_move = 6;
+   */
+  leftMove: number;
+
+  /**
+   * Movement upward, from -1 to 1.
+   *
+   * @generated from field: float up_move = 7;
+   */
+  upMove: number;
+
+  /**
+   * The impulse command. 0 for none.
+   *
+   * @generated from field: int32 impulse = 8;
+   */
+  impulse: number;
+
+  /**
+   * The slot of the entity of the weapon that the player switches to. 0 for none.
+   *
+   * @generated from field: int32 weapon = 9;
+   */
+  weapon: number;
+
+  /**
+   * The seed of random numbers.
+   *
+   * @generated from field: int32 random_seed = 10;
+   */
+  randomSeed: number;
+
+  /**
+   * How far the mouse moved to the right, in counts.
+   *
+   * @generated from field: int32 mouse_dx = 11;
+   */
+  mouseDx: number;
+
+  /**
+   * How far the mouse moved down, in counts.
+   *
+   * @generated from field: int32 mouse_dy = 12;
+   */
+  mouseDy: number;
+
+  /**
+   * The handle of the player's pawn: index and serial number. 16777215 for none.
+   *
+   * @generated from field: uint32 pawn = 13;
+   */
+  pawn: number;
+
+  /**
+   * Flags of the game.
+   *
+   * @generated from field: int32 flags = 14;
+   */
+  flags: number;
+
+  /**
+   * Changes of buttons and angles between two ticks, in their order.
+   *
+   * @generated from field: repeated replayd.dem.v1.SubtickMove subtick_moves = 15;
+   */
+  subtickMoves: SubtickMove[];
+
+  /**
+   * What the player saw when he gave input, oldest first.
+   *
+   * @generated from field: repeated replayd.dem.v1.InputHistory input_history = 16;
+   */
+  inputHistory: InputHistory[];
+
+  /**
+   * The index in input_history at which the primary attack began. Absent for none.
+   *
+   * @generated from field: optional int32 attack1_history = 17;
+   */
+  attack1History?: number | undefined;
+
+  /**
+   * The index in input_history at which the secondary attack began. Absent for none.
+   *
+   * @generated from field: optional int32 attack2_history = 18;
+   */
+  attack2History?: number | undefined;
+
+  /**
+   * True when the player wants the weapon in his left hand.
+   *
+   * @generated from field: bool left_hand = 19;
+   */
+  leftHand: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.UserInput.
+ * Use `create(UserInputSchema)` to create a new message.
+ */
+export declare const UserInputSchema: GenMessage<UserInput>;
+
+/**
+ * A change of input between two ticks.
+ *
+ * @generated from message replayd.dem.v1.SubtickMove
+ */
+export declare type SubtickMove = Message$1<"replayd.dem.v1.SubtickMove"> & {
+  /**
+   * The button, as its bit. 0 for none.
+   *
+   * @generated from field: uint64 button = 1;
+   */
+  button: bigint;
+
+  /**
+   * True when it was pressed, false when it was released.
+   *
+   * @generated from field: bool pressed = 2;
+   */
+  pressed: boolean;
+
+  /**
+   * When, as a part of the tick from 0 to 1.
+   *
+   * @generated from field: float when = 3;
+   */
+  when: number;
+
+  /**
+   * The change of movement forward.
+   *
+   * @generated from field: float forward_delta = 4;
+   */
+  forwardDelta: number;
+
+  /**
+   * The change of movement to the left.
+   *
+   * @generated from field: float left_delta = 5;
+   */
+  leftDelta: number;
+
+  /**
+   * The change of pitch, in degrees.
+   *
+   * @generated from field: float pitch_delta = 6;
+   */
+  pitchDelta: number;
+
+  /**
+   * The change of yaw, in degrees.
+   *
+   * @generated from field: float yaw_delta = 7;
+   */
+  yawDelta: number;
+};
+
+/**
+ * Describes the message replayd.dem.v1.SubtickMove.
+ * Use `create(SubtickMoveSchema)` to create a new message.
+ */
+export declare const SubtickMoveSchema: GenMessage<SubtickMove>;
+
+/**
+ * What a player saw when he gave input.
+ *
+ * @generated from message replayd.dem.v1.InputHistory
+ */
+export declare type InputHistory = Message$1<"replayd.dem.v1.InputHistory"> & {
+  /**
+   * Pitch, yaw and roll, in degrees. Absent if there are none.
+   *
+   * @generated from field: replayd.dem.v1.Vector view_angles = 1;
+   */
+  viewAngles?: Vector | undefined;
+
+  /**
+   * The tick that was drawn.
+   *
+   * @generated from field: int32 render_tick = 2;
+   */
+  renderTick: number;
+
+  /**
+   * The part of it that had passed, from 0 to 1.
+   *
+   * @generated from field: float render_fraction = 3;
+   */
+  renderFraction: number;
+
+  /**
+   * The tick of the player's own state.
+   *
+   * @generated from field: int32 player_tick = 4;
+   */
+  playerTick: number;
+
+  /**
+   * The part of it that had passed, from 0 to 1.
+   *
+   * @generated from field: float player_fraction = 5;
+   */
+  playerFraction: number;
+
+  /**
+   * The number of the frame.
+   *
+   * @generated from field: int32 frame = 6;
+   */
+  frame: number;
+
+  /**
+   * The slot of the entity that was aimed at. Absent for none.
+   *
+   * @generated from field: optional int32 target = 7;
+   */
+  target?: number | undefined;
+
+  /**
+   * Where a shot began, in world units. Absent for none.
+   *
+   * @generated from field: replayd.dem.v1.Vector shoot_position = 8;
+   */
+  shootPosition?: Vector | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.InputHistory.
+ * Use `create(InputHistorySchema)` to create a new message.
+ */
+export declare const InputHistorySchema: GenMessage<InputHistory>;
 
 /**
  * A message without an event of its own.
@@ -5302,6 +5603,47 @@ export enum ModifierState {
  * Describes the enum replayd.dem.v1.ModifierState.
  */
 export declare const ModifierStateSchema: GenEnum<ModifierState>;
+
+/**
+ * Where the input of a user command is from.
+ *
+ * @generated from enum replayd.dem.v1.UserCmdSource
+ */
+export enum UserCmdSource {
+  /**
+   * The message is not decoded: that of another game than Counter-Strike 2, or of the player who recorded the demo, or it cannot be read.
+   *
+   * @generated from enum value: USER_CMD_SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The recording has the whole command.
+   *
+   * @generated from enum value: USER_CMD_SOURCE_FULL = 1;
+   */
+  FULL = 1,
+
+  /**
+   * The recording has what differs from the player's command before, and that is known.
+   *
+   * @generated from enum value: USER_CMD_SOURCE_DELTA = 2;
+   */
+  DELTA = 2,
+
+  /**
+   * The recording has what differs from a command that is not known: the recording began later, a part of it is damaged, the command before
+   * is missing, or the differences cannot be applied. It stays so for the player until the next whole command.
+   *
+   * @generated from enum value: USER_CMD_SOURCE_NO_BASELINE = 3;
+   */
+  NO_BASELINE = 3,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.UserCmdSource.
+ */
+export declare const UserCmdSourceSchema: GenEnum<UserCmdSource>;
 
 /**
  * What happened to an ability or an item.

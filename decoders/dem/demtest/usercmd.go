@@ -1,0 +1,224 @@
+package demtest
+
+import (
+	"bytes"
+	"math/rand/v2"
+)
+
+// Command is a message of a user command, by the numbers of its fields: a uint64 for a number, a uint32 for the bits of a float, bytes, a
+// Command, or a list of Commands.
+type Command map[int]any
+
+// commandField is a field of a Command. Its kind says what it holds.
+type commandField struct {
+	num  int
+	kind byte // 'n' number, 'b' bool, 'f' float, 't' bytes, 'm' message, 'l' list
+	of   []commandField
+}
+
+// The fields of CSGOUserCmdPB and the messages in it, by the game's definitions of November 2026.
+var (
+	commandAngles  = []commandField{{1, 'f', nil}, {2, 'f', nil}, {3, 'f', nil}}
+	commandButtons = []commandField{{1, 'n', nil}, {2, 'n', nil}, {3, 'n', nil}}
+	commandSubtick = []commandField{{1, 'n', nil}, {2, 'b', nil}, {3, 'f', nil}, {4, 'f', nil}, {5, 'f', nil}, {8, 'f', nil}, {9, 'f', nil}}
+	commandInterp  = []commandField{{1, 'n', nil}, {2, 'n', nil}, {3, 'f', nil}}
+	commandHistory = []commandField{
+		{2, 'm', commandAngles}, {4, 'n', nil}, {5, 'f', nil}, {6, 'n', nil}, {7, 'f', nil}, {12, 'm', []commandField{{3, 'f', nil}}},
+		{13, 'm', commandInterp}, {14, 'm', commandInterp}, {15, 'm', commandInterp}, {64, 'n', nil}, {65, 'n', nil},
+		{66, 'm', append(commandAngles[:3:3], commandField{4, 'f', nil})},
+		{67, 'm', commandAngles}, {68, 'm', commandAngles}, {69, 'm', commandAngles},
+	}
+	commandBase = []commandField{
+		{1, 'n', nil}, {2, 'n', nil}, {3, 'm', commandButtons}, {4, 'm', commandAngles}, {5, 'f', nil}, {6, 'f', nil}, {7, 'f', nil},
+		{8, 'n', nil}, {9, 'n', nil}, {10, 'n', nil}, {11, 'n', nil}, {12, 'n', nil}, {14, 'n', nil}, {17, 'n', nil}, {18, 'l', commandSubtick},
+		{19, 't', nil}, {20, 'n', nil}, {21, 'n', nil}, {22, 'm', []commandField{{1, 't', nil}}},
+	}
+	commandFields = []commandField{
+		{1, 'm', commandBase}, {2, 'l', commandHistory}, {6, 'n', nil}, {7, 'n', nil}, {9, 'b', nil}, {11, 'b', nil}, {12, 'b', nil}, {13, 'b', nil},
+	}
+)
+
+// RandomCommand returns a command that differs from another one, which may be nil, here and there.
+func RandomCommand(g *rand.Rand, from Command) Command { return randomCommand(g, commandFields, from) }
+
+func randomCommand(g *rand.Rand, fields []commandField, from Command) Command {
+	out := Command{}
+	for _, f := range fields {
+		old, had := from[f.num]
+		switch {
+		case had && g.IntN(12) == 0 && f.num != 1: // gone
+		case had && g.IntN(3) > 0:
+			out[f.num] = old
+		case had || g.IntN(2) == 0:
+			out[f.num] = randomField(g, f, old)
+		}
+	}
+	return out
+}
+
+func randomField(g *rand.Rand, f commandField, old any) any {
+	switch f.kind {
+	case 'n':
+		return g.Uint64N(1 << g.IntN(31))
+	case 'b':
+		return g.Uint64N(2)
+	case 'f':
+		return g.Uint32()
+	case 't':
+		return []byte("abcdefgh")[:g.IntN(8)]
+	case 'm':
+		before, _ := old.(Command)
+		return randomCommand(g, f.of, before)
+	}
+	before, _ := old.([]Command)
+	list := make([]Command, g.IntN(5))
+	for i := range list {
+		var e Command
+		if i < len(before) {
+			e = before[i]
+		}
+		list[i] = randomCommand(g, f.of, e)
+	}
+	return list
+}
+
+// Message writes a whole command.
+func (c Command) Message() Proto { return c.message(commandFields) }
+
+func (c Command) message(fields []commandField) (p Proto) {
+	for _, f := range fields {
+		switch v := c[f.num].(type) {
+		case uint64:
+			p = p.Varint(f.num, int64(v))
+		case uint32:
+			p = p.Fixed32(f.num, v)
+		case []byte:
+			p = p.Bytes(f.num, v)
+		case Command:
+			p = p.Bytes(f.num, v.message(f.of))
+		case []Command:
+			for _, e := range v {
+				p = p.Bytes(f.num, e.message(f.of))
+			}
+		}
+	}
+	return p
+}
+
+// unset is the wire type of a field that a difference sets to its default, and of the length of a list.
+const unset = 7
+
+// Delta writes how a command differs from another one.
+func (c Command) Delta(from Command) Proto { return c.delta(commandFields, from) }
+
+func (c Command) delta(fields []commandField, from Command) (p Proto) {
+	for _, f := range fields {
+		now, has := c[f.num]
+		old, had := from[f.num]
+		switch {
+		case !has && had:
+			p = p.tag(f.num, unset)
+		case !has:
+		case f.kind == 'm':
+			before, _ := old.(Command)
+			if d := now.(Command).delta(f.of, before); len(d) > 0 || !had {
+				p = p.Bytes(f.num, d)
+			}
+		case f.kind == 'l':
+			before, _ := old.([]Command)
+			if d := listDelta(f.of, before, now.([]Command)); len(d) > 0 {
+				p = p.Bytes(f.num, d)
+			}
+		default:
+			a, b := Command{f.num: now}.message([]commandField{f}), Command{f.num: old}.message([]commandField{f})
+			if !had || !bytes.Equal(a, b) {
+				p = append(p, a...)
+			}
+		}
+	}
+	return p
+}
+
+// listDelta writes how a list differs from another one: its length, and elements by index.
+func listDelta(fields []commandField, from, to []Command) (p Proto) {
+	if len(from) != len(to) {
+		p = p.tag(len(to), unset)
+	}
+	for i, e := range to {
+		var before Command
+		if i < len(from) {
+			before = from[i]
+		}
+		if d := e.delta(fields, before); len(d) > 0 {
+			p = p.Bytes(i, d)
+		}
+	}
+	return p
+}
+
+// Issued is a user command in a demo, and how it is sent.
+type Issued struct {
+	Player, Number, Tick int
+	Command              Command
+	// Whole is set where the whole command is sent. All others are sent as the difference from the player's command before.
+	Whole bool
+	// Lost is set where it is not sent.
+	Lost bool
+}
+
+// Commands returns user commands of some players in some ticks, one of each in each. Now and then the server makes one up, with the number
+// of the one before, and numbers skip some.
+func Commands(g *rand.Rand, players, ticks int) (all []Issued) {
+	last := make([]Issued, players)
+	for tick := range ticks {
+		for player := range last {
+			l := &last[player]
+			next := Issued{Player: player, Number: l.Number + 1, Tick: tick + 1000, Command: RandomCommand(g, l.Command)}
+			switch {
+			case tick == 0:
+				next.Number, next.Whole = 1+g.IntN(1000), true
+			case g.IntN(200) == 0:
+				next.Number, next.Whole = l.Number, true
+			case g.IntN(50) == 0:
+				next.Number += g.IntN(5)
+			}
+			all = append(all, next)
+			*l = next
+		}
+	}
+	return all
+}
+
+// CommandDemo returns a demo of Counter-Strike 2 with user commands, a packet for each tick.
+func CommandDemo(all []Issued) []byte {
+	d := New()
+	d.Record(CmdFileHeader, -1, Proto(nil).Text(1, "PBDEMS2\x00").Text(5, "de_dust2").Text(14, "csgo").Varint(13, 10000))
+	d.Record(CmdSignonPacket, -1, PackMessages(Message{40, Proto(nil).Varint(11, 1).Float(13, 1.0/64)}))
+	d.Record(CmdSyncTick, -1, nil)
+	last := map[int]Command{}
+	tick := int32(0)
+	for len(all) > 0 {
+		var list Proto
+		at := all[0].Tick
+		for len(all) > 0 && all[0].Tick == at {
+			if c := all[0]; !c.Lost {
+				p := Proto(nil)
+				if c.Whole {
+					p = p.Bytes(1, c.Command.Message())
+				}
+				p = p.Varint(2, int64(c.Number)).Varint(3, int64(c.Player)).Varint(4, int64(c.Tick)).Varint(5, int64(c.Tick))
+				if !c.Whole {
+					p = p.Bytes(6, c.Command.Delta(last[c.Player]))
+				}
+				list = list.Bytes(1, p)
+			}
+			last[all[0].Player] = all[0].Command
+			all = all[1:]
+		}
+		d.Packet(tick, Message{4, Proto(nil).Varint(1, int64(at))}, Message{76, list})
+		tick++
+	}
+	d.Record(CmdStop, tick, nil)
+	d.Record(CmdFileInfo, tick, Proto(nil).Float(1, float32(tick)/64).Varint(2, int64(tick)).Varint(3, int64(tick)))
+	return d.Bytes()
+}

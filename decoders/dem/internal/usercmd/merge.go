@@ -1,0 +1,305 @@
+package usercmd
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
+// reset is a wire type that protobuf does not have. A field of that type is set to its default; in a list it sets the length.
+const reset = 7
+
+// maxElements bounds the lists of a command, as in the game.
+const maxElements = 256
+
+// maxWork bounds what one delta may cost, in bytes that are read and written. A command has some hundred bytes.
+const maxWork = 1 << 18
+
+// Why differences cannot be applied.
+var (
+	errDelta = errors.New("differences of a user command cannot be read")
+	errWork  = errors.New("differences of a user command are too many")
+)
+
+// maxDepth is how deep messages of a command lie within one another.
+const maxDepth = 4
+
+// entry is a field of a message that is being merged.
+type entry struct {
+	num   uint64
+	wire  byte
+	value uint64 // of a number
+	raw   []byte // of bytes
+}
+
+// merger applies differences. Its memory is reused. It is not safe for concurrent use.
+type merger struct {
+	arena  []byte // parts that were merged; slices of it stay right when it grows
+	fields [maxDepth][]entry
+	list   [maxDepth][][]byte
+	left   int // work
+}
+
+// merge appends to dst the command that base is after a delta. Unknown fields are left out: how differences of theirs are meant is not
+// known. base is not changed.
+func (m *merger) merge(dst, base, delta []byte) ([]byte, error) {
+	m.arena, m.left = m.arena[:0], maxWork
+	fields, err := m.message(0, command, base, delta)
+	if err != nil {
+		return nil, err
+	}
+	return m.write(dst, fields)
+}
+
+// spend counts work.
+func (m *merger) spend(n int) error {
+	if m.left -= n + 16; m.left < 0 {
+		return errWork
+	}
+	return nil
+}
+
+// message reads the fields of a message of a schema that base is after a delta.
+func (m *merger) message(depth int, s *message, base, delta []byte) ([]entry, error) {
+	if err := m.spend(len(base) + len(delta)); err != nil {
+		return nil, err
+	}
+	fields, err := read(m.fields[depth][:0], s, base)
+	if err != nil {
+		return nil, err
+	}
+	for len(delta) > 0 {
+		var op entry
+		if op, delta, err = next(delta); err != nil {
+			return nil, err
+		}
+		if err := m.spend(len(fields)); err != nil { // which apply searches
+			return nil, err
+		}
+		if fields, err = m.apply(fields, depth, s, op); err != nil {
+			return nil, err
+		}
+	}
+	m.fields[depth] = fields
+	return fields, nil
+}
+
+// valid reports whether a message can be read, with the messages in it, and has no list that is too long.
+func valid(s *message, b []byte) bool {
+	elements := 0
+	for len(b) > 0 {
+		var e entry
+		var err error
+		if e, b, err = next(b); err != nil {
+			return false
+		}
+		f := s.of(e.num)
+		if f.repeated {
+			elements++
+		}
+		if elements > maxElements || e.wire == reset || f.known && e.wire != f.wire || f.child != nil && !valid(f.child, e.raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// write appends the fields of a message to dst.
+func (m *merger) write(dst []byte, fields []entry) ([]byte, error) {
+	start := len(dst)
+	for i := range fields {
+		dst = fields[i].append(dst)
+	}
+	return dst, m.spend(len(dst) - start)
+}
+
+// read appends the known fields of a message.
+func read(fields []entry, s *message, b []byte) ([]entry, error) {
+	for len(b) > 0 {
+		var e entry
+		var err error
+		if e, b, err = next(b); err != nil {
+			return nil, err
+		}
+		f := s.of(e.num)
+		switch {
+		case !f.known:
+		case e.wire != f.wire:
+			return nil, errDelta
+		case f.repeated:
+			fields = append(fields, e)
+		default:
+			fields = put(fields, e)
+		}
+	}
+	return fields, nil
+}
+
+// apply applies an operation to the fields of a message.
+func (m *merger) apply(fields []entry, depth int, s *message, op entry) ([]entry, error) {
+	f := s.of(op.num)
+	switch {
+	case !f.known && op.wire == reset:
+		return nil, errDelta
+	case !f.known:
+		return fields, nil
+	case op.wire == reset:
+		return remove(fields, op.num), nil
+	case op.wire != f.wire:
+		return nil, errDelta
+	case f.repeated:
+		return m.patch(fields, depth, f.child, op)
+	case f.child != nil:
+		var old []byte
+		if e := find(fields, op.num); e != nil {
+			old = e.raw
+		}
+		var err error
+		if op.raw, err = m.nested(depth, f.child, old, op.raw); err != nil {
+			return nil, err
+		}
+	}
+	return put(fields, op), nil
+}
+
+// nested merges a message within another one. What it returns lies in the arena, behind all messages within it.
+func (m *merger) nested(depth int, s *message, base, delta []byte) ([]byte, error) {
+	fields, err := m.message(depth+1, s, base, delta)
+	if err != nil {
+		return nil, err
+	}
+	start := len(m.arena)
+	if m.arena, err = m.write(m.arena, fields); err != nil {
+		return nil, err
+	}
+	return m.arena[start:len(m.arena):len(m.arena)], nil
+}
+
+// patch applies the operations on a list: lengths, and differences of elements by index.
+func (m *merger) patch(fields []entry, depth int, s *message, op entry) ([]entry, error) {
+	list := m.list[depth][:0]
+	for i := range fields {
+		if fields[i].num == op.num {
+			list = append(list, fields[i].raw)
+		}
+	}
+	for b := op.raw; len(b) > 0; {
+		key, n := pb.Uvarint(b)
+		if n <= 0 {
+			return nil, errDelta
+		}
+		b = b[n:]
+		index := key >> 3
+		switch {
+		case key&7 == reset && index <= maxElements:
+			for uint64(len(list)) < index {
+				list = append(list, nil)
+			}
+			list = list[:index]
+			if err := m.spend(int(index)); err != nil {
+				return nil, err
+			}
+		case key&7 == pb.Bytes && index < uint64(len(list)):
+			size, n := pb.Uvarint(b)
+			if n <= 0 || size > uint64(len(b)-n) {
+				return nil, errDelta
+			}
+			var err error
+			if list[index], err = m.nested(depth, s, list[index], b[n:n+int(size)]); err != nil {
+				return nil, err
+			}
+			b = b[n+int(size):]
+		default:
+			return nil, errDelta
+		}
+	}
+	m.list[depth] = list
+	fields = remove(fields, op.num)
+	for _, raw := range list {
+		fields = append(fields, entry{num: op.num, wire: pb.Bytes, raw: raw})
+	}
+	return fields, m.spend(len(list))
+}
+
+// next reads a field of a message, and returns what follows.
+func next(b []byte) (e entry, rest []byte, err error) {
+	tag, n := pb.Uvarint(b)
+	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+		return e, nil, errDelta
+	}
+	e, b = entry{num: tag >> 3, wire: byte(tag & 7)}, b[n:]
+	size := 0
+	switch e.wire {
+	case reset:
+	case pb.Varint:
+		if e.value, size = pb.Uvarint(b); size <= 0 {
+			return e, nil, errDelta
+		}
+	case pb.Fixed32:
+		if size = 4; len(b) >= size {
+			e.value = uint64(binary.LittleEndian.Uint32(b))
+		}
+	case pb.Fixed64:
+		if size = 8; len(b) >= size {
+			e.value = binary.LittleEndian.Uint64(b)
+		}
+	case pb.Bytes:
+		v, n := pb.Uvarint(b)
+		if n <= 0 || v > uint64(len(b)-n) {
+			return e, nil, errDelta
+		}
+		size = n + int(v)
+		e.raw = b[n:size]
+	default:
+		return e, nil, errDelta
+	}
+	if size > len(b) {
+		return e, nil, errDelta
+	}
+	return e, b[size:], nil
+}
+
+// append appends the field to a message.
+func (e *entry) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, e.num<<3|uint64(e.wire))
+	switch e.wire {
+	case pb.Varint:
+		return binary.AppendUvarint(dst, e.value)
+	case pb.Fixed32:
+		return binary.LittleEndian.AppendUint32(dst, uint32(e.value))
+	case pb.Fixed64:
+		return binary.LittleEndian.AppendUint64(dst, e.value)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(e.raw))), e.raw...)
+}
+
+// find returns the field with a number, or nil.
+func find(fields []entry, num uint64) *entry {
+	for i := range fields {
+		if fields[i].num == num {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+// put sets a field that is no list.
+func put(fields []entry, e entry) []entry {
+	if old := find(fields, e.num); old != nil {
+		*old = e
+		return fields
+	}
+	return append(fields, e)
+}
+
+// remove removes a field, or a list.
+func remove(fields []entry, num uint64) []entry {
+	kept := fields[:0]
+	for _, e := range fields {
+		if e.num != num {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
