@@ -26,7 +26,7 @@ func (w *writer) close() {
 func crashDir(t *testing.T) string {
 	t.Helper()
 	for _, in := range []string{t.TempDir(), "/dev/shm"} {
-		dir, err := os.MkdirTemp(in, "crash")
+		dir, err := os.MkdirTemp(in, "crash") //nolint:usetesting // on each file system in turn
 		if err != nil {
 			continue
 		}

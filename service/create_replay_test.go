@@ -316,12 +316,12 @@ func TestTemporaryLimits(t *testing.T) {
 			query = "?time-to-live=" + test.options.GetTimeToLive().AsDuration().String()
 		}
 		_, code, text := d.createPlain(t, query, bytes.NewReader(test.data))
-		status := map[string]int{
+		answers := map[string]int{
 			"UNKNOWN_FORMAT": http.StatusBadRequest, "BAD_REQUEST": http.StatusBadRequest, "TRUNCATED": http.StatusUnprocessableEntity,
 			"CORRUPT": http.StatusUnprocessableEntity, "LIMIT_EXCEEDED": http.StatusRequestEntityTooLarge, "UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType,
 		}[test.want.reason]
-		if code != status || !strings.Contains(text, `"reason":"`+test.want.reason+`"`) {
-			t.Errorf("%s: %d, want %d: %s", what, code, status, text)
+		if code != answers || !strings.Contains(text, `"reason":"`+test.want.reason+`"`) {
+			t.Errorf("%s: %d, want %d: %s", what, code, answers, text)
 		}
 		untaken(t, control)
 	}

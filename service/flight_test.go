@@ -131,6 +131,9 @@ func TestFlight(t *testing.T) {
 		flights[replay]++
 		rows, _, err := fly(timeout(t), c, info.GetEndpoint()[0].GetTicket(), 0)
 		expected := want[replay][kind]
+		if status.Code(err) == codes.InvalidArgument && len(expected) == 0 {
+			continue // a kind that no demo of the game has
+		}
 		if err != nil || !slices.Equal(rows, expected) {
 			t.Fatalf("%s, %s: %d rows, %v; want %d", replay, kind, len(rows), err, len(expected))
 		}

@@ -159,7 +159,9 @@ func TestFenced(t *testing.T) {
 			all[name] = string(b)
 			return b
 		}
-		var m struct{ Files map[string]int64 }
+		var m struct {
+			Files map[string]int64 `json:"files"`
+		}
 		if err := json.Unmarshal(read(names[0]), &m); err != nil || len(m.Files) < 2 {
 			t.Fatal(m, err)
 		}

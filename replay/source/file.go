@@ -50,8 +50,8 @@ func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 &&
 // ID identifies an existing file independently of its name: device and inode. After a file is removed, another file may get
 // its ID. The ID of an Object is a hash of its place and its contents' tag, in both fields.
 type ID struct {
-	Device uint64
-	Inode  uint64
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
 // Handle is an open file. An *os.File is one.

@@ -16,7 +16,7 @@ import (
 func localDir(t *testing.T) string {
 	t.Helper()
 	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
-		dir, err := os.MkdirTemp(dir, "writer")
+		dir, err := os.MkdirTemp(dir, "writer") //nolint:usetesting // on each file system in turn
 		if err != nil {
 			continue
 		}

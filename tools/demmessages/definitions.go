@@ -156,7 +156,7 @@ func (d *definitions) numbers(warn io.Writer) (out []numbered) {
 				}
 			}
 			if name == "" {
-				fmt.Fprintf(warn, "%s = %d has no definition\n", v.name, v.number)
+				_, _ = fmt.Fprintf(warn, "%s = %d has no definition\n", v.name, v.number)
 				name = v.name
 			}
 			out = append(out, numbered{v.number, name})

@@ -104,7 +104,7 @@ func (l *list) addTypes(source string, defs *definitions) {
 			if !ok {
 				l.types[name][f.number] = f
 			} else if newer.wire() != f.wire() {
-				fmt.Fprintf(l.warn, "%s: %s.%d is %s %s, and not %s %s\n", source, name, f.number, newer.typ, newer.name, f.typ, f.name)
+				_, _ = fmt.Fprintf(l.warn, "%s: %s.%d is %s %s, and not %s %s\n", source, name, f.number, newer.typ, newer.name, f.typ, f.name)
 			}
 		}
 	}

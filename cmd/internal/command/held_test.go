@@ -90,7 +90,7 @@ func holdCalls(ctx context.Context, t *testing.T, url, contentType, token string
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", contentType)
-		req.Header.Set("Te", "trailers")
+		req.Header.Set("TE", "trailers")
 		if token != "" {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}

@@ -191,8 +191,8 @@ func (m *Mirror) remove(name string, f *file) error {
 	if err := m.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	source, _, _ := strings.Cut(name, "/")
-	m.forget(name, m.lane(source), f)
+	src, _, _ := strings.Cut(name, "/")
+	m.forget(name, m.lane(src), f)
 	// A directory that the archive has stays, to be watched.
 	for dir := path.Dir(name); dir != "." && m.objects[dir] == nil && m.root.Remove(dir) == nil; {
 		dir = path.Dir(dir)

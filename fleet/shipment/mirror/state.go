@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"time"
 
@@ -22,8 +23,7 @@ func (m *Mirror) readStates(ctx context.Context, stream *shipment.Stream, began 
 		defer m.mu.Unlock()
 		name := src + "/" + p
 		_, known := m.states[name]
-		switch {
-		case err != nil || d.Err != nil || d.Kind == shipment.Bytes || !known && len(m.states) >= 2*m.o.MaxFiles:
+		if err != nil || d.Err != nil || d.Kind == shipment.Bytes || !known && len(m.states) >= 2*m.o.MaxFiles {
 			m.ignored++
 			return nil
 		}
@@ -80,7 +80,7 @@ func (m *Mirror) fill(ctx context.Context, name string, at int64) {
 // append appends a chunk to a file that has a length. It returns false unless there may be more.
 func (m *Mirror) append(ctx context.Context, from source.Handle, name string, at int64, chunk []byte) bool {
 	n, err := from.ReadAt(chunk, at)
-	if n == 0 || err != nil && err != io.EOF {
+	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
 		return false
 	}
 	m.mu.Lock()
