@@ -127,7 +127,11 @@ func randomRequests(t *testing.T, path string, n int) int {
 	file := filepath.Base(path)
 	write(t, filepath.Join(dir, file), read(t, path))
 	w := newWays(t, dir, path)
-	whole := w.grpc(timeout(t), &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384})
+	everything := &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384}
+	if strings.Contains(path, ".SC2Replay") {
+		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)
+	}
+	whole := w.grpc(timeout(t), everything)
 	if len(whole.Responses) == 0 {
 		return 0 // the file cannot be read at all
 	}

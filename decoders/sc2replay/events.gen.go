@@ -159,6 +159,14 @@ type Event struct {
 	// The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
 	// the file.
 	UnitState UnitState
+	// A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind.
+	FactUnit FactUnit
+	// A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
+	// the kind.
+	FactBuildStep FactBuildStep
+	// How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
+	// sent to those who name the kind.
+	FactPlayer FactPlayer
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
 	Other Other
@@ -1878,6 +1886,111 @@ type UnitState struct {
 	HasCreatorAbilityName bool
 }
 
+// FactUnit: The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the
+// player are those of its end.
+type FactUnit struct {
+	// The unit, with its last type.
+	Unit Unit
+	// HasUnit reports whether Unit is set.
+	HasUnit bool
+	// The type with which it appeared. Empty when not known.
+	FirstTypeName []byte
+	// The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.
+	AppearedTick int32
+	// HasAppearedTick reports whether AppearedTick is set.
+	HasAppearedTick bool
+	// The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.
+	CompleteTick int32
+	// HasCompleteTick reports whether CompleteTick is set.
+	HasCompleteTick bool
+	// How it ended.
+	End UnitEnd
+	// The player who killed it. Absent for other ends.
+	KillerPlayerId uint32
+	// HasKillerPlayerId reports whether KillerPlayerId is set.
+	HasKillerPlayerId bool
+	// The unit that killed it. Absent when the replay does not tell.
+	Killer Unit
+	// HasKiller reports whether Killer is set.
+	HasKiller bool
+	// What a drone became.
+	Became Unit
+	// HasBecame reports whether Became is set.
+	HasBecame bool
+	// The place of its end, in whole cells.
+	X uint32
+	// The place of its end, in whole cells.
+	Y uint32
+}
+
+// FactBuildStep: A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
+// owner, sprays and rewards.
+type FactBuildStep struct {
+	// The name of the type or of the upgrade, as the replay has it.
+	Name []byte
+	// True for an upgrade.
+	Upgrade bool
+	// The unit or structure. Absent for an upgrade.
+	Unit Unit
+	// HasUnit reports whether Unit is set.
+	HasUnit bool
+	// The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and
+	// morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to
+	// research an upgrade.
+	BeganTick int32
+	// HasBeganTick reports whether BeganTick is set.
+	HasBeganTick bool
+	// The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
+	// last player_stats before. Absent before the first.
+	Supply float32
+	// HasSupply reports whether Supply is set.
+	HasSupply bool
+}
+
+// FactPlayer: A player's game in numbers.
+type FactPlayer struct {
+	// The player's number.
+	PlayerId uint32
+	// The place of the first main building, in whole cells. Absent for players who began without one.
+	StartPlace Point2
+	// HasStartPlace reports whether StartPlace is set.
+	HasStartPlace bool
+	// The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are
+	// rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.
+	SpendingQuotient int32
+	// HasSpendingQuotient reports whether SpendingQuotient is set.
+	HasSpendingQuotient bool
+	// The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without
+	// player_stats.
+	SupplyCapped float32
+	// HasSupplyCapped reports whether SupplyCapped is set.
+	HasSupplyCapped bool
+	// The number of player_stats.
+	Samples uint32
+	// Orders, changes of their targets, selections and uses of control groups. Absent for players who are no users.
+	Actions uint32
+	// HasActions reports whether Actions is set.
+	HasActions bool
+	// The gameloop in which the player left. Absent if the replay ended before.
+	LeftTick int32
+	// HasLeftTick reports whether LeftTick is set.
+	HasLeftTick bool
+	// Units that fight and that the player made, without those with which the game began.
+	ArmyMade uint32
+	// Workers that the player made, without those with which the game began.
+	WorkersMade uint32
+	// Units that fight and that other players killed.
+	ArmyLost uint32
+	// Workers that other players killed.
+	WorkersLost uint32
+	// The player's supply used in the last player_stats. Absent without player_stats.
+	Supply float32
+	// HasSupply reports whether Supply is set.
+	HasSupply bool
+	// How the game ended for the player.
+	Result Result
+}
+
 // Other: An event whose kind is in no table.
 type Other struct {
 	// The event stream that contains it.
@@ -1968,11 +2081,14 @@ const (
 	KindPeerSetSyncPlayingTime
 	KindPlayerState
 	KindUnitState
+	KindFactUnit
+	KindFactBuildStep
+	KindFactPlayer
 	KindOther
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 74
+const KindCount = 77
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2048,6 +2164,9 @@ var kindNames = [KindCount]string{
 	"peer_set_sync_playing_time",
 	"player_state",
 	"unit_state",
+	"fact_unit",
+	"fact_build_step",
+	"fact_player",
 	"other",
 }
 
@@ -2228,6 +2347,24 @@ const (
 	RecipientBattlenet Recipient = 4
 	// Observers.
 	RecipientObservers Recipient = 5
+)
+
+// UnitEnd: How a unit's life ended.
+type UnitEnd int32
+
+// The values of UnitEnd.
+const (
+	// The replay does not tell.
+	UnitEndUnspecified UnitEnd = 0
+	// It was killed. The replay says by which player.
+	UnitEndKilled UnitEnd = 1
+	// It was an egg, from which another unit was born in the gameloop of its end.
+	UnitEndHatched UnitEnd = 2
+	// It became a structure. By a rule: a drone that no player killed, in the gameloop and at the place in which a structure of the
+	// same player was begun.
+	UnitEndBecame UnitEnd = 3
+	// Its construction was cancelled. By a rule: it was under construction, and no player killed it.
+	UnitEndCancelled UnitEnd = 4
 )
 
 // EventStream: An event stream of a replay.

@@ -101,6 +101,9 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 		return nil, err
 	}
 	f.includable = slices.Clone(f.includes)
+	for k, kind := range format.Kinds {
+		f.facts = f.facts || kind.Fact && f.includes[k] != 0
+	}
 	return f, nil
 }
 
@@ -116,7 +119,7 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 	}
 	clauses := make([]clause, 0, len(filters))
 	for i, f := range filters {
-		compiled, kinds, err := c.clause(fmt.Sprintf("%s[%d]", name, i), f)
+		compiled, kinds, err := c.clause(fmt.Sprintf("%s[%d]", name, i), f, name == "exclude")
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +131,9 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 	return clauses, nil
 }
 
-// clause compiles a filter. It also returns the kinds whose events it can match.
-func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, kinds []int, err error) {
+// clause compiles a filter. It also returns the kinds whose events it can match. facts says whether a filter that names no kind matches
+// facts, too: those of exclude do, those of include do not.
+func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (out clause, kinds []int, err error) {
 	n := len(f.GetKinds())
 	for p := range conditions {
 		n += conditions[p].values(f)
@@ -156,7 +160,7 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 		}
 	}
 	out.always = out.asksOnly(Classes, Fields)
-	asked, err := c.kinds(path, f.GetKinds())
+	asked, err := c.kinds(path, f.GetKinds(), facts)
 	if err != nil {
 		return out, nil, err
 	}
@@ -203,8 +207,9 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	return nil
 }
 
-// kinds returns the numbers of the named kinds, of all kinds if names is empty.
-func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
+// kinds returns the numbers of the named kinds. If names is empty, they are those of all kinds, with those of facts only if facts
+// is true.
+func (c *compiler) kinds(path string, names []string, facts bool) (kinds []int, err error) {
 	for i, name := range names {
 		k := c.format.kind(name)
 		if k == 0 {
@@ -216,8 +221,10 @@ func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
 		kinds = append(kinds, k)
 	}
 	if len(names) == 0 {
-		for k := range c.format.Kinds[1:] {
-			kinds = append(kinds, 1+k)
+		for k, kind := range c.format.Kinds {
+			if k > 0 && (facts || !kind.Fact) {
+				kinds = append(kinds, k)
+			}
 		}
 	}
 	return kinds, nil

@@ -60,7 +60,11 @@ type Filter struct {
 	narrowIn, narrowEx uint64
 	maxTick            int32 // no later event is delivered
 	nothing            bool  // no event is delivered
+	facts              bool  // a kind of facts may be delivered
 }
+
+// Facts reports whether facts may be delivered. They need not be computed otherwise.
+func (f *Filter) Facts() bool { return f != nil && f.facts }
 
 // clause is one filter: a conjunction of conditions. What it asks of kinds is in Filter.
 type clause struct {

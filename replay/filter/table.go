@@ -202,7 +202,13 @@ type Kind struct {
 	Has  Properties
 	// Types is as in Row.
 	Types []string
+	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
+	// streams that do not ask for facts are the same with and without them.
+	Fact bool
 }
+
+// factPrefix begins the names of the kinds of facts, in every format.
+const factPrefix = "fact_"
 
 // may reports whether events of the kind can have a type.
 func (k *Kind) may(typ string) bool {
@@ -217,7 +223,7 @@ func (k *Kind) may(typ string) bool {
 func (t Table[E]) Describe(names []string) []Kind {
 	kinds := make([]Kind, len(names))
 	for i, name := range names {
-		kinds[i].Name = name
+		kinds[i].Name, kinds[i].Fact = name, strings.HasPrefix(name, factPrefix)
 		if i < len(t) {
 			kinds[i].Has, kinds[i].Types = t[i].has(), t[i].Types
 		}

@@ -112,18 +112,20 @@ func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	header := replay.GetDem().GetFileHeader()
 	for _, of := range []string{header.GetGame(), header.GetGameDirectory()} {
 		game := of[strings.LastIndexAny(of, `/\`)+1:]
-		if game == "dota" {
+		if o.absent = absentFrom[game]; o.absent != nil {
 			break
 		}
-		if game != "csgo" && game != "citadel" {
-			continue
-		}
-		o.absent = map[string]bool{}
-		for _, kind := range []string{"combat_log", "modifier", "order", "chat_event", "ping", "map_line", "chat_wheel"} {
-			o.absent[kind] = true
-		}
-		break
 	}
+}
+
+// absentFrom holds, by game, the kinds of the messages that only other games of Source 2 have.
+var absentFrom = map[string]map[string]bool{
+	"dota": {"damage": true, "shot": true, "kill": true, "kill_streak": true, "impact": true, "ability_change": true},
+	"csgo": {
+		"combat_log": true, "modifier": true, "order": true, "chat_event": true, "ping": true, "map_line": true, "chat_wheel": true,
+		"match_summary": true, "kill": true, "kill_streak": true, "impact": true, "ability_change": true,
+	},
+	"citadel": {"combat_log": true, "modifier": true, "order": true},
 }
 
 // add records a batch.
@@ -190,6 +192,8 @@ type body struct {
 	Fields       []json.RawMessage `json:"fields"`
 	PlayerID     *int32            `json:"player_id"`
 	PlayerSlot   *int32            `json:"player_slot"`
+	AttackerSlot *int32            `json:"attacker_slot"`
+	VictimSlot   *int32            `json:"victim_slot"`
 	Slot         *int32            `json:"slot"`
 	Players      []int32           `json:"players"`
 	AttackerTeam uint32            `json:"attacker_team"`
@@ -221,7 +225,7 @@ func (b *body) typeOf(kind string) string {
 		return ""
 	}
 	switch kind {
-	case "combat_log":
+	case "combat_log", "ability_change":
 		return text(b.Type)
 	case "chat_event", "order":
 		return text(json.RawMessage(b.TypeName), b.Type)
@@ -308,8 +312,10 @@ func (e *event) readDem(line []byte, b *body) error {
 		e.players = atLeastZero(b.PlayerID)
 	case "player_info":
 		e.players = atLeastZero(b.Slot)
-	case "user_cmd":
+	case "user_cmd", "ability_change", "voice":
 		e.players = atLeastZero(b.PlayerSlot)
+	case "damage":
+		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)
 	case "chat_event":
 		for _, p := range b.Players[:min(2, len(b.Players))] {
 			e.players = append(e.players, atLeastZero(&p)...)
@@ -390,11 +396,11 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 			p.players = !slices.Contains(whole, name)
 			p.teams = p.players
 		case "dem":
-			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info"}, name)
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info", "damage", "ability_change", "voice"}, name)
 			p.teams = name == "combat_log"
 			p.classes = strings.HasPrefix(name, "entity_")
 			p.types = slices.Contains([]string{
-				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault",
+				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault", "ability_change",
 			}, name)
 			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"
 		case "datafile":
@@ -406,13 +412,14 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 }
 
 // matches reports whether an event meets all conditions of a filter except those on fields, according to the documentation.
-func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
+// facts says whether a filter without kinds matches facts.
+func (o *Oracle) matches(f *replaydv1.EventFilter, e *event, facts bool) bool {
 	has := o.kinds[e.kind]
 	one := func(asked, have []int32) bool {
 		return len(asked) == 0 || slices.ContainsFunc(have, func(n int32) bool { return n != noPlayer && slices.Contains(asked, n) })
 	}
 	switch {
-	case len(f.GetKinds()) > 0 && !slices.Contains(f.GetKinds(), e.kind):
+	case !asks(f, e.kind, facts):
 		return false
 	case f.GetTicks() != nil && (f.GetTicks().Min != nil && e.tick < f.GetTicks().GetMin() || f.GetTicks().Max != nil && e.tick > f.GetTicks().GetMax()):
 		return false
@@ -424,6 +431,30 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
 		return false
 	}
 	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetDatafile().GetGroups(), e.groups) && one(f.GetDatafile().GetLayers(), e.layers)
+}
+
+// asks reports whether a filter asks for a kind. facts says whether a filter without kinds asks for facts.
+func asks(f *replaydv1.EventFilter, kind string, facts bool) bool {
+	if len(f.GetKinds()) == 0 {
+		return facts || !strings.HasPrefix(kind, "fact_")
+	}
+	return slices.Contains(f.GetKinds(), kind)
+}
+
+// Everything returns the filters that select all events of a replay of a format, with the facts, which a filter must name.
+func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
+	name := protoreflect.Name(strings.ToLower(strings.TrimPrefix(format.String(), "FORMAT_")))
+	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(name)
+	facts := &replaydv1.EventFilter{}
+	for kind := range documented(string(name), list.Message()) {
+		if strings.HasPrefix(kind, "fact_") {
+			facts.Kinds = append(facts.Kinds, kind)
+		}
+	}
+	if len(facts.Kinds) == 0 {
+		return nil
+	}
+	return []*replaydv1.EventFilter{{}, facts}
 }
 
 // anyGlob matches with the standard library's globs, and so in another way than the daemon. It escapes their other special
@@ -441,10 +472,10 @@ func anyGlob(patterns []string, name string) bool {
 
 // deliver returns the text of an event after a request's filters. It returns false if the filters drop the event.
 func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, bool) {
-	all, kept := len(req.GetInclude()) == 0, map[string]bool{}
+	all, kept := len(req.GetInclude()) == 0 && asks(nil, e.kind, false), map[string]bool{}
 	matched := all
 	for _, f := range req.GetInclude() {
-		if !o.matches(f, e) {
+		if !o.matches(f, e, false) {
 			continue
 		}
 		matched = true
@@ -460,7 +491,7 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 	}
 	removed := map[string]bool{}
 	for _, f := range req.GetExclude() {
-		if !o.matches(f, e) {
+		if !o.matches(f, e, true) {
 			continue
 		}
 		if len(f.GetDem().GetFields()) == 0 {
@@ -492,6 +523,7 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 // typePrefixes are the prefixes of the types of kinds that cannot have types with other names.
 var typePrefixes = map[string]string{
 	"combat_log": "COMBAT_LOG_TYPE_", "chat_event": "CHAT_MESSAGE_", "order": "DOTA_UNIT_ORDER_", "fault": "FAULT_KIND_",
+	"ability_change": "ABILITY_CHANGE_TYPE_",
 }
 
 // may reports whether events of a kind that has types can have this one.
@@ -523,7 +555,7 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	}
 	for _, f := range req.GetInclude() {
 		for kind, has := range o.kinds {
-			asked := len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), kind)
+			asked := asks(f, kind, false)
 			meets := (has.players || len(f.GetPlayers()) == 0) && (has.teams || len(f.GetTeams()) == 0) &&
 				(has.groups || len(f.GetDatafile().GetGroups()) == 0) && (has.layers || len(f.GetDatafile().GetLayers()) == 0) &&
 				(len(f.GetDem().GetTypes()) == 0 || has.types && slices.ContainsFunc(f.GetDem().GetTypes(), func(t string) bool { return may(kind, t) })) &&

@@ -529,6 +529,27 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendUnitState(b, &m.UnitState)
 			b = protoappend.Close(b, at)
 		}
+	case sc2replay.KindFactUnit:
+		{
+			b = append(b, 0x82, 0x0a, 0)
+			at := len(b)
+			b = appendFactUnit(b, &m.FactUnit)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactBuildStep:
+		{
+			b = append(b, 0x8a, 0x0a, 0)
+			at := len(b)
+			b = appendFactBuildStep(b, &m.FactBuildStep)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactPlayer:
+		{
+			b = append(b, 0x92, 0x0a, 0)
+			at := len(b)
+			b = appendFactPlayer(b, &m.FactPlayer)
+			b = protoappend.Close(b, at)
+		}
 	case sc2replay.KindOther:
 		{
 			b = append(b, 0xb2, 0x09, 0)
@@ -3388,6 +3409,150 @@ func appendUnitState(b []byte, m *sc2replay.UnitState) []byte {
 	return b
 }
 
+func appendFactUnit(b []byte, m *sc2replay.FactUnit) []byte {
+	if m.HasUnit {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Unit)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.FirstTypeName) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.FirstTypeName)
+	}
+	if m.HasAppearedTick {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.AppearedTick))
+	}
+	if m.HasCompleteTick {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.CompleteTick))
+	}
+	if m.End != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.End))
+	}
+	if m.HasKillerPlayerId {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.KillerPlayerId))
+	}
+	if m.HasKiller {
+		{
+			b = append(b, 0x3a, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Killer)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasBecame {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Became)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.X != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.X))
+	}
+	if m.Y != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Y))
+	}
+	return b
+}
+
+func appendFactBuildStep(b []byte, m *sc2replay.FactBuildStep) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Upgrade {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Upgrade)
+	}
+	if m.HasUnit {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Unit)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasBeganTick {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	if m.HasSupply {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.Supply)
+	}
+	return b
+}
+
+func appendFactPlayer(b []byte, m *sc2replay.FactPlayer) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.HasStartPlace {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendPoint2(b, &m.StartPlace)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasSpendingQuotient {
+		b = append(b, 0x18)
+		b = protoappend.Sint32(b, m.SpendingQuotient)
+	}
+	if m.HasSupplyCapped {
+		b = append(b, 0x25)
+		b = protoappend.Float(b, m.SupplyCapped)
+	}
+	if m.Samples != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Samples))
+	}
+	if m.HasActions {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Actions))
+	}
+	if m.HasLeftTick {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.LeftTick))
+	}
+	if m.ArmyMade != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.ArmyMade))
+	}
+	if m.WorkersMade != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.WorkersMade))
+	}
+	if m.ArmyLost != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.ArmyLost))
+	}
+	if m.WorkersLost != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.WorkersLost))
+	}
+	if m.HasSupply {
+		b = append(b, 0x65)
+		b = protoappend.Float(b, m.Supply)
+	}
+	if m.Result != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.Result))
+	}
+	return b
+}
+
 func appendOther(b []byte, m *sc2replay.Other) []byte {
 	if m.Stream != 0 {
 		b = append(b, 0x08)
@@ -3487,5 +3652,8 @@ var Kinds = []string{
 	"peer_set_sync_playing_time",
 	"player_state",
 	"unit_state",
+	"fact_unit",
+	"fact_build_step",
+	"fact_player",
 	"other",
 }

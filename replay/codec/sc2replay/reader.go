@@ -6,6 +6,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/facts"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/protoappend"
@@ -27,6 +28,13 @@ type reader struct {
 	teams   teams
 	begun   bool   // teams are known
 	skipped uint64 // events that the filter did not match
+
+	// With a filter that selects facts: what concludes them, the present one, the position of the event that has completed it,
+	// and how many of that event's facts were decoded.
+	fold      *facts.Fold
+	fact      sc2replay.Event
+	own       decoders.Position
+	concluded int64
 
 	state   *sc2replay.State // with Options.State, until delivery starts
 	present int              // the index in it at which Present continues
@@ -71,6 +79,9 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.State {
 		r.state = sc2replay.NewState(r.d)
 	}
+	if r.Filter.Facts() {
+		r.fold = facts.New()
+	}
 	return nil
 }
 
@@ -81,18 +92,19 @@ func (r *reader) Seek() error {
 		if r.arrived() {
 			return nil
 		}
-		at, tick := r.d.Position(), r.d.Tick()
-		if err := r.next(); err != nil {
+		at, tick := r.Position(), r.d.Tick()
+		ev, err := r.next()
+		if err != nil {
 			_, damaged := errors.AsType[*decoders.Error](err)
 			if r.Start.Now && errors.Is(err, io.EOF) || (r.Start.Now || r.Start.Tick != nil) && damaged && r.begun {
 				return nil
 			}
 			return err
 		}
-		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
+		if r.Start.Tick != nil && ev.AtTick >= *r.Start.Tick {
 			r.held, r.heldAt, r.heldTick = true, at, tick
-		} else if r.state != nil {
-			r.state.Apply(&r.ev)
+		} else if r.state != nil && ev == &r.ev {
+			r.state.Apply(ev)
 		}
 	}
 	return codec.ErrYield
@@ -106,19 +118,27 @@ func (r *reader) arrived() bool {
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= 0
 	}
-	return !r.d.Position().Before(r.Start.Position)
+	return !r.Position().Before(r.Start.Position)
 }
 
-// next decodes the next event.
-func (r *reader) next() error {
+// next decodes the next event: a fact that the last one has completed, or one of the replay.
+func (r *reader) next() (*sc2replay.Event, error) {
+	if r.fold != nil && r.fold.Next(&r.fact) {
+		r.concluded++
+		return &r.fact, nil
+	}
+	r.own, r.concluded = r.d.Position(), 0
 	if err := r.d.Next(&r.ev); err != nil {
-		return err
+		return nil, err
 	}
 	if !r.begun {
 		r.begun = true
 		r.teams = teamsOf(r.d.Players())
 	}
-	return nil
+	if r.fold != nil {
+		r.fold.Apply(&r.ev)
+	}
+	return &r.ev, nil
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
@@ -130,28 +150,31 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if b.Full() {
 			return nil
 		}
-		at := r.Position()
+		at, ev := r.Position(), &r.ev
 		if r.held {
 			r.held = false
-		} else if err := r.next(); err != nil {
-			// Do not stop after the last tick of the filter. In games that were saved and continued, events of earlier ticks
-			// may follow.
-			return err
+		} else {
+			var err error
+			if ev, err = r.next(); err != nil {
+				// Do not stop after the last tick of the filter. In games that were saved and continued, events of earlier ticks
+				// may follow.
+				return err
+			}
 		}
-		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+		if !r.Filter.Kind(uint8(ev.Kind)) {
 			r.skipped++
 			continue
 		}
-		if r.Filter.Whole(uint8(r.ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
-			r.add(b, at, &r.ev)
+		if r.Filter.Whole(uint8(ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
+			r.add(b, at, ev)
 			continue
 		}
-		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
+		e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{ev, &r.teams})
 		if !r.Filter.Match(&e) {
 			r.skipped++
 			continue
 		}
-		r.add(b, at, &r.ev)
+		r.add(b, at, ev)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
@@ -206,6 +229,9 @@ func (r *reader) Held() int64 {
 	if r.state != nil {
 		held += r.state.Held()
 	}
+	if r.fold != nil {
+		held += r.fold.Held()
+	}
 	return held
 }
 
@@ -215,6 +241,10 @@ func (r *reader) Position() decoders.Position {
 		return r.Start.Position
 	case r.held:
 		return r.heldAt
+	case r.fold != nil && r.fold.Pending():
+		at := r.own
+		at.Index += 1 + r.concluded
+		return at
 	}
 	return r.d.Position()
 }

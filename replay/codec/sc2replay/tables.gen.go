@@ -475,6 +475,40 @@ var Tables = table.Format{
 			{Name: "creator", Nullable: true, Comment: "The unit that made it, as in its unit_born. Since 3.14. Absent when there is none.", Type: table.Struct, Fields: columnsOfUnit},
 			{Name: "creator_ability_name", Nullable: true, Comment: "The ability that made it, as in its unit_born. Since 3.14.", Type: table.Name},
 		}},
+		{Name: "fact_unit", Comment: "The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the player are those of its end.", Fields: []table.Field{
+			{Name: "unit", Nullable: true, Comment: "The unit, with its last type.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "first_type_name", Comment: "The type with which it appeared. Empty when not known.", Type: table.Name},
+			{Name: "appeared_tick", Nullable: true, Comment: "The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.", Type: table.Int32},
+			{Name: "complete_tick", Nullable: true, Comment: "The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.", Type: table.Int32},
+			{Name: "end", Comment: "How it ended.", Type: table.Name, Enum: namesOfUnitEnd},
+			{Name: "killer_player_id", Nullable: true, Comment: "The player who killed it. Absent for other ends.", Type: table.Uint32},
+			{Name: "killer", Nullable: true, Comment: "The unit that killed it. Absent when the replay does not tell.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "became", Nullable: true, Comment: "What a drone became.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "x", Comment: "The place of its end, in whole cells.", Type: table.Uint32},
+			{Name: "y", Comment: "The place of its end, in whole cells.", Type: table.Uint32},
+		}},
+		{Name: "fact_build_step", Comment: "A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an owner, sprays and rewards.", Fields: []table.Field{
+			{Name: "name", Comment: "The name of the type or of the upgrade, as the replay has it.", Type: table.Name},
+			{Name: "upgrade", Comment: "True for an upgrade.", Type: table.Bool},
+			{Name: "unit", Nullable: true, Comment: "The unit or structure. Absent for an upgrade.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "began_tick", Nullable: true, Comment: "The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to research an upgrade.", Type: table.Int32},
+			{Name: "supply", Nullable: true, Comment: "The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the last player_stats before. Absent before the first.", Type: table.Float32},
+		}},
+		{Name: "fact_player", Comment: "A player's game in numbers.", Fields: []table.Field{
+			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
+			{Name: "start_place", Nullable: true, Comment: "The place of the first main building, in whole cells. Absent for players who began without one.", Type: table.Struct, Fields: columnsOfPoint2},
+			{Name: "spending_quotient", Nullable: true, Comment: "The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.", Type: table.Int32},
+			{Name: "supply_capped", Nullable: true, Comment: "The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without player_stats.", Type: table.Float32},
+			{Name: "samples", Comment: "The number of player_stats.", Type: table.Uint32},
+			{Name: "actions", Nullable: true, Comment: "Orders, changes of their targets, selections and uses of control groups. Absent for players who are no users.", Type: table.Uint32},
+			{Name: "left_tick", Nullable: true, Comment: "The gameloop in which the player left. Absent if the replay ended before.", Type: table.Int32},
+			{Name: "army_made", Comment: "Units that fight and that the player made, without those with which the game began.", Type: table.Uint32},
+			{Name: "workers_made", Comment: "Workers that the player made, without those with which the game began.", Type: table.Uint32},
+			{Name: "army_lost", Comment: "Units that fight and that other players killed.", Type: table.Uint32},
+			{Name: "workers_lost", Comment: "Workers that other players killed.", Type: table.Uint32},
+			{Name: "supply", Nullable: true, Comment: "The player's supply used in the last player_stats. Absent without player_stats.", Type: table.Float32},
+			{Name: "result", Comment: "How the game ended for the player.", Type: table.Name, Enum: namesOfResult},
+		}},
 		{Name: "other", Comment: "An event whose kind is in no table.", Fields: []table.Field{
 			{Name: "stream", Comment: "The event stream that contains it.", Type: table.Name, Enum: namesOfEventStream},
 			{Name: "id", Comment: "Its number in that stream and version of the game.", Type: table.Uint32},
@@ -925,6 +959,14 @@ var namesOfRecipient = map[int32]string{
 	5: "RECIPIENT_OBSERVERS",
 }
 
+var namesOfUnitEnd = map[int32]string{
+	0: "UNIT_END_UNSPECIFIED",
+	1: "UNIT_END_KILLED",
+	2: "UNIT_END_HATCHED",
+	3: "UNIT_END_BECAME",
+	4: "UNIT_END_CANCELLED",
+}
+
 var namesOfEventStream = map[int32]string{
 	0: "EVENT_STREAM_UNSPECIFIED",
 	1: "EVENT_STREAM_GAME",
@@ -1078,6 +1120,12 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowPlayerState(c[5:], &m.PlayerState)
 	case sc2replay.KindUnitState:
 		rowUnitState(c[5:], &m.UnitState)
+	case sc2replay.KindFactUnit:
+		rowFactUnit(c[5:], &m.FactUnit)
+	case sc2replay.KindFactBuildStep:
+		rowFactBuildStep(c[5:], &m.FactBuildStep)
+	case sc2replay.KindFactPlayer:
+		rowFactPlayer(c[5:], &m.FactPlayer)
 	case sc2replay.KindOther:
 		rowOther(c[5:], &m.Other)
 	default: // it has no fields
@@ -2830,6 +2878,121 @@ func rowUnitState(c []table.Column, m *sc2replay.UnitState) {
 	} else {
 		c[22].Null()
 	}
+}
+
+func rowFactUnit(c []table.Column, m *sc2replay.FactUnit) {
+	_ = c[27]
+	if !c[0].Off {
+		if m.HasUnit {
+			table.Fields(c[0:])
+			rowUnit(c[1:], &m.Unit)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[7].Name(m.FirstTypeName)
+	if m.HasAppearedTick {
+		c[8].Int32(m.AppearedTick)
+	} else {
+		c[8].Null()
+	}
+	if m.HasCompleteTick {
+		c[9].Int32(m.CompleteTick)
+	} else {
+		c[9].Null()
+	}
+	c[10].Enum(int32(m.End))
+	if m.HasKillerPlayerId {
+		c[11].Uint32(m.KillerPlayerId)
+	} else {
+		c[11].Null()
+	}
+	if !c[12].Off {
+		if m.HasKiller {
+			table.Fields(c[12:])
+			rowUnit(c[13:], &m.Killer)
+		} else {
+			c[12].Null()
+		}
+	}
+	if !c[19].Off {
+		if m.HasBecame {
+			table.Fields(c[19:])
+			rowUnit(c[20:], &m.Became)
+		} else {
+			c[19].Null()
+		}
+	}
+	c[26].Uint32(m.X)
+	c[27].Uint32(m.Y)
+}
+
+func rowFactBuildStep(c []table.Column, m *sc2replay.FactBuildStep) {
+	_ = c[10]
+	c[0].Name(m.Name)
+	c[1].Bool(m.Upgrade)
+	if !c[2].Off {
+		if m.HasUnit {
+			table.Fields(c[2:])
+			rowUnit(c[3:], &m.Unit)
+		} else {
+			c[2].Null()
+		}
+	}
+	if m.HasBeganTick {
+		c[9].Int32(m.BeganTick)
+	} else {
+		c[9].Null()
+	}
+	if m.HasSupply {
+		c[10].Float32(m.Supply)
+	} else {
+		c[10].Null()
+	}
+}
+
+func rowFactPlayer(c []table.Column, m *sc2replay.FactPlayer) {
+	_ = c[14]
+	c[0].Uint32(m.PlayerId)
+	if !c[1].Off {
+		if m.HasStartPlace {
+			table.Fields(c[1:])
+			rowPoint2(c[2:], &m.StartPlace)
+		} else {
+			c[1].Null()
+		}
+	}
+	if m.HasSpendingQuotient {
+		c[4].Int32(m.SpendingQuotient)
+	} else {
+		c[4].Null()
+	}
+	if m.HasSupplyCapped {
+		c[5].Float32(m.SupplyCapped)
+	} else {
+		c[5].Null()
+	}
+	c[6].Uint32(m.Samples)
+	if m.HasActions {
+		c[7].Uint32(m.Actions)
+	} else {
+		c[7].Null()
+	}
+	if m.HasLeftTick {
+		c[8].Int32(m.LeftTick)
+	} else {
+		c[8].Null()
+	}
+	c[9].Uint32(m.ArmyMade)
+	c[10].Uint32(m.WorkersMade)
+	c[11].Uint32(m.ArmyLost)
+	c[12].Uint32(m.WorkersLost)
+	if m.HasSupply {
+		c[13].Float32(m.Supply)
+	} else {
+		c[13].Null()
+	}
+	c[14].Enum(int32(m.Result))
 }
 
 func rowOther(c []table.Column, m *sc2replay.Other) {

@@ -531,6 +531,68 @@ func (Result) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
+// How a unit's life ended.
+type UnitEnd int32
+
+const (
+	// The replay does not tell.
+	UnitEnd_UNIT_END_UNSPECIFIED UnitEnd = 0
+	// It was killed. The replay says by which player.
+	UnitEnd_UNIT_END_KILLED UnitEnd = 1
+	// It was an egg, from which another unit was born in the gameloop of its end.
+	UnitEnd_UNIT_END_HATCHED UnitEnd = 2
+	// It became a structure. By a rule: a drone that no player killed, in the gameloop and at the place in which a structure of the
+	// same player was begun.
+	UnitEnd_UNIT_END_BECAME UnitEnd = 3
+	// Its construction was cancelled. By a rule: it was under construction, and no player killed it.
+	UnitEnd_UNIT_END_CANCELLED UnitEnd = 4
+)
+
+// Enum value maps for UnitEnd.
+var (
+	UnitEnd_name = map[int32]string{
+		0: "UNIT_END_UNSPECIFIED",
+		1: "UNIT_END_KILLED",
+		2: "UNIT_END_HATCHED",
+		3: "UNIT_END_BECAME",
+		4: "UNIT_END_CANCELLED",
+	}
+	UnitEnd_value = map[string]int32{
+		"UNIT_END_UNSPECIFIED": 0,
+		"UNIT_END_KILLED":      1,
+		"UNIT_END_HATCHED":     2,
+		"UNIT_END_BECAME":      3,
+		"UNIT_END_CANCELLED":   4,
+	}
+)
+
+func (x UnitEnd) Enum() *UnitEnd {
+	p := new(UnitEnd)
+	*p = x
+	return p
+}
+
+func (x UnitEnd) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnitEnd) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[8].Descriptor()
+}
+
+func (UnitEnd) Type() protoreflect.EnumType {
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[8]
+}
+
+func (x UnitEnd) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnitEnd.Descriptor instead.
+func (UnitEnd) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
+}
+
 // The events of one batch.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -660,6 +722,9 @@ type Event struct {
 	//	*Event_PeerSetSyncPlayingTime
 	//	*Event_PlayerState
 	//	*Event_UnitState
+	//	*Event_FactUnit
+	//	*Event_FactBuildStep
+	//	*Event_FactPlayer
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1365,6 +1430,33 @@ func (x *Event) GetUnitState() *UnitState {
 	return nil
 }
 
+func (x *Event) GetFactUnit() *FactUnit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactUnit); ok {
+			return x.FactUnit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactBuildStep() *FactBuildStep {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactBuildStep); ok {
+			return x.FactBuildStep
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactPlayer() *FactPlayer {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactPlayer); ok {
+			return x.FactPlayer
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -1740,6 +1832,23 @@ type Event_UnitState struct {
 	UnitState *UnitState `protobuf:"bytes,132,opt,name=unit_state,json=unitState,proto3,oneof"`
 }
 
+type Event_FactUnit struct {
+	// A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind.
+	FactUnit *FactUnit `protobuf:"bytes,160,opt,name=fact_unit,json=factUnit,proto3,oneof"`
+}
+
+type Event_FactBuildStep struct {
+	// A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
+	// the kind.
+	FactBuildStep *FactBuildStep `protobuf:"bytes,161,opt,name=fact_build_step,json=factBuildStep,proto3,oneof"`
+}
+
+type Event_FactPlayer struct {
+	// How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
+	// sent to those who name the kind.
+	FactPlayer *FactPlayer `protobuf:"bytes,162,opt,name=fact_player,json=factPlayer,proto3,oneof"`
+}
+
 type Event_Other struct {
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
@@ -1889,6 +1998,12 @@ func (*Event_PeerSetSyncPlayingTime) isEvent_Kind() {}
 func (*Event_PlayerState) isEvent_Kind() {}
 
 func (*Event_UnitState) isEvent_Kind() {}
+
+func (*Event_FactUnit) isEvent_Kind() {}
+
+func (*Event_FactBuildStep) isEvent_Kind() {}
+
+func (*Event_FactPlayer) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
@@ -10730,13 +10845,383 @@ func (x *End) GetDecodeInfo() *DecodeInfo {
 	return nil
 }
 
+// The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the
+// player are those of its end.
+type FactUnit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The unit, with its last type.
+	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	// The type with which it appeared. Empty when not known.
+	FirstTypeName string `protobuf:"bytes,2,opt,name=first_type_name,json=firstTypeName,proto3" json:"first_type_name,omitempty"`
+	// The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.
+	AppearedTick *int32 `protobuf:"varint,3,opt,name=appeared_tick,json=appearedTick,proto3,oneof" json:"appeared_tick,omitempty"`
+	// The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.
+	CompleteTick *int32 `protobuf:"varint,4,opt,name=complete_tick,json=completeTick,proto3,oneof" json:"complete_tick,omitempty"`
+	// How it ended.
+	End UnitEnd `protobuf:"varint,5,opt,name=end,proto3,enum=replayd.sc2replay.v1.UnitEnd" json:"end,omitempty"`
+	// The player who killed it. Absent for other ends.
+	KillerPlayerId *uint32 `protobuf:"varint,6,opt,name=killer_player_id,json=killerPlayerId,proto3,oneof" json:"killer_player_id,omitempty"`
+	// The unit that killed it. Absent when the replay does not tell.
+	Killer *Unit `protobuf:"bytes,7,opt,name=killer,proto3" json:"killer,omitempty"`
+	// What a drone became.
+	Became *Unit `protobuf:"bytes,8,opt,name=became,proto3" json:"became,omitempty"`
+	// The place of its end, in whole cells.
+	X uint32 `protobuf:"varint,9,opt,name=x,proto3" json:"x,omitempty"`
+	// The place of its end, in whole cells.
+	Y             uint32 `protobuf:"varint,10,opt,name=y,proto3" json:"y,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactUnit) Reset() {
+	*x = FactUnit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactUnit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactUnit) ProtoMessage() {}
+
+func (x *FactUnit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactUnit.ProtoReflect.Descriptor instead.
+func (*FactUnit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *FactUnit) GetUnit() *Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return nil
+}
+
+func (x *FactUnit) GetFirstTypeName() string {
+	if x != nil {
+		return x.FirstTypeName
+	}
+	return ""
+}
+
+func (x *FactUnit) GetAppearedTick() int32 {
+	if x != nil && x.AppearedTick != nil {
+		return *x.AppearedTick
+	}
+	return 0
+}
+
+func (x *FactUnit) GetCompleteTick() int32 {
+	if x != nil && x.CompleteTick != nil {
+		return *x.CompleteTick
+	}
+	return 0
+}
+
+func (x *FactUnit) GetEnd() UnitEnd {
+	if x != nil {
+		return x.End
+	}
+	return UnitEnd_UNIT_END_UNSPECIFIED
+}
+
+func (x *FactUnit) GetKillerPlayerId() uint32 {
+	if x != nil && x.KillerPlayerId != nil {
+		return *x.KillerPlayerId
+	}
+	return 0
+}
+
+func (x *FactUnit) GetKiller() *Unit {
+	if x != nil {
+		return x.Killer
+	}
+	return nil
+}
+
+func (x *FactUnit) GetBecame() *Unit {
+	if x != nil {
+		return x.Became
+	}
+	return nil
+}
+
+func (x *FactUnit) GetX() uint32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactUnit) GetY() uint32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+// A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
+// owner, sprays and rewards.
+type FactBuildStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the type or of the upgrade, as the replay has it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// True for an upgrade.
+	Upgrade bool `protobuf:"varint,2,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
+	// The unit or structure. Absent for an upgrade.
+	Unit *Unit `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	// The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and
+	// morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to
+	// research an upgrade.
+	BeganTick *int32 `protobuf:"varint,4,opt,name=began_tick,json=beganTick,proto3,oneof" json:"began_tick,omitempty"`
+	// The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
+	// last player_stats before. Absent before the first.
+	Supply        *float32 `protobuf:"fixed32,5,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactBuildStep) Reset() {
+	*x = FactBuildStep{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactBuildStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactBuildStep) ProtoMessage() {}
+
+func (x *FactBuildStep) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactBuildStep.ProtoReflect.Descriptor instead.
+func (*FactBuildStep) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{106}
+}
+
+func (x *FactBuildStep) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactBuildStep) GetUpgrade() bool {
+	if x != nil {
+		return x.Upgrade
+	}
+	return false
+}
+
+func (x *FactBuildStep) GetUnit() *Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return nil
+}
+
+func (x *FactBuildStep) GetBeganTick() int32 {
+	if x != nil && x.BeganTick != nil {
+		return *x.BeganTick
+	}
+	return 0
+}
+
+func (x *FactBuildStep) GetSupply() float32 {
+	if x != nil && x.Supply != nil {
+		return *x.Supply
+	}
+	return 0
+}
+
+// A player's game in numbers.
+type FactPlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The place of the first main building, in whole cells. Absent for players who began without one.
+	StartPlace *Point2 `protobuf:"bytes,2,opt,name=start_place,json=startPlace,proto3" json:"start_place,omitempty"`
+	// The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are
+	// rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.
+	SpendingQuotient *int32 `protobuf:"zigzag32,3,opt,name=spending_quotient,json=spendingQuotient,proto3,oneof" json:"spending_quotient,omitempty"`
+	// The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without
+	// player_stats.
+	SupplyCapped *float32 `protobuf:"fixed32,4,opt,name=supply_capped,json=supplyCapped,proto3,oneof" json:"supply_capped,omitempty"`
+	// The number of player_stats.
+	Samples uint32 `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
+	// Orders, changes of their targets, selections and uses of control groups. Absent for players who are no users.
+	Actions *uint32 `protobuf:"varint,6,opt,name=actions,proto3,oneof" json:"actions,omitempty"`
+	// The gameloop in which the player left. Absent if the replay ended before.
+	LeftTick *int32 `protobuf:"varint,7,opt,name=left_tick,json=leftTick,proto3,oneof" json:"left_tick,omitempty"`
+	// Units that fight and that the player made, without those with which the game began.
+	ArmyMade uint32 `protobuf:"varint,8,opt,name=army_made,json=armyMade,proto3" json:"army_made,omitempty"`
+	// Workers that the player made, without those with which the game began.
+	WorkersMade uint32 `protobuf:"varint,9,opt,name=workers_made,json=workersMade,proto3" json:"workers_made,omitempty"`
+	// Units that fight and that other players killed.
+	ArmyLost uint32 `protobuf:"varint,10,opt,name=army_lost,json=armyLost,proto3" json:"army_lost,omitempty"`
+	// Workers that other players killed.
+	WorkersLost uint32 `protobuf:"varint,11,opt,name=workers_lost,json=workersLost,proto3" json:"workers_lost,omitempty"`
+	// The player's supply used in the last player_stats. Absent without player_stats.
+	Supply *float32 `protobuf:"fixed32,12,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
+	// How the game ended for the player.
+	Result        Result `protobuf:"varint,13,opt,name=result,proto3,enum=replayd.sc2replay.v1.Result" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactPlayer) Reset() {
+	*x = FactPlayer{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactPlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactPlayer) ProtoMessage() {}
+
+func (x *FactPlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactPlayer.ProtoReflect.Descriptor instead.
+func (*FactPlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{107}
+}
+
+func (x *FactPlayer) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetStartPlace() *Point2 {
+	if x != nil {
+		return x.StartPlace
+	}
+	return nil
+}
+
+func (x *FactPlayer) GetSpendingQuotient() int32 {
+	if x != nil && x.SpendingQuotient != nil {
+		return *x.SpendingQuotient
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetSupplyCapped() float32 {
+	if x != nil && x.SupplyCapped != nil {
+		return *x.SupplyCapped
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetSamples() uint32 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetActions() uint32 {
+	if x != nil && x.Actions != nil {
+		return *x.Actions
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetLeftTick() int32 {
+	if x != nil && x.LeftTick != nil {
+		return *x.LeftTick
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetArmyMade() uint32 {
+	if x != nil {
+		return x.ArmyMade
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetWorkersMade() uint32 {
+	if x != nil {
+		return x.WorkersMade
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetArmyLost() uint32 {
+	if x != nil {
+		return x.ArmyLost
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetWorkersLost() uint32 {
+	if x != nil {
+		return x.WorkersLost
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetSupply() float32 {
+	if x != nil && x.Supply != nil {
+		return *x.Supply
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetResult() Result {
+	if x != nil {
+		return x.Result
+	}
+	return Result_RESULT_UNSPECIFIED
+}
+
 var File_replayd_sc2replay_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xad-\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\x83/\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12I\n" +
@@ -10823,7 +11308,11 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x1apeer_set_sync_playing_time\x18\x82\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncPlayingTimeH\x00R\x16peerSetSyncPlayingTime\x12G\n" +
 	"\fplayer_state\x18\x83\x01 \x01(\v2!.replayd.sc2replay.v1.PlayerStateH\x00R\vplayerState\x12A\n" +
 	"\n" +
-	"unit_state\x18\x84\x01 \x01(\v2\x1f.replayd.sc2replay.v1.UnitStateH\x00R\tunitState\x124\n" +
+	"unit_state\x18\x84\x01 \x01(\v2\x1f.replayd.sc2replay.v1.UnitStateH\x00R\tunitState\x12>\n" +
+	"\tfact_unit\x18\xa0\x01 \x01(\v2\x1e.replayd.sc2replay.v1.FactUnitH\x00R\bfactUnit\x12N\n" +
+	"\x0ffact_build_step\x18\xa1\x01 \x01(\v2#.replayd.sc2replay.v1.FactBuildStepH\x00R\rfactBuildStep\x12D\n" +
+	"\vfact_player\x18\xa2\x01 \x01(\v2 .replayd.sc2replay.v1.FactPlayerH\x00R\n" +
+	"factPlayer\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kind\"\x9b\x01\n" +
 	"\tPlayerRef\x12\x1c\n" +
@@ -11616,7 +12105,55 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\tR\x05error\"H\n" +
 	"\x03End\x12A\n" +
 	"\vdecode_info\x18\x01 \x01(\v2 .replayd.sc2replay.v1.DecodeInfoR\n" +
-	"decodeInfo*m\n" +
+	"decodeInfo\"\xd3\x03\n" +
+	"\bFactUnit\x12.\n" +
+	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12&\n" +
+	"\x0ffirst_type_name\x18\x02 \x01(\tR\rfirstTypeName\x12(\n" +
+	"\rappeared_tick\x18\x03 \x01(\x05H\x00R\fappearedTick\x88\x01\x01\x12(\n" +
+	"\rcomplete_tick\x18\x04 \x01(\x05H\x01R\fcompleteTick\x88\x01\x01\x12/\n" +
+	"\x03end\x18\x05 \x01(\x0e2\x1d.replayd.sc2replay.v1.UnitEndR\x03end\x12-\n" +
+	"\x10killer_player_id\x18\x06 \x01(\rH\x02R\x0ekillerPlayerId\x88\x01\x01\x122\n" +
+	"\x06killer\x18\a \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x06killer\x122\n" +
+	"\x06became\x18\b \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x06became\x12\f\n" +
+	"\x01x\x18\t \x01(\rR\x01x\x12\f\n" +
+	"\x01y\x18\n" +
+	" \x01(\rR\x01yB\x10\n" +
+	"\x0e_appeared_tickB\x10\n" +
+	"\x0e_complete_tickB\x13\n" +
+	"\x11_killer_player_id\"\xc8\x01\n" +
+	"\rFactBuildStep\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aupgrade\x18\x02 \x01(\bR\aupgrade\x12.\n" +
+	"\x04unit\x18\x03 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12\"\n" +
+	"\n" +
+	"began_tick\x18\x04 \x01(\x05H\x00R\tbeganTick\x88\x01\x01\x12\x1b\n" +
+	"\x06supply\x18\x05 \x01(\x02H\x01R\x06supply\x88\x01\x01B\r\n" +
+	"\v_began_tickB\t\n" +
+	"\a_supply\"\xbf\x04\n" +
+	"\n" +
+	"FactPlayer\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12=\n" +
+	"\vstart_place\x18\x02 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\n" +
+	"startPlace\x120\n" +
+	"\x11spending_quotient\x18\x03 \x01(\x11H\x00R\x10spendingQuotient\x88\x01\x01\x12(\n" +
+	"\rsupply_capped\x18\x04 \x01(\x02H\x01R\fsupplyCapped\x88\x01\x01\x12\x18\n" +
+	"\asamples\x18\x05 \x01(\rR\asamples\x12\x1d\n" +
+	"\aactions\x18\x06 \x01(\rH\x02R\aactions\x88\x01\x01\x12 \n" +
+	"\tleft_tick\x18\a \x01(\x05H\x03R\bleftTick\x88\x01\x01\x12\x1b\n" +
+	"\tarmy_made\x18\b \x01(\rR\barmyMade\x12!\n" +
+	"\fworkers_made\x18\t \x01(\rR\vworkersMade\x12\x1b\n" +
+	"\tarmy_lost\x18\n" +
+	" \x01(\rR\barmyLost\x12!\n" +
+	"\fworkers_lost\x18\v \x01(\rR\vworkersLost\x12\x1b\n" +
+	"\x06supply\x18\f \x01(\x02H\x04R\x06supply\x88\x01\x01\x124\n" +
+	"\x06result\x18\r \x01(\x0e2\x1c.replayd.sc2replay.v1.ResultR\x06resultB\x14\n" +
+	"\x12_spending_quotientB\x10\n" +
+	"\x0e_supply_cappedB\n" +
+	"\n" +
+	"\b_actionsB\f\n" +
+	"\n" +
+	"_left_tickB\t\n" +
+	"\a_supply*m\n" +
 	"\tUnitClass\x12\x1a\n" +
 	"\x16UNIT_CLASS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11UNIT_CLASS_WORKER\x10\x01\x12\x13\n" +
@@ -11669,7 +12206,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"RESULT_WIN\x10\x02\x12\x0f\n" +
 	"\vRESULT_LOSS\x10\x03\x12\x0e\n" +
 	"\n" +
-	"RESULT_TIE\x10\x04BCZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1b\x06proto3"
+	"RESULT_TIE\x10\x04*{\n" +
+	"\aUnitEnd\x12\x18\n" +
+	"\x14UNIT_END_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fUNIT_END_KILLED\x10\x01\x12\x14\n" +
+	"\x10UNIT_END_HATCHED\x10\x02\x12\x13\n" +
+	"\x0fUNIT_END_BECAME\x10\x03\x12\x16\n" +
+	"\x12UNIT_END_CANCELLED\x10\x04BCZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1b\x06proto3"
 
 var (
 	file_replayd_sc2replay_v1_events_proto_rawDescOnce sync.Once
@@ -11683,8 +12226,8 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_sc2replay_v1_events_proto_rawDescData
 }
 
-var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
+var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
 	(CommandState)(0),                           // 1: replayd.sc2replay.v1.CommandState
@@ -11694,276 +12237,290 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(TableMatch)(0),                             // 5: replayd.sc2replay.v1.TableMatch
 	(PartState)(0),                              // 6: replayd.sc2replay.v1.PartState
 	(Result)(0),                                 // 7: replayd.sc2replay.v1.Result
-	(*EventList)(nil),                           // 8: replayd.sc2replay.v1.EventList
-	(*Event)(nil),                               // 9: replayd.sc2replay.v1.Event
-	(*PlayerRef)(nil),                           // 10: replayd.sc2replay.v1.PlayerRef
-	(*Unit)(nil),                                // 11: replayd.sc2replay.v1.Unit
-	(*Point)(nil),                               // 12: replayd.sc2replay.v1.Point
-	(*Point2)(nil),                              // 13: replayd.sc2replay.v1.Point2
-	(*BitMask)(nil),                             // 14: replayd.sc2replay.v1.BitMask
-	(*CameraUpdate)(nil),                        // 15: replayd.sc2replay.v1.CameraUpdate
-	(*Ability)(nil),                             // 16: replayd.sc2replay.v1.Ability
-	(*TargetUnit)(nil),                          // 17: replayd.sc2replay.v1.TargetUnit
-	(*Cmd)(nil),                                 // 18: replayd.sc2replay.v1.Cmd
-	(*CmdUpdateTargetPoint)(nil),                // 19: replayd.sc2replay.v1.CmdUpdateTargetPoint
-	(*CmdUpdateTargetUnit)(nil),                 // 20: replayd.sc2replay.v1.CmdUpdateTargetUnit
-	(*CommandManagerState)(nil),                 // 21: replayd.sc2replay.v1.CommandManagerState
-	(*CommandManagerReset)(nil),                 // 22: replayd.sc2replay.v1.CommandManagerReset
-	(*Subgroup)(nil),                            // 23: replayd.sc2replay.v1.Subgroup
-	(*Indices)(nil),                             // 24: replayd.sc2replay.v1.Indices
-	(*SelectionDelta)(nil),                      // 25: replayd.sc2replay.v1.SelectionDelta
-	(*ControlGroupUpdate)(nil),                  // 26: replayd.sc2replay.v1.ControlGroupUpdate
-	(*SelectionSyncCheck)(nil),                  // 27: replayd.sc2replay.v1.SelectionSyncCheck
-	(*UnitBorn)(nil),                            // 28: replayd.sc2replay.v1.UnitBorn
-	(*UnitInit)(nil),                            // 29: replayd.sc2replay.v1.UnitInit
-	(*UnitDone)(nil),                            // 30: replayd.sc2replay.v1.UnitDone
-	(*UnitDied)(nil),                            // 31: replayd.sc2replay.v1.UnitDied
-	(*UnitOwnerChange)(nil),                     // 32: replayd.sc2replay.v1.UnitOwnerChange
-	(*UnitTypeChange)(nil),                      // 33: replayd.sc2replay.v1.UnitTypeChange
-	(*Upgrade)(nil),                             // 34: replayd.sc2replay.v1.Upgrade
-	(*UnitPosition)(nil),                        // 35: replayd.sc2replay.v1.UnitPosition
-	(*UnitPositions)(nil),                       // 36: replayd.sc2replay.v1.UnitPositions
-	(*PlayerSetup)(nil),                         // 37: replayd.sc2replay.v1.PlayerSetup
-	(*PlayerStats)(nil),                         // 38: replayd.sc2replay.v1.PlayerStats
-	(*PlayerState)(nil),                         // 39: replayd.sc2replay.v1.PlayerState
-	(*UnitState)(nil),                           // 40: replayd.sc2replay.v1.UnitState
-	(*Chat)(nil),                                // 41: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                                // 42: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),                     // 43: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                          // 44: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),                     // 45: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                         // 46: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                       // 47: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                        // 48: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),             // 49: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                         // 50: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                          // 51: replayd.sc2replay.v1.CameraSave
-	(*ResourceTrade)(nil),                       // 52: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),                     // 53: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),              // 54: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),               // 55: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                            // 56: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),                  // 57: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                          // 58: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),          // 59: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                          // 60: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),                    // 61: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                           // 62: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                       // 63: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),                  // 64: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),                  // 65: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),                // 66: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),                // 67: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*BankFile)(nil),                            // 68: replayd.sc2replay.v1.BankFile
-	(*BankSection)(nil),                         // 69: replayd.sc2replay.v1.BankSection
-	(*BankKey)(nil),                             // 70: replayd.sc2replay.v1.BankKey
-	(*BankValue)(nil),                           // 71: replayd.sc2replay.v1.BankValue
-	(*BankSignature)(nil),                       // 72: replayd.sc2replay.v1.BankSignature
-	(*SaveGame)(nil),                            // 73: replayd.sc2replay.v1.SaveGame
-	(*SaveGameDone)(nil),                        // 74: replayd.sc2replay.v1.SaveGameDone
-	(*LoadGameDone)(nil),                        // 75: replayd.sc2replay.v1.LoadGameDone
-	(*GameCheat)(nil),                           // 76: replayd.sc2replay.v1.GameCheat
-	(*BroadcastCheat)(nil),                      // 77: replayd.sc2replay.v1.BroadcastCheat
-	(*AiCommunicate)(nil),                       // 78: replayd.sc2replay.v1.AiCommunicate
-	(*CatalogModify)(nil),                       // 79: replayd.sc2replay.v1.CatalogModify
-	(*HeroTalentTreeSelected)(nil),              // 80: replayd.sc2replay.v1.HeroTalentTreeSelected
-	(*HeroTalentTreeSelectionPanelToggled)(nil), // 81: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	(*PeerSetSyncLoadingTime)(nil),              // 82: replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	(*PeerSetSyncPlayingTime)(nil),              // 83: replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	(*TriggerUi)(nil),                           // 84: replayd.sc2replay.v1.TriggerUi
-	(*Other)(nil),                               // 85: replayd.sc2replay.v1.Other
-	(*Field)(nil),                               // 86: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                          // 87: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                          // 88: replayd.sc2replay.v1.DecodeInfo
-	(*NameTable)(nil),                           // 89: replayd.sc2replay.v1.NameTable
-	(*Version)(nil),                             // 90: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                             // 91: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                               // 92: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                                // 93: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                               // 94: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                       // 95: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                           // 96: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                             // 97: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                           // 98: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                         // 99: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),                     // 100: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),                     // 101: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),                      // 102: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                                // 103: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                          // 104: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                               // 105: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                           // 106: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                          // 107: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),                      // 108: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                        // 109: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                          // 110: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                              // 111: replayd.sc2replay.v1.Member
-	(*End)(nil),                                 // 112: replayd.sc2replay.v1.End
+	(UnitEnd)(0),                                // 8: replayd.sc2replay.v1.UnitEnd
+	(*EventList)(nil),                           // 9: replayd.sc2replay.v1.EventList
+	(*Event)(nil),                               // 10: replayd.sc2replay.v1.Event
+	(*PlayerRef)(nil),                           // 11: replayd.sc2replay.v1.PlayerRef
+	(*Unit)(nil),                                // 12: replayd.sc2replay.v1.Unit
+	(*Point)(nil),                               // 13: replayd.sc2replay.v1.Point
+	(*Point2)(nil),                              // 14: replayd.sc2replay.v1.Point2
+	(*BitMask)(nil),                             // 15: replayd.sc2replay.v1.BitMask
+	(*CameraUpdate)(nil),                        // 16: replayd.sc2replay.v1.CameraUpdate
+	(*Ability)(nil),                             // 17: replayd.sc2replay.v1.Ability
+	(*TargetUnit)(nil),                          // 18: replayd.sc2replay.v1.TargetUnit
+	(*Cmd)(nil),                                 // 19: replayd.sc2replay.v1.Cmd
+	(*CmdUpdateTargetPoint)(nil),                // 20: replayd.sc2replay.v1.CmdUpdateTargetPoint
+	(*CmdUpdateTargetUnit)(nil),                 // 21: replayd.sc2replay.v1.CmdUpdateTargetUnit
+	(*CommandManagerState)(nil),                 // 22: replayd.sc2replay.v1.CommandManagerState
+	(*CommandManagerReset)(nil),                 // 23: replayd.sc2replay.v1.CommandManagerReset
+	(*Subgroup)(nil),                            // 24: replayd.sc2replay.v1.Subgroup
+	(*Indices)(nil),                             // 25: replayd.sc2replay.v1.Indices
+	(*SelectionDelta)(nil),                      // 26: replayd.sc2replay.v1.SelectionDelta
+	(*ControlGroupUpdate)(nil),                  // 27: replayd.sc2replay.v1.ControlGroupUpdate
+	(*SelectionSyncCheck)(nil),                  // 28: replayd.sc2replay.v1.SelectionSyncCheck
+	(*UnitBorn)(nil),                            // 29: replayd.sc2replay.v1.UnitBorn
+	(*UnitInit)(nil),                            // 30: replayd.sc2replay.v1.UnitInit
+	(*UnitDone)(nil),                            // 31: replayd.sc2replay.v1.UnitDone
+	(*UnitDied)(nil),                            // 32: replayd.sc2replay.v1.UnitDied
+	(*UnitOwnerChange)(nil),                     // 33: replayd.sc2replay.v1.UnitOwnerChange
+	(*UnitTypeChange)(nil),                      // 34: replayd.sc2replay.v1.UnitTypeChange
+	(*Upgrade)(nil),                             // 35: replayd.sc2replay.v1.Upgrade
+	(*UnitPosition)(nil),                        // 36: replayd.sc2replay.v1.UnitPosition
+	(*UnitPositions)(nil),                       // 37: replayd.sc2replay.v1.UnitPositions
+	(*PlayerSetup)(nil),                         // 38: replayd.sc2replay.v1.PlayerSetup
+	(*PlayerStats)(nil),                         // 39: replayd.sc2replay.v1.PlayerStats
+	(*PlayerState)(nil),                         // 40: replayd.sc2replay.v1.PlayerState
+	(*UnitState)(nil),                           // 41: replayd.sc2replay.v1.UnitState
+	(*Chat)(nil),                                // 42: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                // 43: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                     // 44: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                          // 45: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                     // 46: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                         // 47: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                       // 48: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                        // 49: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),             // 50: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                         // 51: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                          // 52: replayd.sc2replay.v1.CameraSave
+	(*ResourceTrade)(nil),                       // 53: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                     // 54: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),              // 55: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),               // 56: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                            // 57: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                  // 58: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                          // 59: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),          // 60: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                          // 61: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                    // 62: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                           // 63: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                       // 64: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                  // 65: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                  // 66: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                // 67: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                // 68: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                            // 69: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                         // 70: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                             // 71: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                           // 72: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                       // 73: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                            // 74: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                        // 75: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                        // 76: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                           // 77: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                      // 78: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                       // 79: replayd.sc2replay.v1.AiCommunicate
+	(*CatalogModify)(nil),                       // 80: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),              // 81: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil), // 82: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*PeerSetSyncLoadingTime)(nil),              // 83: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),              // 84: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*TriggerUi)(nil),                           // 85: replayd.sc2replay.v1.TriggerUi
+	(*Other)(nil),                               // 86: replayd.sc2replay.v1.Other
+	(*Field)(nil),                               // 87: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                          // 88: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                          // 89: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                           // 90: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                             // 91: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                             // 92: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                               // 93: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                // 94: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                               // 95: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                       // 96: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                           // 97: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                             // 98: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                           // 99: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                         // 100: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                     // 101: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                     // 102: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                      // 103: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                // 104: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                          // 105: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                               // 106: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                           // 107: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                          // 108: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                      // 109: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                        // 110: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                          // 111: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                              // 112: replayd.sc2replay.v1.Member
+	(*End)(nil),                                 // 113: replayd.sc2replay.v1.End
+	(*FactUnit)(nil),                            // 114: replayd.sc2replay.v1.FactUnit
+	(*FactBuildStep)(nil),                       // 115: replayd.sc2replay.v1.FactBuildStep
+	(*FactPlayer)(nil),                          // 116: replayd.sc2replay.v1.FactPlayer
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
-	9,   // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
-	10,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
-	15,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
-	18,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
-	25,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
-	26,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
-	28,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
-	21,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
-	84,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
-	31,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
-	19,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
-	33,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
-	38,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	20,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	92,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	97,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	105, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	107, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	109, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	110, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	111, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	112, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
-	29,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
-	30,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
-	32,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
-	34,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
-	36,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
-	37,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	41,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
-	42,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
-	43,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
-	44,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
-	45,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
-	46,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
-	47,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
-	48,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
-	49,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
-	50,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
-	51,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
-	52,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
-	53,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
-	54,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
-	55,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
-	56,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
-	57,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
-	58,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
-	59,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
-	61,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
-	62,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
-	63,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
-	27,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
-	64,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
-	65,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
-	22,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
-	66,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	67,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	68,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
-	69,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
-	70,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
-	71,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
-	72,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
-	73,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
-	74,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
-	75,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
-	76,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
-	77,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
-	78,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
-	79,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
-	80,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
-	81,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	82,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	83,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	39,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
-	40,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
-	85,  // 74: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 75: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	13,  // 76: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 77: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 78: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	16,  // 79: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	12,  // 80: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	17,  // 81: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	11,  // 82: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 83: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	17,  // 84: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 85: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	14,  // 86: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	24,  // 87: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 88: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	23,  // 89: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	11,  // 90: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 91: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	14,  // 92: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	24,  // 93: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 94: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	11,  // 95: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 96: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 97: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 98: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 99: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 100: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 101: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 102: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 103: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	35,  // 104: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	37,  // 105: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	38,  // 106: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	34,  // 107: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	11,  // 108: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 109: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 110: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 111: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	13,  // 112: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 113: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	60,  // 114: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	11,  // 115: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 116: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 117: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 118: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 119: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	86,  // 120: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
-	16,  // 121: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
-	11,  // 122: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
-	4,   // 123: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	86,  // 124: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	14,  // 125: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	86,  // 126: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 127: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 128: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	87,  // 129: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	89,  // 130: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	90,  // 131: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	91,  // 132: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	91,  // 133: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	88,  // 134: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	93,  // 135: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	94,  // 136: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	95,  // 137: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	96,  // 138: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	14,  // 139: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	14,  // 140: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	14,  // 141: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	14,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	14,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	14,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	99,  // 145: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	100, // 146: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	102, // 147: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	103, // 148: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	98,  // 149: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	101, // 150: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	104, // 151: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	106, // 152: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	108, // 153: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	10,  // 154: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 155: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	94,  // 156: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	88,  // 157: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	158, // [158:158] is the sub-list for method output_type
-	158, // [158:158] is the sub-list for method input_type
-	158, // [158:158] is the sub-list for extension type_name
-	158, // [158:158] is the sub-list for extension extendee
-	0,   // [0:158] is the sub-list for field type_name
+	10,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
+	11,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
+	16,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
+	19,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
+	26,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
+	27,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
+	29,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
+	22,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
+	85,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
+	32,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
+	20,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
+	34,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
+	39,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	21,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
+	93,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	98,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	106, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	108, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	110, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	111, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	112, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	113, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	30,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
+	31,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
+	33,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
+	35,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
+	37,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
+	38,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	42,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
+	43,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
+	44,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
+	45,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
+	46,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
+	47,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
+	48,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
+	49,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
+	50,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
+	51,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
+	52,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
+	53,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
+	54,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
+	55,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
+	56,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
+	57,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
+	58,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
+	59,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
+	60,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
+	62,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
+	63,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
+	64,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
+	28,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
+	65,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
+	66,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
+	23,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
+	67,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	68,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	69,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	70,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	71,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	72,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	73,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	74,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	75,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	76,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	77,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	78,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	79,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	80,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	81,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	82,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	83,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	84,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	40,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
+	41,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
+	114, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
+	115, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
+	116, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
+	86,  // 77: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 78: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	14,  // 79: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	12,  // 80: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 81: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	17,  // 82: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	13,  // 83: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	18,  // 84: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	12,  // 85: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 86: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	18,  // 87: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 88: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	15,  // 89: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 90: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 91: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	24,  // 92: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	12,  // 93: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 94: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	15,  // 95: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	12,  // 98: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 99: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 100: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 101: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 102: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 103: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 104: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 105: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 106: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	36,  // 107: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	38,  // 108: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	39,  // 109: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	35,  // 110: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	12,  // 111: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 112: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 113: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 114: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	14,  // 115: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	14,  // 116: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	61,  // 117: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	12,  // 118: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 119: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 120: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	12,  // 121: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 122: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	87,  // 123: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	17,  // 124: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	12,  // 125: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	4,   // 126: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	87,  // 127: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	15,  // 128: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	87,  // 129: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 130: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 131: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	88,  // 132: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	90,  // 133: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	91,  // 134: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	92,  // 135: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	92,  // 136: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	89,  // 137: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	94,  // 138: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	95,  // 139: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	96,  // 140: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	97,  // 141: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	15,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	100, // 148: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	101, // 149: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	103, // 150: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	104, // 151: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	99,  // 152: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	102, // 153: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	105, // 154: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	107, // 155: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	109, // 156: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	11,  // 157: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 158: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	95,  // 159: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	89,  // 160: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	12,  // 161: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	8,   // 162: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	12,  // 163: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 164: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 165: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 166: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 167: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	168, // [168:168] is the sub-list for method output_type
+	168, // [168:168] is the sub-list for method input_type
+	168, // [168:168] is the sub-list for extension type_name
+	168, // [168:168] is the sub-list for extension extendee
+	0,   // [0:168] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -12044,6 +12601,9 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_PeerSetSyncPlayingTime)(nil),
 		(*Event_PlayerState)(nil),
 		(*Event_UnitState)(nil),
+		(*Event_FactUnit)(nil),
+		(*Event_FactBuildStep)(nil),
+		(*Event_FactPlayer)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
@@ -12092,13 +12652,16 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[99].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[100].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[102].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[105].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[106].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[107].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   105,
+			NumEnums:      9,
+			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1167,6 +1167,56 @@ class UnitState(_Event):
         return self.event.unit_state
 
 
+class FactUnit(_Event):
+    """A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_unit"] = "fact_unit"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactUnit:
+        return self.event.fact_unit
+
+
+class FactBuildStep(_Event):
+    """A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
+    the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_build_step"] = "fact_build_step"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactBuildStep:
+        return self.event.fact_build_step
+
+
+class FactPlayer(_Event):
+    """How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
+    sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_player"] = "fact_player"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactPlayer:
+        return self.event.fact_player
+
+
 class Other(_Event):
     """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
     events."""
@@ -1273,6 +1323,9 @@ Event: _TypeAlias = _Union[
     PeerSetSyncPlayingTime,
     PlayerState,
     UnitState,
+    FactUnit,
+    FactBuildStep,
+    FactPlayer,
     Other,
     Unknown,
 ]
@@ -1351,6 +1404,9 @@ Kind: _TypeAlias = _Literal[
     "peer_set_sync_playing_time",
     "player_state",
     "unit_state",
+    "fact_unit",
+    "fact_build_step",
+    "fact_player",
     "other",
 ]
 """The names of the kinds, as in filters."""
@@ -1433,6 +1489,9 @@ FORMAT: _Format[Event, Batch] = _Format(
         "peer_set_sync_playing_time": PeerSetSyncPlayingTime,
         "player_state": PlayerState,
         "unit_state": UnitState,
+        "fact_unit": FactUnit,
+        "fact_build_step": FactBuildStep,
+        "fact_player": FactPlayer,
         "other": Other,
     },
     Unknown,

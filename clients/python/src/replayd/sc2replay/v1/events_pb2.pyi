@@ -296,6 +296,42 @@ RESULT_TIE: Result.ValueType  # 4
 """The game was a tie."""
 Global___Result: typing_extensions.TypeAlias = Result
 
+class _UnitEnd:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _UnitEndEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UnitEnd.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    UNIT_END_UNSPECIFIED: _UnitEnd.ValueType  # 0
+    """The replay does not tell."""
+    UNIT_END_KILLED: _UnitEnd.ValueType  # 1
+    """It was killed. The replay says by which player."""
+    UNIT_END_HATCHED: _UnitEnd.ValueType  # 2
+    """It was an egg, from which another unit was born in the gameloop of its end."""
+    UNIT_END_BECAME: _UnitEnd.ValueType  # 3
+    """It became a structure. By a rule: a drone that no player killed, in the gameloop and at the place in which a structure of the
+    same player was begun.
+    """
+    UNIT_END_CANCELLED: _UnitEnd.ValueType  # 4
+    """Its construction was cancelled. By a rule: it was under construction, and no player killed it."""
+
+class UnitEnd(_UnitEnd, metaclass=_UnitEndEnumTypeWrapper):
+    """How a unit's life ended."""
+
+UNIT_END_UNSPECIFIED: UnitEnd.ValueType  # 0
+"""The replay does not tell."""
+UNIT_END_KILLED: UnitEnd.ValueType  # 1
+"""It was killed. The replay says by which player."""
+UNIT_END_HATCHED: UnitEnd.ValueType  # 2
+"""It was an egg, from which another unit was born in the gameloop of its end."""
+UNIT_END_BECAME: UnitEnd.ValueType  # 3
+"""It became a structure. By a rule: a drone that no player killed, in the gameloop and at the place in which a structure of the
+same player was begun.
+"""
+UNIT_END_CANCELLED: UnitEnd.ValueType  # 4
+"""Its construction was cancelled. By a rule: it was under construction, and no player killed it."""
+Global___UnitEnd: typing_extensions.TypeAlias = UnitEnd
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch."""
@@ -397,6 +433,9 @@ class Event(google.protobuf.message.Message):
     PEER_SET_SYNC_PLAYING_TIME_FIELD_NUMBER: builtins.int
     PLAYER_STATE_FIELD_NUMBER: builtins.int
     UNIT_STATE_FIELD_NUMBER: builtins.int
+    FACT_UNIT_FIELD_NUMBER: builtins.int
+    FACT_BUILD_STEP_FIELD_NUMBER: builtins.int
+    FACT_PLAYER_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
@@ -697,6 +736,22 @@ class Event(google.protobuf.message.Message):
         """
 
     @property
+    def fact_unit(self) -> Global___FactUnit:
+        """A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind."""
+
+    @property
+    def fact_build_step(self) -> Global___FactBuildStep:
+        """A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
+        the kind.
+        """
+
+    @property
+    def fact_player(self) -> Global___FactPlayer:
+        """How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
+        sent to those who name the kind.
+        """
+
+    @property
     def other(self) -> Global___Other:
         """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
         events.
@@ -779,13 +834,16 @@ class Event(google.protobuf.message.Message):
         peer_set_sync_playing_time: Global___PeerSetSyncPlayingTime | None = ...,
         player_state: Global___PlayerState | None = ...,
         unit_state: Global___UnitState | None = ...,
+        fact_unit: Global___FactUnit | None = ...,
+        fact_build_step: Global___FactBuildStep | None = ...,
+        fact_player: Global___FactPlayer | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -4993,3 +5051,229 @@ class End(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___End: typing_extensions.TypeAlias = End
+
+@typing.final
+class FactUnit(google.protobuf.message.Message):
+    """The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the
+    player are those of its end.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: builtins.int
+    FIRST_TYPE_NAME_FIELD_NUMBER: builtins.int
+    APPEARED_TICK_FIELD_NUMBER: builtins.int
+    COMPLETE_TICK_FIELD_NUMBER: builtins.int
+    END_FIELD_NUMBER: builtins.int
+    KILLER_PLAYER_ID_FIELD_NUMBER: builtins.int
+    KILLER_FIELD_NUMBER: builtins.int
+    BECAME_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    first_type_name: builtins.str
+    """The type with which it appeared. Empty when not known."""
+    appeared_tick: builtins.int
+    """The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay."""
+    complete_tick: builtins.int
+    """The gameloop in which it was complete. Absent if it never was, and when that is not in the replay."""
+    end: Global___UnitEnd.ValueType
+    """How it ended."""
+    killer_player_id: builtins.int
+    """The player who killed it. Absent for other ends."""
+    x: builtins.int
+    """The place of its end, in whole cells."""
+    y: builtins.int
+    """The place of its end, in whole cells."""
+    @property
+    def unit(self) -> Global___Unit:
+        """The unit, with its last type."""
+
+    @property
+    def killer(self) -> Global___Unit:
+        """The unit that killed it. Absent when the replay does not tell."""
+
+    @property
+    def became(self) -> Global___Unit:
+        """What a drone became."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___Unit | None = ...,
+        first_type_name: builtins.str = ...,
+        appeared_tick: builtins.int | None = ...,
+        complete_tick: builtins.int | None = ...,
+        end: Global___UnitEnd.ValueType = ...,
+        killer_player_id: builtins.int | None = ...,
+        killer: Global___Unit | None = ...,
+        became: Global___Unit | None = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "end", b"end", "first_type_name", b"first_type_name", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__appeared_tick: typing_extensions.TypeAlias = typing.Literal["appeared_tick"]
+    _WhichOneofArgType__appeared_tick: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick"]
+    _WhichOneofReturnType__complete_tick: typing_extensions.TypeAlias = typing.Literal["complete_tick"]
+    _WhichOneofArgType__complete_tick: typing_extensions.TypeAlias = typing.Literal["_complete_tick", b"_complete_tick"]
+    _WhichOneofReturnType__killer_player_id: typing_extensions.TypeAlias = typing.Literal["killer_player_id"]
+    _WhichOneofArgType__killer_player_id: typing_extensions.TypeAlias = typing.Literal["_killer_player_id", b"_killer_player_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__appeared_tick) -> _WhichOneofReturnType__appeared_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__complete_tick) -> _WhichOneofReturnType__complete_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__killer_player_id) -> _WhichOneofReturnType__killer_player_id | None: ...
+
+Global___FactUnit: typing_extensions.TypeAlias = FactUnit
+
+@typing.final
+class FactBuildStep(google.protobuf.message.Message):
+    """A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
+    owner, sprays and rewards.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    UPGRADE_FIELD_NUMBER: builtins.int
+    UNIT_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    SUPPLY_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name of the type or of the upgrade, as the replay has it."""
+    upgrade: builtins.bool
+    """True for an upgrade."""
+    began_tick: builtins.int
+    """The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and
+    morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to
+    research an upgrade.
+    """
+    supply: builtins.float
+    """The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
+    last player_stats before. Absent before the first.
+    """
+    @property
+    def unit(self) -> Global___Unit:
+        """The unit or structure. Absent for an upgrade."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        upgrade: builtins.bool = ...,
+        unit: Global___Unit | None = ...,
+        began_tick: builtins.int | None = ...,
+        supply: builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_supply", b"_supply", "began_tick", b"began_tick", "supply", b"supply", "unit", b"unit"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_supply", b"_supply", "began_tick", b"began_tick", "name", b"name", "supply", b"supply", "unit", b"unit", "upgrade", b"upgrade"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__began_tick: typing_extensions.TypeAlias = typing.Literal["began_tick"]
+    _WhichOneofArgType__began_tick: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick"]
+    _WhichOneofReturnType__supply: typing_extensions.TypeAlias = typing.Literal["supply"]
+    _WhichOneofArgType__supply: typing_extensions.TypeAlias = typing.Literal["_supply", b"_supply"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__began_tick) -> _WhichOneofReturnType__began_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supply) -> _WhichOneofReturnType__supply | None: ...
+
+Global___FactBuildStep: typing_extensions.TypeAlias = FactBuildStep
+
+@typing.final
+class FactPlayer(google.protobuf.message.Message):
+    """A player's game in numbers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    START_PLACE_FIELD_NUMBER: builtins.int
+    SPENDING_QUOTIENT_FIELD_NUMBER: builtins.int
+    SUPPLY_CAPPED_FIELD_NUMBER: builtins.int
+    SAMPLES_FIELD_NUMBER: builtins.int
+    ACTIONS_FIELD_NUMBER: builtins.int
+    LEFT_TICK_FIELD_NUMBER: builtins.int
+    ARMY_MADE_FIELD_NUMBER: builtins.int
+    WORKERS_MADE_FIELD_NUMBER: builtins.int
+    ARMY_LOST_FIELD_NUMBER: builtins.int
+    WORKERS_LOST_FIELD_NUMBER: builtins.int
+    SUPPLY_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player's number."""
+    spending_quotient: builtins.int
+    """The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are
+    rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.
+    """
+    supply_capped: builtins.float
+    """The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without
+    player_stats.
+    """
+    samples: builtins.int
+    """The number of player_stats."""
+    actions: builtins.int
+    """Orders, changes of their targets, selections and uses of control groups. Absent for players who are no users."""
+    left_tick: builtins.int
+    """The gameloop in which the player left. Absent if the replay ended before."""
+    army_made: builtins.int
+    """Units that fight and that the player made, without those with which the game began."""
+    workers_made: builtins.int
+    """Workers that the player made, without those with which the game began."""
+    army_lost: builtins.int
+    """Units that fight and that other players killed."""
+    workers_lost: builtins.int
+    """Workers that other players killed."""
+    supply: builtins.float
+    """The player's supply used in the last player_stats. Absent without player_stats."""
+    result: Global___Result.ValueType
+    """How the game ended for the player."""
+    @property
+    def start_place(self) -> Global___Point2:
+        """The place of the first main building, in whole cells. Absent for players who began without one."""
+
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        start_place: Global___Point2 | None = ...,
+        spending_quotient: builtins.int | None = ...,
+        supply_capped: builtins.float | None = ...,
+        samples: builtins.int = ...,
+        actions: builtins.int | None = ...,
+        left_tick: builtins.int | None = ...,
+        army_made: builtins.int = ...,
+        workers_made: builtins.int = ...,
+        army_lost: builtins.int = ...,
+        workers_lost: builtins.int = ...,
+        supply: builtins.float | None = ...,
+        result: Global___Result.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_left_tick", b"_left_tick", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "left_tick", b"left_tick", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_left_tick", b"_left_tick", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "army_lost", b"army_lost", "army_made", b"army_made", "left_tick", b"left_tick", "player_id", b"player_id", "result", b"result", "samples", b"samples", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped", "workers_lost", b"workers_lost", "workers_made", b"workers_made"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__actions: typing_extensions.TypeAlias = typing.Literal["actions"]
+    _WhichOneofArgType__actions: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions"]
+    _WhichOneofReturnType__left_tick: typing_extensions.TypeAlias = typing.Literal["left_tick"]
+    _WhichOneofArgType__left_tick: typing_extensions.TypeAlias = typing.Literal["_left_tick", b"_left_tick"]
+    _WhichOneofReturnType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["spending_quotient"]
+    _WhichOneofArgType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["_spending_quotient", b"_spending_quotient"]
+    _WhichOneofReturnType__supply: typing_extensions.TypeAlias = typing.Literal["supply"]
+    _WhichOneofArgType__supply: typing_extensions.TypeAlias = typing.Literal["_supply", b"_supply"]
+    _WhichOneofReturnType__supply_capped: typing_extensions.TypeAlias = typing.Literal["supply_capped"]
+    _WhichOneofArgType__supply_capped: typing_extensions.TypeAlias = typing.Literal["_supply_capped", b"_supply_capped"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__actions) -> _WhichOneofReturnType__actions | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__left_tick) -> _WhichOneofReturnType__left_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__spending_quotient) -> _WhichOneofReturnType__spending_quotient | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supply) -> _WhichOneofReturnType__supply | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supply_capped) -> _WhichOneofReturnType__supply_capped | None: ...
+
+Global___FactPlayer: typing_extensions.TypeAlias = FactPlayer

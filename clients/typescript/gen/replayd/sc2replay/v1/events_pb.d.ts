@@ -649,6 +649,32 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "unitState";
   } | {
     /**
+     * A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactUnit fact_unit = 160;
+     */
+    value: FactUnit;
+    case: "factUnit";
+  } | {
+    /**
+     * A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
+     * the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactBuildStep fact_build_step = 161;
+     */
+    value: FactBuildStep;
+    case: "factBuildStep";
+  } | {
+    /**
+     * How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
+     * sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactPlayer fact_player = 162;
+     */
+    value: FactPlayer;
+    case: "factPlayer";
+  } | {
+    /**
      * An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
      * events.
      *
@@ -5831,6 +5857,248 @@ export declare type End = Message<"replayd.sc2replay.v1.End"> & {
 export declare const EndSchema: GenMessage<End>;
 
 /**
+ * The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the
+ * player are those of its end.
+ *
+ * @generated from message replayd.sc2replay.v1.FactUnit
+ */
+export declare type FactUnit = Message<"replayd.sc2replay.v1.FactUnit"> & {
+  /**
+   * The unit, with its last type.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
+   */
+  unit?: Unit | undefined;
+
+  /**
+   * The type with which it appeared. Empty when not known.
+   *
+   * @generated from field: string first_type_name = 2;
+   */
+  firstTypeName: string;
+
+  /**
+   * The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.
+   *
+   * @generated from field: optional int32 appeared_tick = 3;
+   */
+  appearedTick?: number | undefined;
+
+  /**
+   * The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.
+   *
+   * @generated from field: optional int32 complete_tick = 4;
+   */
+  completeTick?: number | undefined;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: replayd.sc2replay.v1.UnitEnd end = 5;
+   */
+  end: UnitEnd;
+
+  /**
+   * The player who killed it. Absent for other ends.
+   *
+   * @generated from field: optional uint32 killer_player_id = 6;
+   */
+  killerPlayerId?: number | undefined;
+
+  /**
+   * The unit that killed it. Absent when the replay does not tell.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit killer = 7;
+   */
+  killer?: Unit | undefined;
+
+  /**
+   * What a drone became.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit became = 8;
+   */
+  became?: Unit | undefined;
+
+  /**
+   * The place of its end, in whole cells.
+   *
+   * @generated from field: uint32 x = 9;
+   */
+  x: number;
+
+  /**
+   * The place of its end, in whole cells.
+   *
+   * @generated from field: uint32 y = 10;
+   */
+  y: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactUnit.
+ * Use `create(FactUnitSchema)` to create a new message.
+ */
+export declare const FactUnitSchema: GenMessage<FactUnit>;
+
+/**
+ * A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
+ * owner, sprays and rewards.
+ *
+ * @generated from message replayd.sc2replay.v1.FactBuildStep
+ */
+export declare type FactBuildStep = Message<"replayd.sc2replay.v1.FactBuildStep"> & {
+  /**
+   * The name of the type or of the upgrade, as the replay has it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * True for an upgrade.
+   *
+   * @generated from field: bool upgrade = 2;
+   */
+  upgrade: boolean;
+
+  /**
+   * The unit or structure. Absent for an upgrade.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit unit = 3;
+   */
+  unit?: Unit | undefined;
+
+  /**
+   * The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and
+   * morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to
+   * research an upgrade.
+   *
+   * @generated from field: optional int32 began_tick = 4;
+   */
+  beganTick?: number | undefined;
+
+  /**
+   * The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
+   * last player_stats before. Absent before the first.
+   *
+   * @generated from field: optional float supply = 5;
+   */
+  supply?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactBuildStep.
+ * Use `create(FactBuildStepSchema)` to create a new message.
+ */
+export declare const FactBuildStepSchema: GenMessage<FactBuildStep>;
+
+/**
+ * A player's game in numbers.
+ *
+ * @generated from message replayd.sc2replay.v1.FactPlayer
+ */
+export declare type FactPlayer = Message<"replayd.sc2replay.v1.FactPlayer"> & {
+  /**
+   * The player's number.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * The place of the first main building, in whole cells. Absent for players who began without one.
+   *
+   * @generated from field: replayd.sc2replay.v1.Point2 start_place = 2;
+   */
+  startPlace?: Point2 | undefined;
+
+  /**
+   * The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are
+   * rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.
+   *
+   * @generated from field: optional sint32 spending_quotient = 3;
+   */
+  spendingQuotient?: number | undefined;
+
+  /**
+   * The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without
+   * player_stats.
+   *
+   * @generated from field: optional float supply_capped = 4;
+   */
+  supplyCapped?: number | undefined;
+
+  /**
+   * The number of player_stats.
+   *
+   * @generated from field: uint32 samples = 5;
+   */
+  samples: number;
+
+  /**
+   * Orders, changes of their targets, selections and uses of control groups. Absent for players who are no users.
+   *
+   * @generated from field: optional uint32 actions = 6;
+   */
+  actions?: number | undefined;
+
+  /**
+   * The gameloop in which the player left. Absent if the replay ended before.
+   *
+   * @generated from field: optional int32 left_tick = 7;
+   */
+  leftTick?: number | undefined;
+
+  /**
+   * Units that fight and that the player made, without those with which the game began.
+   *
+   * @generated from field: uint32 army_made = 8;
+   */
+  armyMade: number;
+
+  /**
+   * Workers that the player made, without those with which the game began.
+   *
+   * @generated from field: uint32 workers_made = 9;
+   */
+  workersMade: number;
+
+  /**
+   * Units that fight and that other players killed.
+   *
+   * @generated from field: uint32 army_lost = 10;
+   */
+  armyLost: number;
+
+  /**
+   * Workers that other players killed.
+   *
+   * @generated from field: uint32 workers_lost = 11;
+   */
+  workersLost: number;
+
+  /**
+   * The player's supply used in the last player_stats. Absent without player_stats.
+   *
+   * @generated from field: optional float supply = 12;
+   */
+  supply?: number | undefined;
+
+  /**
+   * How the game ended for the player.
+   *
+   * @generated from field: replayd.sc2replay.v1.Result result = 13;
+   */
+  result: Result;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactPlayer.
+ * Use `create(FactPlayerSchema)` to create a new message.
+ */
+export declare const FactPlayerSchema: GenMessage<FactPlayer>;
+
+/**
  * The purpose of a type of units.
  *
  * @generated from enum replayd.sc2replay.v1.UnitClass
@@ -6219,4 +6487,52 @@ export enum Result {
  * Describes the enum replayd.sc2replay.v1.Result.
  */
 export declare const ResultSchema: GenEnum<Result>;
+
+/**
+ * How a unit's life ended.
+ *
+ * @generated from enum replayd.sc2replay.v1.UnitEnd
+ */
+export enum UnitEnd {
+  /**
+   * The replay does not tell.
+   *
+   * @generated from enum value: UNIT_END_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was killed. The replay says by which player.
+   *
+   * @generated from enum value: UNIT_END_KILLED = 1;
+   */
+  KILLED = 1,
+
+  /**
+   * It was an egg, from which another unit was born in the gameloop of its end.
+   *
+   * @generated from enum value: UNIT_END_HATCHED = 2;
+   */
+  HATCHED = 2,
+
+  /**
+   * It became a structure. By a rule: a drone that no player killed, in the gameloop and at the place in which a structure of the
+   * same player was begun.
+   *
+   * @generated from enum value: UNIT_END_BECAME = 3;
+   */
+  BECAME = 3,
+
+  /**
+   * Its construction was cancelled. By a rule: it was under construction, and no player killed it.
+   *
+   * @generated from enum value: UNIT_END_CANCELLED = 4;
+   */
+  CANCELLED = 4,
+}
+
+/**
+ * Describes the enum replayd.sc2replay.v1.UnitEnd.
+ */
+export declare const UnitEndSchema: GenEnum<UnitEnd>;
 

@@ -1,0 +1,68 @@
+package facts
+
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
+)
+
+// advanced holds the types that structures take without a cocoon, so that only the change of the type shows them.
+var advanced = map[string]bool{
+	"OrbitalCommand": true, "PlanetaryFortress": true, "Lair": true, "Hive": true, "GreaterSpire": true, "WarpGate": true,
+}
+
+// rewards holds how the names of upgrades begin that a player has not made.
+var rewards = [][]byte{[]byte("Spray"), []byte("Reward")}
+
+// morphed makes the step of a unit that another one became. Lifting off, burrowing and the like are no steps.
+func (f *Fold) morphed(ev *sc2replay.Event) {
+	e := &ev.UnitTypeChange
+	// A lowered OrbitalCommandFlying was an OrbitalCommand before.
+	if e.HasStartedTick || advanced[string(e.Unit.TypeName)] && !bytes.HasPrefix(e.PreviousTypeName, e.Unit.TypeName) {
+		f.step(ev, &e.Unit, e.StartedTick, e.HasStartedTick)
+	}
+}
+
+// upgraded makes the step of an upgrade.
+func (f *Fold) upgraded(ev *sc2replay.Event) {
+	name := ev.Upgrade.UpgradeTypeName
+	for _, prefix := range rewards {
+		if bytes.HasPrefix(name, prefix) {
+			return
+		}
+	}
+	if p := f.maker(ev); p != nil && ev.Upgrade.Count > 0 {
+		f.ready = append(f.ready, p.step(ev.AtTick, sc2replay.FactBuildStep{Name: name, Upgrade: true}))
+	}
+}
+
+// step makes the step of a unit that is complete.
+func (f *Fold) step(ev *sc2replay.Event, of *sc2replay.Unit, began int32, known bool) {
+	p := f.maker(ev)
+	if p == nil {
+		return
+	}
+	if ev.Kind != sc2replay.KindUnitTypeChange {
+		p.made(of)
+	}
+	f.ready = append(f.ready, p.step(ev.AtTick, sc2replay.FactBuildStep{
+		Name: of.TypeName, Unit: *of, HasUnit: true, BeganTick: began, HasBeganTick: known,
+	}))
+}
+
+// maker returns the player who made what the event is about, or nil if nobody did.
+func (f *Fold) maker(ev *sc2replay.Event) *player {
+	if ev.AtTick == 0 || !ev.HasPlayer || ev.Player.PlayerId == 0 {
+		return nil
+	}
+	return f.players.of(ev)
+}
+
+// step completes a step with the supply when it was begun, or else when it was complete.
+func (p *player) step(tick int32, step sc2replay.FactBuildStep) fact {
+	if step.HasBeganTick {
+		tick = step.BeganTick
+	}
+	step.Supply, step.HasSupply = p.supplyAt(tick)
+	return fact{kind: sc2replay.KindFactBuildStep, step: step}
+}

@@ -1,0 +1,92 @@
+package facts
+
+import "github.com/replayd/replayd/decoders/sc2replay"
+
+// Fold concludes facts from the events of one replay. Make it with New. It must not be used by several goroutines at once.
+type Fold struct {
+	units   units
+	players players
+
+	event *sc2replay.Event // the one that was applied last
+	ready []fact           // what it has completed
+	next  int              // the index in ready of the fact that Next fills in
+}
+
+// fact is a fact that is complete. Of its values, kind says which one counts.
+type fact struct {
+	kind   sc2replay.Kind
+	unit   sc2replay.FactUnit
+	step   sc2replay.FactBuildStep
+	player *player
+}
+
+// New returns a Fold in the state before the first event.
+func New() *Fold {
+	return &Fold{units: units{lives: map[uint32]*life{}}}
+}
+
+// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. The facts that it completes are
+// those that Next of the Fold fills in until the next call of Apply, with ev unchanged so long.
+func (f *Fold) Apply(ev *sc2replay.Event) {
+	f.event, f.ready, f.next = ev, f.ready[:0], 0
+	switch ev.Kind {
+	case sc2replay.KindUnitBorn:
+		f.born(ev)
+	case sc2replay.KindUnitInit:
+		f.units.begin(ev)
+	case sc2replay.KindUnitDone:
+		f.done(ev)
+	case sc2replay.KindUnitTypeChange:
+		f.morphed(ev)
+	case sc2replay.KindUnitDied:
+		f.died(ev)
+	case sc2replay.KindUpgrade:
+		f.upgraded(ev)
+	case sc2replay.KindEnd:
+		f.ended(ev)
+	default:
+		f.players.apply(ev)
+	}
+}
+
+// Next sets ev to the next fact that the last event has completed. It returns false when there is none. What ev refers to
+// belongs to the Decoder and the Fold, and is valid until the next call of Apply.
+func (f *Fold) Next(ev *sc2replay.Event) bool {
+	if !f.Pending() {
+		return false
+	}
+	from := &f.ready[f.next]
+	f.next++
+	ev.AtTick, ev.Kind = f.event.AtTick, from.kind
+	ev.Player, ev.HasPlayer = f.event.Player, f.event.HasPlayer
+	switch from.kind {
+	case sc2replay.KindFactUnit:
+		ev.FactUnit = from.unit
+	case sc2replay.KindFactBuildStep:
+		ev.FactBuildStep = from.step
+	case sc2replay.KindFactPlayer:
+		ev.FactPlayer = from.player.summary()
+		ev.Player, ev.HasPlayer = from.player.ref, true
+	}
+	return true
+}
+
+// Pending reports whether the last event has completed a fact that Next has not filled in yet.
+func (f *Fold) Pending() bool { return f.next < len(f.ready) }
+
+// Estimates of the memory of an entry, with the spare room of maps.
+const (
+	lifeHeld   = 160
+	sampleHeld = 12
+)
+
+// Held returns the memory that the Fold holds and that grows with the replay, in bytes.
+func (f *Fold) Held() int64 {
+	n := lifeHeld * len(f.units.lives)
+	for i := range f.players {
+		if p := f.players[i]; p != nil {
+			n += sampleHeld * cap(p.supplies)
+		}
+	}
+	return int64(n)
+}

@@ -1,0 +1,302 @@
+package facts_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/facts"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
+)
+
+// at returns an event of a player, or of nobody for player 0.
+func at(tick int32, player uint32, kind sc2replay.Kind, fill func(*sc2replay.Event)) *sc2replay.Event {
+	ev := &sc2replay.Event{AtTick: tick, Kind: kind}
+	if player > 0 {
+		ev.HasPlayer = true
+		ev.Player = sc2replay.PlayerRef{PlayerId: player, HasPlayerId: true, UserId: player - 1, HasUserId: true}
+	}
+	if fill != nil {
+		fill(ev)
+	}
+	return ev
+}
+
+func unit(tag uint32, name string, class sc2replay.UnitClass) sc2replay.Unit {
+	return sc2replay.Unit{Tag: tag, TypeName: []byte(name), Class: class}
+}
+
+func born(tick int32, player uint32, u sc2replay.Unit, x uint32) *sc2replay.Event {
+	return at(tick, player, sc2replay.KindUnitBorn, func(ev *sc2replay.Event) {
+		ev.UnitBorn = sc2replay.UnitBorn{Unit: u, ControlPlayerId: player, X: x, Y: 7}
+	})
+}
+
+func begun(tick int32, player uint32, u sc2replay.Unit, x uint32) *sc2replay.Event {
+	return at(tick, player, sc2replay.KindUnitInit, func(ev *sc2replay.Event) {
+		ev.UnitInit = sc2replay.UnitInit{Unit: u, ControlPlayerId: player, X: x, Y: 7}
+	})
+}
+
+func died(tick int32, player uint32, u sc2replay.Unit, x, killer uint32) *sc2replay.Event {
+	return at(tick, player, sc2replay.KindUnitDied, func(ev *sc2replay.Event) {
+		ev.UnitDied = sc2replay.UnitDied{Unit: u, X: x, Y: 7, KillerPlayerId: killer, HasKillerPlayerId: killer > 0}
+	})
+}
+
+func stats(tick int32, unspent, income int32, used, made float32) *sc2replay.Event {
+	return at(tick, 1, sc2replay.KindPlayerStats, func(ev *sc2replay.Event) {
+		ev.PlayerStats = sc2replay.PlayerStats{
+			PlayerId: 1, MineralsCurrent: unspent, VespeneCurrent: 1, MineralsCollectionRate: income, FoodUsed: used, FoodMade: made,
+		}
+	})
+}
+
+func upgrade(tick int32, name string, count int32) *sc2replay.Event {
+	return at(tick, 1, sc2replay.KindUpgrade, func(ev *sc2replay.Event) {
+		ev.Upgrade = sc2replay.Upgrade{PlayerId: 1, UpgradeTypeName: []byte(name), Count: count}
+	})
+}
+
+func changed(tick int32, u sc2replay.Unit, previous string, began int32) *sc2replay.Event {
+	return at(tick, 1, sc2replay.KindUnitTypeChange, func(ev *sc2replay.Event) {
+		ev.UnitTypeChange = sc2replay.UnitTypeChange{Unit: u, PreviousTypeName: []byte(previous), StartedTick: began, HasStartedTick: began > 0}
+	})
+}
+
+func ended(tick int32, state sc2replay.PartState) *sc2replay.Event {
+	return at(tick, 0, sc2replay.KindEnd, func(ev *sc2replay.Event) {
+		ev.End.DecodeInfo.Parts = []sc2replay.PartStatus{{State: sc2replay.PartStateComplete}, {State: state}}
+	})
+}
+
+// text returns a fact as a line.
+func text(ev *sc2replay.Event) string {
+	optional := func(has bool, v any) string {
+		if !has {
+			return "-"
+		}
+		return fmt.Sprint(v)
+	}
+	head := fmt.Sprintf("%d %s %s", ev.AtTick, ev.Kind, optional(ev.HasPlayer, ev.Player.PlayerId))
+	switch ev.Kind {
+	case sc2replay.KindFactUnit:
+		u := &ev.FactUnit
+		return fmt.Sprintf("%s %s was %s, %s %s, end %d by %s to %s, at %d", head, u.Unit.TypeName, u.FirstTypeName,
+			optional(u.HasAppearedTick, u.AppearedTick), optional(u.HasCompleteTick, u.CompleteTick), u.End,
+			optional(u.HasKillerPlayerId, u.KillerPlayerId), optional(u.HasBecame, string(u.Became.TypeName)), u.X)
+	case sc2replay.KindFactBuildStep:
+		s := &ev.FactBuildStep
+		return fmt.Sprintf("%s %s begun %s supply %s upgrade %v unit %v", head, s.Name, optional(s.HasBeganTick, s.BeganTick),
+			optional(s.HasSupply, s.Supply), s.Upgrade, s.HasUnit)
+	}
+	p := &ev.FactPlayer
+	return fmt.Sprintf("%s at %s quotient %s capped %s of %d actions %s left %s made %d %d lost %d %d supply %s result %d", head,
+		optional(p.HasStartPlace, p.StartPlace.X), optional(p.HasSpendingQuotient, p.SpendingQuotient),
+		optional(p.HasSupplyCapped, p.SupplyCapped), p.Samples, optional(p.HasActions, p.Actions), optional(p.HasLeftTick, p.LeftTick),
+		p.ArmyMade, p.WorkersMade, p.ArmyLost, p.WorkersLost, optional(p.HasSupply, p.Supply), p.Result)
+}
+
+// conclude returns the facts of events.
+func conclude(events ...*sc2replay.Event) (all []string) {
+	fold := facts.New()
+	var fact sc2replay.Event
+	for _, ev := range events {
+		for fold.Apply(ev); fold.Pending(); {
+			fold.Next(&fact)
+			all = append(all, text(&fact))
+		}
+		if fold.Next(&fact) {
+			all = append(all, "a fact that was not pending")
+		}
+	}
+	return all
+}
+
+const (
+	army   = sc2replay.UnitClassArmy
+	worker = sc2replay.UnitClassWorker
+	other  = sc2replay.UnitClassUnspecified
+)
+
+// TestFacts concludes each fact, and none where one of its conditions does not hold.
+func TestFacts(t *testing.T) {
+	egg := unit(9, "Egg", other)
+	hatched := func(tick int32, creator sc2replay.Unit) *sc2replay.Event {
+		ev := born(tick, 1, unit(10, "Zergling", army), 3)
+		ev.UnitBorn.Creator, ev.UnitBorn.HasCreator, ev.UnitBorn.StartedTick, ev.UnitBorn.HasStartedTick = creator, true, 40, true
+		return ev
+	}
+	done := at(60, 1, sc2replay.KindUnitDone, func(ev *sc2replay.Event) {
+		ev.UnitDone = sc2replay.UnitDone{Unit: unit(5, "Barracks", other), StartedTick: 20, HasStartedTick: true}
+	})
+	for name, tt := range map[string]struct {
+		events []*sc2replay.Event
+		want   []string
+	}{
+		"killed": {
+			[]*sc2replay.Event{born(0, 1, unit(5, "SCV", worker), 3), died(70, 1, unit(5, "SCV", worker), 8, 2)},
+			[]string{"70 fact_unit 1 SCV was SCV, 0 0, end 1 by 2 to -, at 8"},
+		},
+		"the replay does not tell": {
+			[]*sc2replay.Event{born(0, 1, unit(5, "SCV", worker), 3), died(70, 1, unit(5, "SCV", worker), 8, 0)},
+			[]string{"70 fact_unit 1 SCV was SCV, 0 0, end 0 by - to -, at 8"},
+		},
+		"never seen": {
+			[]*sc2replay.Event{died(70, 1, unit(5, "SCV", worker), 8, 0)},
+			[]string{"70 fact_unit 1 SCV was , - -, end 0 by - to -, at 8"},
+		},
+		"cancelled": {
+			[]*sc2replay.Event{begun(20, 1, unit(5, "Barracks", other), 3), died(30, 1, unit(5, "Barracks", other), 3, 0)},
+			[]string{"30 fact_unit 1 Barracks was Barracks, 20 -, end 4 by - to -, at 3"},
+		},
+		"complete": {
+			[]*sc2replay.Event{
+				stats(10, 50, 0, 12, 15), begun(20, 1, unit(5, "Barracks", other), 3), stats(50, 50, 0, 14, 15), done,
+				died(90, 1, unit(5, "Barracks", other), 3, 0),
+			},
+			[]string{
+				"60 fact_build_step 1 Barracks begun 20 supply 12 upgrade false unit true",
+				"90 fact_unit 1 Barracks was Barracks, 20 60, end 0 by - to -, at 3",
+			},
+		},
+		"hatched": {
+			[]*sc2replay.Event{born(5, 1, egg, 3), hatched(50, egg), died(50, 1, egg, 3, 0)},
+			[]string{
+				"5 fact_build_step 1 Egg begun - supply - upgrade false unit true",
+				"50 fact_build_step 1 Zergling begun 40 supply - upgrade false unit true",
+				"50 fact_unit 1 Egg was Egg, 5 5, end 2 by - to -, at 3",
+			},
+		},
+		"an egg that ended later": {
+			[]*sc2replay.Event{born(0, 1, egg, 3), hatched(50, egg), died(51, 1, egg, 3, 0)},
+			[]string{
+				"50 fact_build_step 1 Zergling begun 40 supply - upgrade false unit true",
+				"51 fact_unit 1 Egg was Egg, 0 0, end 0 by - to -, at 3",
+			},
+		},
+		"became": {
+			[]*sc2replay.Event{
+				born(0, 1, unit(6, "Drone", worker), 3), begun(30, 1, unit(7, "SpawningPool", other), 4), died(30, 1, unit(6, "Drone", worker), 4, 0),
+			},
+			[]string{"30 fact_unit 1 Drone was Drone, 0 0, end 3 by - to SpawningPool, at 4"},
+		},
+		"a drone elsewhere": {
+			[]*sc2replay.Event{begun(30, 1, unit(7, "SpawningPool", other), 4), died(30, 1, unit(6, "Drone", worker), 5, 0)},
+			[]string{"30 fact_unit 1 Drone was , - -, end 0 by - to -, at 5"},
+		},
+		"a drone of another player": {
+			[]*sc2replay.Event{begun(30, 2, unit(7, "SpawningPool", other), 4), died(30, 1, unit(6, "Drone", worker), 4, 0)},
+			[]string{"30 fact_unit 1 Drone was , - -, end 0 by - to -, at 4"},
+		},
+		"a drone later": {
+			[]*sc2replay.Event{begun(30, 1, unit(7, "SpawningPool", other), 4), died(31, 1, unit(6, "Drone", worker), 4, 0)},
+			[]string{"31 fact_unit 1 Drone was , - -, end 0 by - to -, at 4"},
+		},
+		"one structure, two drones": {
+			[]*sc2replay.Event{
+				begun(30, 1, unit(7, "SpawningPool", other), 4), died(30, 1, unit(6, "Drone", worker), 4, 0), died(30, 1, unit(8, "Drone", worker), 4, 0),
+			},
+			[]string{
+				"30 fact_unit 1 Drone was , - -, end 3 by - to SpawningPool, at 4", "30 fact_unit 1 Drone was , - -, end 0 by - to -, at 4",
+			},
+		},
+		"steps": {
+			[]*sc2replay.Event{
+				born(0, 1, unit(1, "SCV", worker), 3), born(9, 0, unit(2, "MineralField", other), 3), born(10, 1, unit(3, "Marine", army), 3),
+				upgrade(11, "Stimpack", 1), upgrade(12, "SprayTerran", 1), upgrade(13, "RewardDanceGhost", 1), upgrade(14, "Stimpack", 0),
+				changed(20, unit(4, "OrbitalCommand", other), "CommandCenter", 0), changed(21, unit(4, "OrbitalCommandFlying", other), "OrbitalCommand", 0),
+				changed(22, unit(4, "OrbitalCommand", other), "OrbitalCommandFlying", 0), changed(23, unit(5, "Baneling", army), "BanelingCocoon", 17),
+			},
+			[]string{
+				"10 fact_build_step 1 Marine begun - supply - upgrade false unit true",
+				"11 fact_build_step 1 Stimpack begun - supply - upgrade true unit false",
+				"20 fact_build_step 1 OrbitalCommand begun - supply - upgrade false unit true",
+				"23 fact_build_step 1 Baneling begun 17 supply - upgrade false unit true",
+			},
+		},
+		"a game": {
+			[]*sc2replay.Event{
+				at(0, 1, sc2replay.KindPlayerInfo, func(ev *sc2replay.Event) { ev.PlayerInfo.Result = sc2replay.ResultWin }),
+				born(0, 1, unit(1, "CommandCenter", other), 30), born(1, 2, unit(2, "Nexus", other), 40),
+				stats(160, 99, 800, 15, 15), stats(320, 300, 1001, 14, 23), at(330, 1, sc2replay.KindCmd, nil),
+				at(331, 1, sc2replay.KindSelectionDelta, nil), at(332, 1, sc2replay.KindCameraUpdate, nil),
+				born(340, 1, unit(3, "SCV", worker), 3), died(350, 1, unit(3, "SCV", worker), 3, 2), died(351, 1, unit(4, "SCV", worker), 3, 1),
+				at(400, 1, sc2replay.KindGameUserLeave, nil), ended(410, sc2replay.PartStateAbsent),
+			},
+			[]string{
+				"1 fact_build_step 2 Nexus begun - supply - upgrade false unit true",
+				"340 fact_build_step 1 SCV begun - supply 14 upgrade false unit true",
+				"350 fact_unit 1 SCV was SCV, 340 340, end 1 by 2 to -, at 3",
+				"351 fact_unit 1 SCV was , - -, end 1 by 1 to -, at 3",
+				// 200 unspent, 900 of income: 35*(1.233-5.298)+240 is 97.7
+				"410 fact_player 1 at 30 quotient 98 capped 0.5 of 2 actions 2 left 400 made 0 1 lost 0 1 supply 14 result 2",
+				"410 fact_player 2 at - quotient - capped - of 0 actions 0 left - made 0 0 lost 0 0 supply - result 0",
+			},
+		},
+		"a damaged game":     {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStatePartial)}, nil},
+		"an unreadable part": {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStateUnreadable)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, conclude(tt.events...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestNumbers: numbers of players that no game has are nobody's.
+func TestNumbers(t *testing.T) {
+	if got := conclude(born(5, 1<<31, unit(1, "SCV", worker), 3), born(5, sc2replay.MaxPlayers, unit(1, "SCV", worker), 3)); got != nil {
+		t.Error(got)
+	}
+}
+
+// TestRoom: an event completes fewer facts than there is room for behind it, and none of them costs memory of its own.
+func TestRoom(t *testing.T) {
+	p, err := sc2replay.Open(bytes.NewReader(sc2test.Battle().Bytes()), int64(len(sc2test.Battle().Bytes())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []*sc2replay.Event
+	for d := p.Events(sc2replay.Options{}); ; {
+		ev := new(sc2replay.Event)
+		if err := d.Next(ev); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, ev)
+	}
+	whole := conclude(events...)
+	for n := range events {
+		if part := conclude(events[:n]...); !slices.Equal(part, whole[:len(part)]) {
+			t.Fatalf("the facts of the first %d events are no beginning of those of all %d", n, len(events))
+		}
+	}
+	kinds := map[string]int{}
+	for _, line := range whole {
+		var tick int
+		var kind string
+		_, _ = fmt.Sscan(line, &tick, &kind)
+		kinds[kind]++
+	}
+	if len(kinds) != 3 {
+		t.Errorf("facts of the kinds %v", kinds)
+	}
+	fold, fact := facts.New(), new(sc2replay.Event)
+	cmdEvent := at(1, 1, sc2replay.KindCmd, nil)
+	fold.Apply(cmdEvent)
+	if n := testing.AllocsPerRun(100, func() { fold.Apply(cmdEvent); fold.Next(fact) }); n > 0 {
+		t.Errorf("an order takes %v allocations", n)
+	}
+	if fold.Held() != 0 {
+		t.Errorf("%d bytes are held without a unit", fold.Held())
+	}
+}

@@ -1,0 +1,120 @@
+package facts
+
+import "github.com/replayd/replayd/decoders/sc2replay"
+
+// units holds the units alive.
+type units struct {
+	lives map[uint32]*life // by tag
+	begun []beginning      // the constructions of the present gameloop
+	tick  int32            // the gameloop of begun
+}
+
+// life is what is known of a unit that lives.
+type life struct {
+	first    []byte // its first type
+	appeared int32
+	complete int32 // 0 while it is under construction, which nothing is that has existed since the beginning
+	building bool
+	hatched  int32 // the gameloop in which a unit was born from it, plus one
+}
+
+// beginning is a construction that was begun in the present gameloop.
+type beginning struct {
+	unit   sc2replay.Unit
+	player uint32
+	x, y   uint32
+}
+
+// add adds a unit, in place of one that had the same tag.
+func (u *units) add(of *sc2replay.Unit, tick int32) *life {
+	l := u.lives[of.Tag]
+	if l == nil {
+		l = new(life)
+		u.lives[of.Tag] = l
+	}
+	*l = life{first: of.TypeName, appeared: tick}
+	return l
+}
+
+// begin notes a construction.
+func (u *units) begin(ev *sc2replay.Event) {
+	e := &ev.UnitInit
+	u.add(&e.Unit, ev.AtTick).building = true
+	if u.tick != ev.AtTick {
+		u.tick, u.begun = ev.AtTick, u.begun[:0]
+	}
+	u.begun = append(u.begun, beginning{e.Unit, e.ControlPlayerId, e.X, e.Y})
+}
+
+// drone is the type of the units that become structures.
+const drone = "Drone"
+
+// became returns the structure that a drone has become which ended at that place in the present gameloop.
+func (u *units) became(ev *sc2replay.Event) (structure sc2replay.Unit, ok bool) {
+	e := &ev.UnitDied
+	if string(e.Unit.TypeName) != drone || u.tick != ev.AtTick || !ev.HasPlayer {
+		return structure, false
+	}
+	for i := range u.begun {
+		if b := &u.begun[i]; b.player == ev.Player.PlayerId && b.x == e.X && b.y == e.Y {
+			structure = b.unit
+			u.begun = append(u.begun[:i], u.begun[i+1:]...)
+			return structure, true
+		}
+	}
+	return structure, false
+}
+
+// born notes a unit that is complete from its beginning.
+func (f *Fold) born(ev *sc2replay.Event) {
+	e := &ev.UnitBorn
+	f.units.add(&e.Unit, ev.AtTick).complete = ev.AtTick
+	if e.HasCreator {
+		if creator := f.units.lives[e.Creator.Tag]; creator != nil {
+			creator.hatched = ev.AtTick + 1
+		}
+	}
+	f.players.place(ev)
+	f.step(ev, &e.Unit, e.StartedTick, e.HasStartedTick)
+}
+
+// done notes that a construction is complete.
+func (f *Fold) done(ev *sc2replay.Event) {
+	e := &ev.UnitDone
+	if l := f.units.lives[e.Unit.Tag]; l != nil {
+		l.complete, l.building = ev.AtTick, false
+	}
+	f.step(ev, &e.Unit, e.StartedTick, e.HasStartedTick)
+}
+
+// egg is the type of a larva that becomes another unit.
+const egg = "Egg"
+
+// died makes the fact of a life that has ended.
+func (f *Fold) died(ev *sc2replay.Event) {
+	e := &ev.UnitDied
+	out := sc2replay.FactUnit{
+		Unit: e.Unit, HasUnit: true, X: e.X, Y: e.Y,
+		KillerPlayerId: e.KillerPlayerId, HasKillerPlayerId: e.HasKillerPlayerId,
+		Killer: e.Killer, HasKiller: e.HasKiller && e.HasKillerPlayerId,
+	}
+	l := f.units.lives[e.Unit.Tag]
+	if l != nil {
+		out.FirstTypeName = l.first
+		out.AppearedTick, out.HasAppearedTick = l.appeared, true
+		out.CompleteTick, out.HasCompleteTick = l.complete, !l.building
+		delete(f.units.lives, e.Unit.Tag)
+	}
+	switch structure, became := f.units.became(ev); {
+	case e.HasKillerPlayerId:
+		out.End = sc2replay.UnitEndKilled
+		f.players.lost(ev)
+	case l != nil && l.hatched == ev.AtTick+1 && string(e.Unit.TypeName) == egg:
+		out.End = sc2replay.UnitEndHatched
+	case became:
+		out.End, out.Became, out.HasBecame = sc2replay.UnitEndBecame, structure, true
+	case l != nil && l.building:
+		out.End = sc2replay.UnitEndCancelled
+	}
+	f.ready = append(f.ready, fact{kind: sc2replay.KindFactUnit, unit: out})
+}
