@@ -78,7 +78,8 @@ def test_actions_per_minute() -> None:
 
 
 def unit(tag: int, name: str, unit_class: int = 0) -> Any:
-    return sc2.Unit(tag=tag, type_name=name, **{"class": unit_class})
+    of_class: dict[str, Any] = {"class": unit_class}  # "class" is a keyword
+    return sc2.Unit(tag=tag, type_name=name, **of_class)
 
 
 def test_build_order() -> None:
