@@ -1,0 +1,71 @@
+package streamtest
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// properties are the conditions that events of a kind can meet.
+type properties struct{ players, teams, groups, layers, types, classes, fields bool }
+
+// absentFrom holds, by game, the kinds of the messages that only other games of Source 2 have.
+var absentFrom = map[string]map[string]bool{
+	"dota": {"damage": true, "shot": true, "kill": true, "kill_streak": true, "impact": true, "ability_change": true},
+	"csgo": {
+		"combat_log": true, "modifier": true, "order": true, "chat_event": true, "ping": true, "map_line": true, "chat_wheel": true,
+		"match_summary": true, "kill": true, "kill_streak": true, "impact": true, "ability_change": true,
+	},
+	"citadel": {"combat_log": true, "modifier": true, "order": true},
+}
+
+// documented returns the properties of each kind of a format, according to the documentation.
+func documented(format string, list protoreflect.MessageDescriptor) map[string]properties {
+	kinds := map[string]properties{}
+	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
+	for i := range oneof.Len() {
+		name := string(oneof.Get(i).Name())
+		fields := oneof.Get(i).Message().Fields()
+		has := func(field protoreflect.Name) bool { return fields.ByName(field) != nil }
+		var p properties
+		switch format {
+		case "teehistorian":
+			p = properties{players: has("client_id"), teams: has("team")}
+		case "sc2replay":
+			whole := []string{"start", "details", "lobby", "attributes", "game_metadata", "member", "end"}
+			p.players = !slices.Contains(whole, name)
+			p.teams = p.players
+		case "dem":
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info", "damage", "ability_change", "voice"}, name)
+			p.teams = name == "combat_log"
+			p.classes = strings.HasPrefix(name, "entity_")
+			p.types = slices.Contains([]string{
+				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault", "ability_change",
+			}, name)
+			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"
+		case "datafile":
+			p = properties{groups: has("group"), layers: has("layer")}
+		}
+		kinds[name] = p
+	}
+	return kinds
+}
+
+// Everything returns the filters that select all events of a replay of a format, with the facts, which a filter must name.
+func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
+	name := protoreflect.Name(strings.ToLower(strings.TrimPrefix(format.String(), "FORMAT_")))
+	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(name)
+	facts := &replaydv1.EventFilter{}
+	for kind := range documented(string(name), list.Message()) {
+		if strings.HasPrefix(kind, "fact_") {
+			facts.Kinds = append(facts.Kinds, kind)
+		}
+	}
+	if len(facts.Kinds) == 0 {
+		return nil
+	}
+	return []*replaydv1.EventFilter{{}, facts}
+}
