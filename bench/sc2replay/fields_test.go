@@ -246,9 +246,6 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 			"tracker.UnitDied.x", "tracker.UnitDied.y":
 			theirs *= c.cells
 		}
-		if strings.HasSuffix(path, ".scaledRating") && theirs == -36400 { // none
-			return
-		}
 		c.number(path, theirs, ours)
 	case bool:
 		c.values++
@@ -273,6 +270,9 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 		c.differ(path, "of type %T", theirs)
 	}
 }
+
+// noRating is the rating of players who have none.
+const noRating = -36400
 
 // asText returns a hash, or a handle of a file, as the text that replayd has for it.
 func asText(path, bytes string) string {
@@ -343,6 +343,9 @@ func (c *comparison) field(path, name string, theirs any, ours reflect.Value) {
 			}
 			c.differ(full, "not there")
 			return
+		}
+		if theirs == any(int64(noRating)) && step == "scaledRating" {
+			theirs = nil
 		}
 		if has := v.FieldByName("Has" + f.Name); has.IsValid() && has.Bool() != present(theirs) {
 			c.differ(full, "there: %v, theirs: %v", has.Bool(), theirs)
