@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // flightOf returns a ticket for the events of a kind.
@@ -120,7 +122,11 @@ func TestFlight(t *testing.T) {
 	flights, withRows := map[string]int{}, 0
 	want := map[string]map[string][]string{}
 	for _, replay := range names {
-		want[replay] = tablesOf(t, d, &replaydv1.StreamEventsRequest{Replay: replay})
+		req := &replaydv1.StreamEventsRequest{Replay: replay}
+		if strings.HasSuffix(replay, ".SC2Replay") {
+			req.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)
+		}
+		want[replay] = tablesOf(t, d, req)
 	}
 	for {
 		info, err := list.Recv()
