@@ -131,7 +131,7 @@ CHAOSTIME ?= 10s
 chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for the long run)
 	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/internal/command
 
-# How long the attacks are: short in CI, or long.
+# How long the attacks are: short, or long. CI has their tests as a part of make test.
 ATTACKS ?= short
 
 .PHONY: attacks
