@@ -127,7 +127,10 @@ func checkQueue(t *testing.T, n, servers int) {
 	for _, node := range nodes {
 		urls = append(urls, node.url)
 	}
-	server, replicas := strings.Join(urls, ","), strconv.Itoa(servers)
+	server, replicas := urls[0], strconv.Itoa(servers)
+	for i, url := range urls[1:] {
+		server += map[bool]string{true: "?", false: "&"}[i == 0] + "server=" + strings.TrimPrefix(url, "nats://")
+	}
 	temp := t.TempDir()
 	environment := append(os.Environ(), "TMPDIR="+temp, "GOMAXPROCS=1")
 	start := func(args ...string) *exec.Cmd {
@@ -324,7 +327,7 @@ func withoutName(t *testing.T, text []byte) []byte {
 		}
 		row["files"] = plain
 	}
-	for _, key := range []string{"name", "header", "replaced"} {
+	for _, key := range []string{"name", "header", "replaced", "version"} {
 		delete(row, key)
 	}
 	b, err := json.Marshal(row)
