@@ -327,7 +327,7 @@ func withoutName(t *testing.T, text []byte) []byte {
 		}
 		row["files"] = plain
 	}
-	for _, key := range []string{"name", "header", "replaced", "version"} {
+	for _, key := range []string{"name", "header", "replaced"} {
 		delete(row, key)
 	}
 	b, err := json.Marshal(row)

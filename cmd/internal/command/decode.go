@@ -46,7 +46,7 @@ func localResponses(
 			return err
 		}
 	}
-	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, version, send)
+	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), send)
 }
 
 // localFollow follows a file, or the newest one of a directory, with a server in this process that has no listener.
@@ -88,7 +88,7 @@ func localFollow(ctx context.Context, p Program, req *replaydv1.StreamEventsRequ
 	}
 	defer func() { _ = watcher.Close() }()
 	server, err := service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: version, Secrets: codec.Secrets{Reveal: reveal}, Log: slog.New(slog.DiscardHandler),
+		Catalog: cat, Watcher: watcher, Version: Version(), Secrets: codec.Secrets{Reveal: reveal}, Log: slog.New(slog.DiscardHandler),
 		IndexDepth: 1, // directories below are not followed
 	})
 	if err != nil {
