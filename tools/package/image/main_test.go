@@ -77,10 +77,10 @@ func files(t *testing.T, image v1.Image) map[string]string {
 	}
 }
 
-// TestReleased: the image of a release is what its Dockerfile says: two programs, two texts, nobody as its user, and a health check.
+// TestReleased: the image of a release is what its Dockerfile says: three programs, two texts, nobody as its user, and a health check.
 func TestReleased(t *testing.T) {
 	context := write(t, "LICENSE", "THIRD_PARTY_NOTICES.md", "linux/amd64/replayd", "linux/arm64/replayd",
-		"linux/amd64/replayd-ship", "linux/arm64/replayd-ship", "left.out")
+		"linux/amd64/replayd-fleet", "linux/arm64/replayd-fleet", "linux/amd64/replayd-ship", "linux/arm64/replayd-ship", "left.out")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/replayd/replayd:v1.2.3"
@@ -150,7 +150,7 @@ func TestReleased(t *testing.T) {
 			t.Errorf("its ports are %v", file.Config.ExposedPorts)
 		}
 		found := files(t, image)
-		if len(found) != 4 || found["replayd"] != "linux/"+arch+"/replayd" || found["replayd-ship"] != "linux/"+arch+"/replayd-ship" ||
+		if len(found) != 5 || found["replayd"] != "linux/"+arch+"/replayd" || found["replayd-fleet"] != "linux/"+arch+"/replayd-fleet" || found["replayd-ship"] != "linux/"+arch+"/replayd-ship" ||
 			found["LICENSE"] != "LICENSE" {
 			t.Errorf("%s has %v", arch, found)
 		}
