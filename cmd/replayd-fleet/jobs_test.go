@@ -191,7 +191,7 @@ func TestJobsCancel(t *testing.T) {
 	id := records(t, server)[0].ID
 	mustRun(t, 0, "jobs", "cancel", id, "--nats", server)
 	says(t, log, "msg=abandoned")
-	if got := objects(t, store, "out"); len(got) > 0 {
+	if got := objects(t, store, "out"); !givenUp(store, got) {
 		t.Error("left by a cancelled job:", got)
 	}
 	if r := records(t, server)[0]; r.State != queue.Cancelled {
@@ -203,6 +203,54 @@ func TestJobsCancel(t *testing.T) {
 	got := objects(t, store, "out")
 	if r := records(t, server)[0]; r.State != queue.Done || len(got) < 3 || !slices.ContainsFunc(got, func(n string) bool { return strings.HasSuffix(n, ".json") }) {
 		t.Errorf("%+v: %v", r, got)
+	}
+}
+
+// givenUp reports whether objects are a manifest that names nothing.
+func givenUp(store *buckettest.Store, names []string) bool {
+	return len(names) == 1 && isManifest(names[0]) && strings.Contains(string(store.Get("out/"+names[0])), `"files": {},`)
+}
+
+// TestJobsLate: the manifest of a job is still on its way to the store when the job is cancelled and its tables are removed. When it arrives,
+// it is not taken.
+func TestJobsLate(t *testing.T) {
+	t.Parallel()
+	store, server := buckettest.New(t), hub(t)
+	store.Put("in/x.map", sampleMap(t))
+	reached, release, landed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	store.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		first := false
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".json") {
+			once.Do(func() { first = true })
+		}
+		if !first {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		close(reached)
+		<-release
+		late := r.Clone(context.WithoutCancel(r.Context()))
+		late.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, late)
+		close(landed)
+	})
+	mustRun(t, 0, "jobs", "add", "--nats", server, store.URL("in"), "--format", "jsonl")
+	log, stop := background(t, "work", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", t.TempDir(), "--lease", "1s")
+	wait(t, reached)
+	mustRun(t, 0, "jobs", "cancel", records(t, server)[0].ID, "--nats", server)
+	says(t, log, "msg=abandoned")
+	close(release)
+	wait(t, landed)
+	if got := objects(t, store, "out"); !givenUp(store, got) {
+		t.Errorf("%v: %s", got, log)
+	}
+	mustRun(t, 0, "jobs", "retry", records(t, server)[0].ID, "--nats", server)
+	says(t, log, "msg=done")
+	stop()
+	if got := objects(t, store, "out"); len(got) != len(validTables(t, got, func(name string) []byte { return store.Get("out/" + name) })) {
+		t.Error(got)
 	}
 }
 
@@ -229,7 +277,7 @@ func TestJobsKilled(t *testing.T) {
 	}
 	store.Remove("in/x.map")
 	mustRun(t, 0, append(args, "--until-done")...)
-	if got := objects(t, store, "out"); len(got) > 0 {
+	if got := objects(t, store, "out"); !givenUp(store, got) {
 		t.Error("left by a killed worker:", got)
 	}
 	if got, err := os.ReadDir(temp); err != nil || len(got) > 0 {

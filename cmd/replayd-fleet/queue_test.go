@@ -268,7 +268,7 @@ func entries(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// compareTables compares what is in the bucket with what one process has written. Rows of replays differ in the replay's name.
+// compareTables compares what is in the bucket with what one process has written. Nothing else may be there.
 func compareTables(t *testing.T, store *buckettest.Store, single string) {
 	t.Helper()
 	out, err := openBucket(t.Context(), store.URL("out"), bucket.Options{})
@@ -279,33 +279,75 @@ func compareTables(t *testing.T, store *buckettest.Store, single string) {
 	if err := out.Walk(t.Context(), ".", func(f bucket.Found) error { got = append(got, f.Path); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	theirs, ours := withoutKeys(got), withoutKeys(entries(t, single))
-	if g, w := slices.Sorted(maps.Keys(theirs)), slices.Sorted(maps.Keys(ours)); !slices.Equal(g, w) || len(g) != len(got) {
-		t.Fatalf("the bucket has %d files, one process writes %d:\n%v\n%v", len(got), len(w), got, w)
-	}
-	for name := range theirs {
-		a := store.Get("out/" + theirs[name])
-		b, err := os.ReadFile(filepath.Join(single, filepath.FromSlash(ours[name])))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(name, "replays/") {
-			a, b = withoutName(t, a), withoutName(t, b)
-		}
-		if !bytes.Equal(a, b) {
-			t.Errorf("%s differs from that of one process:\n%.2000s\n%.2000s", name, a, b)
-		}
+	theirs := validTables(t, got, func(name string) []byte { return store.Get("out/" + name) })
+	if sameTables(t, theirs, validTables(t, entries(t, single), readBelow(t, single))); len(theirs) != len(got) {
+		t.Errorf("of %d files in the bucket %d are valid: %v", len(got), len(theirs), got)
 	}
 	t.Logf("%d files, the same as those of one process", len(got))
 }
 
-// withoutKeys returns names of files by what they are without the keys of attempts.
-func withoutKeys(names []string) map[string]string {
-	all := map[string]string{}
-	for _, name := range names {
-		all[keyPattern.ReplaceAllString(name, ".")] = name
+// isManifest reports whether a name is that of a manifest, which alone says what other files are valid.
+func isManifest(name string) bool {
+	return strings.HasPrefix(name, "replays/") && strings.HasSuffix(name, ".json")
+}
+
+// readBelow returns a function that reads files below a directory.
+func readBelow(t *testing.T, dir string) func(name string) []byte {
+	return func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
 	}
-	return all
+}
+
+// validTables returns the manifests among some names, and the files that they name. They have their names without the keys of attempts, and
+// those of replays are without what depends on the replay's name.
+func validTables(t *testing.T, names []string, read func(name string) []byte) map[string][]byte {
+	t.Helper()
+	valid := map[string][]byte{}
+	for _, manifest := range names {
+		if !isManifest(manifest) {
+			continue
+		}
+		b := read(manifest)
+		var m struct {
+			Files map[string]int `json:"files"`
+		}
+		if err := json.Unmarshal(b, &m); err != nil || len(m.Files) == 0 {
+			t.Fatalf("%s: %v: %s", manifest, err, b)
+		}
+		valid[manifest] = withoutName(t, b)
+		for name, size := range m.Files {
+			b := read(name)
+			if len(b) != size {
+				t.Errorf("%s has %d bytes, its manifest says %d", name, len(b), size)
+			}
+			if strings.HasPrefix(name, "replays/") {
+				b = withoutName(t, b)
+			}
+			plain := keyPattern.ReplaceAllString(name, ".")
+			if valid[plain] != nil {
+				t.Errorf("%s is valid twice", plain)
+			}
+			valid[plain] = b
+		}
+	}
+	return valid
+}
+
+// sameTables compares what validTables returns.
+func sameTables(t *testing.T, theirs, ours map[string][]byte) {
+	t.Helper()
+	if g, w := slices.Sorted(maps.Keys(theirs)), slices.Sorted(maps.Keys(ours)); !slices.Equal(g, w) || len(g) == 0 {
+		t.Fatalf("the bucket has %d valid files, one process writes %d:\n%v\n%v", len(g), len(w), g, w)
+	}
+	for name, b := range theirs {
+		if !bytes.Equal(b, ours[name]) {
+			t.Errorf("%s differs from that of one process:\n%.2000s\n%.2000s", name, b, ours[name])
+		}
+	}
 }
 
 var keyPattern = regexp.MustCompile(`\.[0-9a-f]{8}\.`)

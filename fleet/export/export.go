@@ -110,29 +110,6 @@ func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (str
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// Committed reports whether a place has the manifest of a finished export.
-func Committed(ctx context.Context, place Place, manifest string) (bool, error) {
-	_, err := place.Size(ctx, manifest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// manifest describes a finished export of a replay. It is written last.
-type manifest struct {
-	Name      string           `json:"name"`
-	Identity  string           `json:"identity"`
-	SizeBytes int64            `json:"size_bytes"`
-	SHA256    string           `json:"sha256"`
-	Schema    string           `json:"schema_version"`
-	Selection string           `json:"selection"`
-	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
-	// Replaced are files of the manifest in whose place this one was put. They may still be there.
-	Replaced []string `json:"replaced,omitempty"`
-	Damage   *Damage  `json:"damage,omitempty"`
-}
-
 // base returns the name of the replay's files, without a suffix.
 func (e *Export) base() string {
 	_, name, _ := strings.Cut(e.start.GetIdentity(), ":")
@@ -207,9 +184,6 @@ func (e *Export) Detail() string { return e.detail }
 // Events returns how many events there were.
 func (e *Export) Events() uint64 { return e.events }
 
-// maxManifest is how long a manifest is at most, in bytes.
-const maxManifest = 1 << 20
-
 // begin reads what the last export of the replay left. It returns ErrThere if nothing has changed since.
 func (e *Export) begin(ctx context.Context) error {
 	there, err := e.there(ctx)
@@ -246,27 +220,19 @@ func (e *Export) removeReplaced(ctx context.Context) error {
 // replaces tells the user when the files of another replay are about to be replaced: identities come from the first bytes of a
 // replay, so two recordings that differ later may have one.
 func (e *Export) replaces() {
-	if o := e.old; o != nil && e.o.Note != nil && o.Name != e.o.Name && (e.o.Sum == "" || o.SHA256 != e.o.Sum) {
+	if o := e.old; o != nil && o.Name != "" && e.o.Note != nil && o.Name != e.o.Name && (e.o.Sum == "" || o.SHA256 != e.o.Sum) {
 		e.o.Note(fmt.Sprintf("%s: it has the identity of %s, whose files it replaces", e.o.Name, o.Name))
 	}
 }
 
 // there reports whether the last export is of the same.
 func (e *Export) there(ctx context.Context) (bool, error) {
-	var err error
-	if e.was, err = e.o.Place.Version(ctx, e.manifest()); err != nil { // before what is read, so that it is never newer
-		return false, err
-	}
-	b, err := e.o.Place.Read(ctx, e.manifest(), maxManifest)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
+	m, was, err := read(ctx, e.o.Place, e.manifest())
 	if err != nil {
 		return false, err
 	}
-	m := new(manifest)
-	if json.Unmarshal(b, m) != nil {
-		return false, nil //nolint:nilerr // as if there were none
+	if e.was = was; m == nil {
+		return false, nil
 	}
 	e.old = m
 	if e.o.Again || e.o.Sum == "" || m.SHA256 != e.o.Sum || m.SizeBytes != e.o.Size || m.Identity != e.start.GetIdentity() ||
@@ -495,33 +461,9 @@ func (e *Export) stale(names []string) (stale []string) {
 }
 
 func (e *Export) writeManifest(ctx context.Context, m *manifest) error {
-	b, err := json.MarshalIndent(m, "", "\t")
-	if err != nil {
-		return err
-	}
-	dir, err := e.o.Place.Drafts(e.manifest())
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+path.Base(e.manifest())+".*.part")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
-	b = append(b, '\n')
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
 	e.committing = true
-	if err := e.o.Place.Commit(ctx, e.manifest(), f.Name(), e.was, m.Files); err != nil {
-		if !errors.Is(err, ErrMoved) {
-			return err
-		}
-		// An attempt whose answer was lost may have put it.
-		if now, failed := e.o.Place.Read(ctx, e.manifest(), maxManifest); failed != nil || !bytes.Equal(now, b) {
-			return err
-		}
+	if err := m.commit(ctx, e.o.Place, e.manifest(), e.was); err != nil {
+		return err
 	}
 	return e.o.Place.Sync([]string{e.manifest()})
 }

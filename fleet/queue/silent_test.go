@@ -2,15 +2,13 @@ package queue_test
 
 import (
 	"errors"
-	"io"
-	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/replayd/replayd/fleet/queue"
+	"github.com/replayd/replayd/internal/faulttest"
 	"github.com/replayd/replayd/internal/natsconn"
 )
 
@@ -67,48 +65,9 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// muted returns the URL of a proxy to a server, and what makes the proxy drop all that the server says from then on.
+// muted returns the URL of a proxy to a server, and what makes nothing pass from then on.
 func muted(t *testing.T, url string) (proxy string, mute func()) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var silent atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			wg.Go(func() {
-				_, _ = io.Copy(server, client)
-				_ = server.Close()
-			})
-			wg.Go(func() {
-				_, _ = io.Copy(writerFunc(func(b []byte) (int, error) {
-					if silent.Load() {
-						return len(b), nil
-					}
-					return client.Write(b)
-				}), server)
-				_ = client.Close()
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wg.Wait()
-	})
-	return "nats://" + l.Addr().String(), func() { silent.Store(true) }
+	p := faulttest.NewProxy(t, strings.TrimPrefix(url, "nats://"))
+	return "nats://" + p.Addr, p.Hold
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

@@ -299,8 +299,11 @@ func (w *Worker) clean(ctx context.Context, job *queue.Taken) error {
 	} else if err != nil {
 		return err
 	}
-	committed, err := export.Committed(ctx, w.to, manifest)
-	if err != nil || committed {
+	if len(job.Leftovers()) == 0 {
+		return nil
+	}
+	given, err := export.GiveUp(ctx, w.place(job), manifest)
+	if err != nil || !given {
 		return err
 	}
 	return w.remove(ctx, job, nil)

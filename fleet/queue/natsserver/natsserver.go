@@ -2,10 +2,13 @@
 package natsserver
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -22,10 +25,66 @@ type Options struct {
 	User, Password string
 	// Sync writes each message through to the disk before it is acknowledged, so that none is lost with the power.
 	Sync bool
+	// Failed is called with each error for which the server is started again, from another goroutine. It may be nil.
+	Failed func(error)
 }
 
-// Start starts a server. The caller stops it.
+// Start starts a server. The caller stops it. When it cannot write, as after its disk was full, it is started again each second until it
+// can: a server of NATS refuses everything from then on, also when there is room again.
 func Start(o Options) (stop func(), err error) {
+	s, err := start(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			err := watch(ctx, s)
+			s.Shutdown()
+			s.WaitForShutdown()
+			for ; err != nil; s, err = start(o) {
+				if o.Failed != nil {
+					o.Failed(err)
+				}
+				if !pause(ctx) {
+					return
+				}
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }, nil
+}
+
+// checkEvery is how often a server is asked whether it is well.
+const checkEvery = time.Second
+
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(checkEvery):
+		return true
+	}
+}
+
+// watch returns what is wrong with a server, once it is so twice, or nil when ctx ends.
+func watch(ctx context.Context, s *server.Server) error {
+	for failed := 0; pause(ctx); {
+		health := s.Healthz(&server.HealthzOptions{})
+		if health.Error == "" {
+			failed = 0
+		} else if failed++; failed == 2 {
+			return fmt.Errorf("the server of NATS is not well: %s", health.Error)
+		}
+	}
+	return nil
+}
+
+func start(o Options) (*server.Server, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "nats" {
 		return nil, errors.New("want nats://HOST:PORT")
@@ -46,5 +105,5 @@ func Start(o Options) (stop func(), err error) {
 		s.Shutdown()
 		return nil, errors.New("the server of NATS did not start: is the port in use, or the directory another server's?")
 	}
-	return func() { s.Shutdown(); s.WaitForShutdown() }, nil
+	return s, nil
 }

@@ -28,6 +28,7 @@ func Run(ctx context.Context, args []string, errs io.Writer) int {
 		return 2
 	}
 	o.Sync = !*noSync
+	o.Failed = func(err error) { _, _ = fmt.Fprintf(errs, "replayd-nats: %v; it is started again\n", err) }
 	stop, err := Start(o)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "replayd-nats:", err)

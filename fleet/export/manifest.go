@@ -1,0 +1,96 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// maxManifest is how long a manifest is at most, in bytes.
+const maxManifest = 1 << 20
+
+// manifest describes a finished export of a replay. It is written last.
+type manifest struct {
+	Name      string           `json:"name"`
+	Identity  string           `json:"identity"`
+	SizeBytes int64            `json:"size_bytes"`
+	SHA256    string           `json:"sha256"`
+	Schema    string           `json:"schema_version"`
+	Selection string           `json:"selection"`
+	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
+	// Replaced are files of the manifest in whose place this one was put. They may still be there.
+	Replaced []string `json:"replaced,omitempty"`
+	Damage   *Damage  `json:"damage,omitempty"`
+	GivenUp  string   `json:"given_up,omitempty"` // see GiveUp
+}
+
+// commit puts the manifest in the place of one of a version.
+func (m *manifest) commit(ctx context.Context, place Place, name, version string) error {
+	b, err := json.MarshalIndent(m, "", "\t")
+	if err != nil {
+		return err
+	}
+	dir, err := place.Drafts(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+path.Base(name)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
+	b = append(b, '\n')
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	if err := place.Commit(ctx, name, f.Name(), version, m.Files); err != nil {
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+		// An attempt whose answer was lost may have put it.
+		if now, failed := place.Read(ctx, name, maxManifest); failed != nil || !bytes.Equal(now, b) {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a manifest and its version, which is not newer. The manifest is nil if there is none, and empty if it cannot be understood.
+func read(ctx context.Context, place Place, name string) (m *manifest, version string, err error) {
+	if version, err = place.Version(ctx, name); err != nil {
+		return nil, "", err
+	}
+	b, err := place.Read(ctx, name, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, version, nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	m = new(manifest)
+	if json.Unmarshal(b, m) != nil {
+		m = new(manifest)
+	}
+	return m, version, nil
+}
+
+// GiveUp puts a manifest that names no files, unless a finished export is there: then it changes nothing, and given is false. After it, what
+// attempts have left that began before can be removed: without it one of them that is late, as one whose request is still on its way, could
+// put its manifest after its tables were removed.
+func GiveUp(ctx context.Context, place Place, name string) (given bool, err error) {
+	m, version, err := read(ctx, place, name)
+	if err != nil || m != nil && m.GivenUp == "" {
+		return false, err
+	}
+	m = &manifest{Files: map[string]int64{}, GivenUp: rand.Text()} // another version than that of the last one
+	if err := m.commit(ctx, place, name, version); err != nil {
+		return false, err
+	}
+	return true, nil
+}

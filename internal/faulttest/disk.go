@@ -1,0 +1,67 @@
+package faulttest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// Disk is a file system of its own in memory, which can be full.
+type Disk struct {
+	// Dir is where it is mounted.
+	Dir string
+
+	size int64
+}
+
+// NewDisk mounts a disk of some bytes for the test. It returns nil where this process may not mount.
+func NewDisk(t *testing.T, size int64) *Disk {
+	t.Helper()
+	d := &Disk{Dir: t.TempDir(), size: size}
+	err := syscall.Mount("tmpfs", d.Dir, "tmpfs", 0, "size="+strconv.FormatInt(size, 10))
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENODEV) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(d.Dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d *Disk) ballast() string { return filepath.Join(d.Dir, "ballast") }
+
+// Fill takes all that is free.
+func (d *Disk) Fill(t *testing.T) {
+	t.Helper()
+	f, err := os.Create(d.ballast())
+	if errors.Is(err, syscall.ENOSPC) {
+		return
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.Close() //nolint:errcheck // what was written says nothing
+	b := make([]byte, 64<<10)
+	for n := int64(0); n <= d.size; n += int64(len(b)) {
+		if _, err := f.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+// Free gives it back.
+func (d *Disk) Free(t *testing.T) {
+	t.Helper()
+	if err := os.Remove(d.ballast()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
