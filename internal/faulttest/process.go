@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -26,8 +27,11 @@ func Supervise(t *testing.T, name string, command func() *exec.Cmd) *Process {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		runtime.LockOSThread() // Pdeathsig goes by the thread
+		defer runtime.UnlockOSThread()
 		for ctx.Err() == nil {
 			cmd := command()
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test, however that ends
 			p.mu.Lock()
 			err := cmd.Start()
 			p.cmd = cmd

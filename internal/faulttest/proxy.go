@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"context"
 	"net"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ type Proxy struct {
 // NewProxy starts a proxy to the server at an address.
 func NewProxy(t *testing.T, to string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func (p *Proxy) accept(l net.Listener) {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.to)
+		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.to)
 		if err != nil {
 			_ = client.Close()
 			continue
