@@ -34,6 +34,10 @@ func TestGuessedTable(t *testing.T) {
 		if got := response(t, s, 0).GetStart().GetReplay().GetSc2Replay().GetStart().GetDecodeInfo().GetMatch(); got != tt.match {
 			t.Errorf("%s: the start says %v, want %v", tt.file, got, tt.match)
 		}
+		described, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: name(tt.file), View: replaydv1.ReplayView_REPLAY_VIEW_FULL})
+		if got := described.GetReplay().GetSc2Replay().GetStart().GetDecodeInfo().GetMatch(); err != nil || got != tt.match {
+			t.Errorf("%s: it is described as %v, %v, want %v", tt.file, got, err, tt.match)
+		}
 	}
 	got := d.sample(t)
 	for _, want := range []string{`replayd_guessed_tables_total{match="nearest"} 2`, `replayd_guessed_tables_total{match="fitted"} 1`} {

@@ -3,10 +3,12 @@ package sc2replay_test
 import (
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/sc2replay"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
@@ -99,6 +101,153 @@ func TestPatchDay(t *testing.T) {
 	if _, err := all(p.Events(sc2replay.Options{})); errors.Is(err, io.EOF) {
 		t.Error("other data for an open replay")
 	}
+}
+
+// TestUnproven: when the table of another build does not fit a stream, each of its events is marked, also those of before the
+// place that shows it: here two events have moved whose layouts are equal, so that their kinds are exchanged. Nothing is marked
+// where the table fits.
+func TestUnproven(t *testing.T) {
+	moved := fstest.MapFS{"protocol.txt": {Data: []byte(`tables
+99999
+
+game SetSyncLoadingTime
+99999 117 {syncTime u32}
+
+game SetSyncPlayingTime
+99999 116 {syncTime u32}
+
+game SaveGame
+99999 127 {fileName blob(u11), automatic bool, overwrite bool, name blob(u8), description blob(u10)}
+
+message Ping
+99999 15 {recipient u3, point {x i32, y i32}}
+`)}}
+	tables, err := protocol.Parse(string(moved["protocol.txt"].Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(change func(*sc2test.Replay)) []byte {
+		r := sc2test.Sample(80949)
+		r.BaseBuild, r.Build = 99999, 99999
+		loading := sc2test.Event{Loop: 0, User: 16, Name: "SetSyncLoadingTime", Value: sc2test.S{"syncTime": 7}}
+		r.Game = append([]sc2test.Event{loading}, r.Game...)
+		change(r)
+		return r.Bytes()
+	}
+	ids := func(r *sc2test.Replay) { r.Tables = tables }
+	only := func(name string) func(*sc2test.Replay) { // what has moved is only there
+		return func(r *sc2test.Replay) {
+			r.Tables = tables
+			if name == "messages" {
+				r.Game = r.Game[1:10]
+			} else {
+				r.Message = r.Message[:3]
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		file     []byte
+		unproven string // the first letters of the streams with such events
+	}{
+		"equal layouts": {made(func(*sc2test.Replay) {}), ""},
+		"both":          {made(ids), "GM"},
+		"game events":   {made(only("game events")), "G"},
+		"messages":      {made(only("messages")), "M"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, tt.file).Events(sc2replay.Options{})
+			var ev sc2replay.Event
+			counts := map[bool]map[string]int{false: {}, true: {}}
+			for d.Next(&ev) == nil {
+				if ev.HasUnproven != ev.Unproven {
+					t.Fatalf("%s: present %v, %v", ev.Kind, ev.HasUnproven, ev.Unproven)
+				}
+				counts[ev.Unproven][streamOf(ev.Kind)]++
+				if info := ev.Start.DecodeInfo; ev.Kind == sc2replay.KindStart && info.Unproven != (tt.unproven != "") {
+					t.Errorf("the start says %v", info.Unproven)
+				}
+			}
+			for _, stream := range []string{"G", "M", "T", ""} {
+				marked := strings.Contains(tt.unproven, stream) && stream != ""
+				if counts[marked][stream] == 0 || counts[!marked][stream] > 0 {
+					t.Errorf("%q: %d events are marked, %d are not", stream, counts[true][stream], counts[false][stream])
+				}
+			}
+			if tt.unproven != "" {
+				wantDamage(t, d.Close(), "base build 99999 has no table of its own, and table 80949 does not fit")
+			} else if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	use(t, moved)
+	d := open(t, made(ids)).Events(sc2replay.Options{})
+	lines, err := all(d)
+	if text := strings.Join(lines, "\n"); !errors.Is(err, io.EOF) || d.Info().Unproven || !strings.Contains(text, "0 set_sync_loading_time") {
+		t.Errorf("with its table %v:\n%s", err, text)
+	}
+}
+
+// TestFuture decodes one replay as five new builds write it. Whatever differs from the first is told: an event is missing, and
+// the error says so; or it is false, and unproven.
+func TestFuture(t *testing.T) {
+	read := func(name string) (lines map[string]int, unproven map[string]int, info sc2replay.DecodeInfo, err error) {
+		data, err := os.ReadFile(decodertest.Shared(t, "corpus", "sc2replay-future", name+".SC2Replay"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, unproven = map[string]int{}, map[string]int{}
+		d := open(t, data).Events(sc2replay.Options{})
+		var ev sc2replay.Event
+		for d.Next(&ev) == nil {
+			switch {
+			case ev.Kind == sc2replay.KindMember, ev.Kind == sc2replay.KindStart:
+			case ev.Unproven:
+				unproven[line(&ev)]++
+			default:
+				lines[line(&ev)]++
+			}
+		}
+		return lines, unproven, d.Info(), d.Close()
+	}
+	first, unproven, info, err := read("v1")
+	if err != nil || len(unproven) > 0 || info.Match != sc2replay.TableMatchNearest || info.Unproven {
+		t.Fatalf("v1: %v, %d are unproven, %+v", err, len(unproven), info)
+	}
+	for name, misfit := range map[string]bool{"v2": true, "v3": false, "v4": true, "v6": false} {
+		lines, unproven, info, err := read(name)
+		for l := range lines {
+			if first[l] == 0 && !strings.Contains(l, " other ") && !strings.Contains(l, " end ") {
+				t.Errorf("%s: %q is in no other", name, l)
+			}
+		}
+		if misfit {
+			wantDamage(t, err, "base build 99999 has no table of its own, and table 80949 does not fit")
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if info.Unproven != misfit || len(unproven) > 0 != misfit {
+			t.Errorf("%s: %d are unproven, %+v", name, len(unproven), info)
+		}
+	}
+	use(t, fstest.MapFS{"protocol.txt": {Data: []byte("tables\n99999\n\ngame CmdUpdateTargetPoint\n99999 104 {target {x u20, y u20, z i32}, extra u8}\n")}})
+	lines, unproven, info, err := read("v2")
+	if err != nil || len(unproven) > 0 || info.Match != sc2replay.TableMatchExact || len(lines) != len(first) {
+		t.Errorf("v2 with its table: %v, %d are unproven, %d of %d", err, len(unproven), len(lines), len(first))
+	}
+}
+
+// streamOf returns the first letter of the stream of a kind of event in the tests above.
+func streamOf(k sc2replay.Kind) string {
+	switch name := k.String(); {
+	case k == sc2replay.KindChat, k == sc2replay.KindPing, k == sc2replay.KindLoadingProgress:
+		return "M"
+	case strings.HasPrefix(name, "unit_"), strings.HasPrefix(name, "player_s"), k == sc2replay.KindUpgrade:
+		return "T"
+	case k >= sc2replay.KindStart && k <= sc2replay.KindEnd:
+		return ""
+	}
+	return "G"
 }
 
 // TestNewNames brings names for a new build.

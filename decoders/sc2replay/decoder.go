@@ -88,7 +88,7 @@ func (d *Decoder) Next(ev *Event) error {
 			return err
 		}
 	}
-	ev.HasPlayer = false
+	ev.HasPlayer, ev.Unproven, ev.HasUnproven = false, false, false
 	ev.AtTick = 0
 	if len(d.head) > 0 {
 		d.head[0](ev)
@@ -181,8 +181,9 @@ func (d *Decoder) prepare() error {
 	d.prepared = true
 	d.units.reset(d.rep.Start.Version.BaseBuild)
 	d.game.state, d.message.state, d.tracker.state = PartStateSkipped, PartStateSkipped, PartStateSkipped
-	d.game.name, d.message.name, d.tracker.name = memberGame, memberMessage, memberTracker
-	d.tracker.id = protocol.Tracker
+	for id, s := range map[protocol.Stream]*stream{protocol.Game: &d.game, protocol.Message: &d.message, protocol.Tracker: &d.tracker} {
+		s.id, s.name = id, streamMembers[id]
+	}
 	if d.source == nil {
 		source, err := d.rep.Unpack()
 		if err != nil {

@@ -11,6 +11,11 @@ type Event struct {
 	Player PlayerRef
 	// HasPlayer reports whether Player is set.
 	HasPlayer bool
+	// True for an event that may be false, in its kind and in every field: the replay's base build has no protocol table, and the
+	// one in use does not fit the event's whole stream. Absent for all other events.
+	Unproven bool
+	// HasUnproven reports whether Unproven is set.
+	HasUnproven bool
 	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// A player's camera moved.
@@ -695,6 +700,8 @@ type DecodeInfo struct {
 	Names NameTable
 	// HasNames reports whether Names is set.
 	HasNames bool
+	// True when that table fits the game events or the messages only up to some event. All events of such a stream are unproven.
+	Unproven bool
 }
 
 // PartStatus: How a part of a replay was decoded.
@@ -1245,7 +1252,7 @@ type PlayerInfo struct {
 	Race []byte
 	// The team, from 0.
 	Team uint32
-	// True for spectators and referees.
+	// True for spectators and referees. observer_source says how it is known.
 	Observer bool
 	// True for computers.
 	Computer bool
@@ -1275,6 +1282,8 @@ type PlayerInfo struct {
 	Difficulty []byte
 	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
 	PickedRace []byte
+	// How it is known whether this is a player or an observer.
+	ObserverSource ObserverSource
 }
 
 // Member: A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.
@@ -2328,6 +2337,23 @@ const (
 	ResultLoss Result = 3
 	// The game was a tie.
 	ResultTie Result = 4
+)
+
+// ObserverSource: How it is known who plays and who observes.
+type ObserverSource int32
+
+// The values of ObserverSource.
+const (
+	// Not known: no part of the replay says it.
+	ObserverSourceUnspecified ObserverSource = 0
+	// The slot in the lobby says it.
+	ObserverSourceLobby ObserverSource = 1
+	// The list of players in the details says it, because there is no lobby, or because a computer's slot observes.
+	ObserverSourceDetails ObserverSource = 2
+	// By a rule, for maps such as GameHeart that choose the players after the start. In the lobby, all are players. When the game's
+	// first town hall appears after gameloop 0, and two players or more have one, those who never have a worker, a structure or a
+	// unit of an army observe.
+	ObserverSourceRule ObserverSource = 3
 )
 
 // Recipient: The recipients of a message.

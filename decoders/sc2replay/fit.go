@@ -11,13 +11,13 @@ import (
 const maxCandidates = 8
 
 // fit finds the table that fits the game events of a build without a table, and makes it the replay's table. If none
-// fits better, it keeps the nearest older one. It returns how far the events can be trusted with a table that does not fit.
+// fits better, it keeps the nearest older one. It returns how far the events can be read with a table that does not fit.
 func (p *Replay) fit(data []byte) (doubt *doubt) {
-	if p.match != protocol.Nearest || len(data) == 0 {
+	if p.match != protocol.Nearest {
 		return nil
 	}
 	var scratch Event
-	doubt = p.tryTable(data, p.table, &scratch)
+	doubt = p.tryTable(protocol.Game, data, p.table, &scratch)
 	if doubt == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (p *Replay) fit(data []byte) (doubt *doubt) {
 		if err != nil {
 			continue
 		}
-		other := p.tryTable(data, table, &scratch)
+		other := p.tryTable(protocol.Game, data, table, &scratch)
 		if other == nil || other.from > doubt.from {
 			doubt = other
 			p.table, p.match = table, protocol.Fitted
@@ -38,7 +38,16 @@ func (p *Replay) fit(data []byte) (doubt *doubt) {
 	return doubt
 }
 
-// doubt is why a table without certainty does not fit.
+// doubtIn returns why the replay's table, if it is another build's, does not fit a stream, or nil.
+func (p *Replay) doubtIn(id protocol.Stream, data []byte) *doubt {
+	if p.match < protocol.Nearest {
+		return nil
+	}
+	return p.tryTable(id, data, p.table, new(Event))
+}
+
+// doubt is why a table that is another build's does not fit a stream. What was read before the place that shows it may be false
+// as well: a number of an event that moved gives another kind, often of the same layout.
 type doubt struct {
 	// from is the start of the event before the one that cannot be read. That event may already be none: it ended at the wrong
 	// place, so layouts differ there at the latest.
@@ -47,11 +56,11 @@ type doubt struct {
 	err *decoders.Error
 }
 
-// tryTable reads all game events with a table. It returns nil if the table fits: if every event is known, the last one ends
-// where the data ends, and none comes after the game's end.
-func (p *Replay) tryTable(data []byte, table *protocol.Table, ev *Event) *doubt {
+// tryTable reads all events of a bit-packed stream with a table. It returns nil if the table fits: if every event is known, the
+// last one ends where the data ends, and none comes after the game's end.
+func (p *Replay) tryTable(id protocol.Stream, data []byte, table *protocol.Table, ev *Event) *doubt {
 	var s stream
-	s.open(protocol.Game, memberGame, table, &contents{data: data, found: true}, p.layouts(table))
+	s.open(id, streamMembers[id], table, &contents{data: data, found: true}, p.layouts(table))
 	length := int64(p.Start.ElapsedGameLoops)
 	last, late := 0, -1
 	for s.ready {

@@ -71,7 +71,10 @@ func (p *Replay) playersOfLobby() {
 			Ref:  PlayerRef{PlayerId: number, HasPlayerId: true, Slot: uint32(i), HasSlot: true, UserId: slot.UserId, HasUserId: slot.HasUserId},
 			Team: slot.TeamId, Observer: slot.Observe != 0 && slot.Control != controlComputer, Computer: slot.Control == controlComputer,
 			Handicap: slot.Handicap, ToonHandle: slot.ToonHandle, Race: []byte(raceOfAttribute[p.attribute(attributeRace, number)]),
-			HasRef: true,
+			HasRef: true, ObserverSource: ObserverSourceLobby,
+		}
+		if q.Computer && slot.Observe != 0 { // see isPhantom
+			q.ObserverSource = ObserverSourceDetails
 		}
 		if !q.Observer {
 			q.PickedRace = p.pickedRace(number, slot)
@@ -166,7 +169,7 @@ func (p *Replay) playersOfDetails() {
 		id := uint32(i + 1)
 		p.Players = append(p.Players, PlayerInfo{
 			Ref: PlayerRef{PlayerId: id, HasPlayerId: true, UserId: uint32(i), HasUserId: true}, HasRef: true,
-			Race: []byte(raceOfAttribute[p.attribute(attributeRace, id)]),
+			Race: []byte(raceOfAttribute[p.attribute(attributeRace, id)]), ObserverSource: ObserverSourceDetails,
 		})
 	}
 }

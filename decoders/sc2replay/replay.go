@@ -30,6 +30,9 @@ const (
 	backup           = ".backup" // suffix of the copies that a client leaves of members that it rewrote
 )
 
+// streamMembers are the members with the event streams.
+var streamMembers = [...]string{protocol.Game: memberGame, protocol.Message: memberMessage, protocol.Tracker: memberTracker}
+
 // Limits on the size of members. The largest known have 2 KB of details, 10 KB of initData, 16 KB of attributes, 1 MB
 // of game events and 3.4 MB of tracker events.
 const (
@@ -52,7 +55,8 @@ type Replay struct {
 	Metadata   GameMetadata
 	// Has reports which of those parts were found and could be read.
 	Has struct{ Details, Lobby, Attributes, Metadata bool }
-	// Players lists everyone in the lobby, in the order of slots: humans, computers and observers.
+	// Players lists everyone in the lobby, in the order of slots: humans, computers and observers. While the replay is not
+	// Settled, some who are listed as players may be observers.
 	Players []PlayerInfo
 	// Parts describes how completely each part was read.
 	Parts []PartStatus
@@ -69,6 +73,8 @@ type Replay struct {
 	table    *protocol.Table
 	match    protocol.Match
 	roster   roster
+	// unproven reports whether the table fits a stream only in part.
+	unproven bool
 	// names are the names of abilities and unit types, or nil if there are none. nameTable describes them.
 	names     *names.Table
 	nameTable NameTable
@@ -202,11 +208,15 @@ func (p *Replay) chooseTable() {
 	p.table, _ = p.data.tables.Table(build) // Select returns only builds with a table
 }
 
+// Settled reports whether the header and the small parts say which table the events are read with, and who plays. Otherwise the
+// Replay of Unpack says it, after a look at the events.
+func (p *Replay) Settled() bool { return p.match != protocol.Nearest && !p.mayChoosePlayers() }
+
 // decodeInfo returns a description of how the replay is decoded.
 func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
 	return DecodeInfo{
 		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
-		Names: p.nameTable, HasNames: true,
+		Names: p.nameTable, HasNames: true, Unproven: p.unproven,
 	}
 }
 

@@ -164,6 +164,7 @@ func (s *stream) read(ev *Event) (user uint32, ok bool) {
 	} else {
 		user, ok = s.readPacked(ev)
 	}
+	ev.Unproven, ev.HasUnproven = s.doubt != nil, s.doubt != nil
 	if ok {
 		s.events++
 		s.last = ev.AtTick

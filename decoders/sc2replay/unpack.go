@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
 // Unpacked is a replay with its event streams unpacked in memory. It does not change, so several decoders may use it at
@@ -54,11 +55,19 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 			return nil, c.err
 		}
 	}
-	if doubt := u.rep.fit(u.game.data); u.game.err == nil {
-		u.game.doubt = doubt
+	u.game.doubt = u.rep.fit(u.game.data)
+	u.message.doubt = u.rep.doubtIn(protocol.Message, u.message.data)
+	for _, c := range []*contents{&u.game, &u.message} {
+		if c.doubt != nil && c.err != nil { // the damage explains the end, and is the error
+			c.doubt = &doubt{from: c.doubt.from}
+		}
+		u.rep.unproven = u.rep.unproven || c.doubt != nil
 	}
 	u.rep.indexPlayers()
 	u.rep.readSetups(u.tracker.data)
+	if u.tracker.err == nil && u.rep.mayChoosePlayers() {
+		u.rep.findObservers(u.tracker.data)
+	}
 	u.rep.Start.DecodeInfo = u.rep.decodeInfo(u.rep.Parts)
 	return u, nil
 }

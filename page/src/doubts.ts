@@ -11,6 +11,7 @@ export function doubts({ header }: Pick<Replay, "header">): string[] {
   if (info.match === TableMatch.NEAREST || info.match === TableMatch.FITTED) {
     found.push(`Build ${info.baseBuild} of the game is unknown: it is read like build ${info.tableBuild}.`);
   }
+  if (info.unproven) found.push("It does not fit: orders and selections may be false.");
   if (info.names?.buildGuessed) found.push(`Names of orders are guesses, from build ${info.names.build}.`);
   else if (info.names?.expansionGuessed) found.push(`Names of orders are guesses, as of ${info.names.expansion}.`);
   return found;

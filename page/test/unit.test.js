@@ -118,6 +118,8 @@ test("a replay of an unknown build of StarCraft II says what is uncertain", () =
     ["Build 99999 of the game is unknown: it is read like build 80949.", "Names of orders are guesses, from build 97364."]);
   assert.deepEqual(of({ match: 5, baseBuild: 99999, tableBuild: 80669, names: { expansion: "LotV", expansionGuessed: true } }),
     ["Build 99999 of the game is unknown: it is read like build 80669.", "Names of orders are guesses, as of LotV."]);
+  assert.deepEqual(of({ match: 5, baseBuild: 99999, tableBuild: 80669, unproven: true }),
+    ["Build 99999 of the game is unknown: it is read like build 80669.", "It does not fit: orders and selections may be false."]);
   assert.deepEqual(doubts({ header: { case: "dem", value: {} } }), []);
   assert.deepEqual(doubts({ header: { case: undefined } }), []);
 });

@@ -19,6 +19,9 @@ func Doubts(info *sc2replayv1.DecodeInfo) []string {
 		doubts = append(doubts, fmt.Sprintf("base build %d has no protocol table: that of %d is used, which fits best",
 			info.GetBaseBuild(), info.GetTableBuild()))
 	}
+	if info.GetUnproven() {
+		doubts = append(doubts, "that table fits only in part: events that may be false are marked as unproven")
+	}
 	names := info.GetNames()
 	switch {
 	case names.GetBuildGuessed():

@@ -24,6 +24,13 @@ func TestDoubts(t *testing.T) {
 		},
 		{
 			&sc2replayv1.DecodeInfo{
+				BaseBuild: 99999, TableBuild: 80669, Match: sc2replayv1.TableMatch_TABLE_MATCH_FITTED, Unproven: true,
+			},
+			"base build 99999 has no protocol table: that of 80669 is used, which fits best\n" +
+				"that table fits only in part: events that may be false are marked as unproven",
+		},
+		{
+			&sc2replayv1.DecodeInfo{
 				BaseBuild: 99999, TableBuild: 80669, Match: sc2replayv1.TableMatch_TABLE_MATCH_FITTED,
 				Names: &sc2replayv1.NameTable{Expansion: "LotV", ExpansionGuessed: true},
 			},

@@ -58,6 +58,7 @@ func (f *Fold) Next(ev *sc2replay.Event) bool {
 	from := &f.ready[f.next]
 	f.next++
 	ev.AtTick, ev.Kind = f.event.AtTick, from.kind
+	ev.Unproven, ev.HasUnproven = f.event.Unproven, f.event.HasUnproven
 	ev.Player, ev.HasPlayer = f.event.Player, f.event.HasPlayer
 	switch from.kind {
 	case sc2replay.KindFactUnit:

@@ -34,9 +34,6 @@ type supply struct {
 	used float32
 }
 
-// mainBuildings holds the types of buildings with which players begin.
-var mainBuildings = map[string]bool{"CommandCenter": true, "Hatchery": true, "Nexus": true}
-
 // of returns the player of an event, or nil if the event has none.
 func (s *players) of(ev *sc2replay.Event) *player {
 	if !ev.HasPlayer || !ev.Player.HasPlayerId || ev.Player.PlayerId >= uint32(len(s)) {
@@ -109,13 +106,16 @@ func count(u *sc2replay.Unit, army, workers *uint32) {
 // place notes the place of the main building with which a player begins.
 func (s *players) place(ev *sc2replay.Event) {
 	e := &ev.UnitBorn
-	if p := s.of(ev); ev.AtTick == 0 && p != nil && !p.started && mainBuildings[string(e.Unit.TypeName)] {
+	if p := s.of(ev); ev.AtTick == 0 && p != nil && !p.started && sc2replay.IsTownHall(e.Unit.TypeName) {
 		p.start, p.started = sc2replay.Point2{X: float32(e.X), Y: float32(e.Y)}, true
 	}
 }
 
-// ended makes the facts of a replay whose events could all be read.
+// ended makes the facts of a replay whose events could all be read, with a table that fits.
 func (f *Fold) ended(ev *sc2replay.Event) {
+	if ev.End.DecodeInfo.Unproven {
+		return
+	}
 	for _, part := range ev.End.DecodeInfo.Parts {
 		if part.State == sc2replay.PartStatePartial || part.State == sc2replay.PartStateUnreadable {
 			return

@@ -24,6 +24,10 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = protoappend.Close(b, at)
 		}
 	}
+	if m.HasUnproven {
+		b = append(b, 0x70)
+		b = protoappend.Bool(b, m.Unproven)
+	}
 	switch m.Kind {
 	case sc2replay.KindCameraUpdate:
 		{
@@ -1452,6 +1456,10 @@ func appendDecodeInfo(b []byte, m *sc2replay.DecodeInfo) []byte {
 			b = protoappend.Close(b, at)
 		}
 	}
+	if m.Unproven {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Unproven)
+	}
 	return b
 }
 
@@ -2475,6 +2483,10 @@ func appendPlayerInfo(b []byte, m *sc2replay.PlayerInfo) []byte {
 	if len(m.PickedRace) > 0 {
 		b = append(b, 0x82, 0x01)
 		b = protoappend.String(b, m.PickedRace)
+	}
+	if m.ObserverSource != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.ObserverSource))
 	}
 	return b
 }

@@ -34,12 +34,29 @@ func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
 // archive is requested only when it is needed.
 func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
 
-// describe reads the header and the small members, and unpacks no event stream.
+// settled opens a replay. The event streams are unpacked only if they have to say which table is used or who plays, and are nil
+// otherwise. memory is what that takes beyond what is taken already.
+func settled(in source.Input, memory int64) (*sc2replay.Replay, *sc2replay.Unpacked, error) {
+	p, err := sc2replay.OpenWithin(in.At, in.Size, in.Memory)
+	if err != nil || p.Settled() {
+		return p, nil, err
+	}
+	if err := in.Memory(memory); err != nil {
+		return nil, nil, err
+	}
+	unpacked, err := p.Unpack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return unpacked.Replay(), unpacked, nil
+}
+
+// describe reads the header and the small members, and the event streams only as far as settled does.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := sc2replay.OpenWithin(in.At, in.Size, in.Memory)
+	p, _, err := settled(in, max(cost(in.Size)-describeCost(in.Size), 0))
 	if err != nil {
 		return err
 	}

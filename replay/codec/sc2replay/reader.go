@@ -50,16 +50,9 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	p, err := sc2replay.OpenWithin(r.in.At, r.in.Size, r.in.Memory)
+	p, unpacked, err := settled(r.in, 0)
 	if err != nil {
 		return err
-	}
-	var unpacked *sc2replay.Unpacked
-	if p.Start.DecodeInfo.Match == sc2replay.TableMatchNearest { // which table fits, the events decide
-		if unpacked, err = p.Unpack(); err != nil {
-			return err
-		}
-		p = unpacked.Replay()
 	}
 	if err := addHeader(replay, p, r.in); err != nil {
 		return err

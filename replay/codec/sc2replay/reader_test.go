@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/codectest"
 	encoder "github.com/replayd/replayd/replay/codec/sc2replay"
 	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
 )
 
 func sample(tb testing.TB, name string) []byte {
@@ -223,6 +224,66 @@ func TestDescribe(t *testing.T) {
 	cancel()
 	if err := encoder.Codec.Describe(ctx, codectest.Input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestDescribeAsStart: a description says what the start of a stream says, also where the events have to tell which table is used and
+// who plays. The memory for looking at them is asked for, and is not refused in silence.
+func TestDescribeAsStart(t *testing.T) {
+	made := func(r *sc2test.Replay, baseBuild int) *sc2test.Replay {
+		r.BaseBuild = baseBuild
+		r.More = append(r.More, sc2test.Member{Name: "replay.smartcam.events", Data: make([]byte, 100<<10), Method: sc2test.Stored})
+		return r
+	}
+	misfit := made(sc2test.Sample(80949), 99999)
+	misfit.Loops = 100 // so that events come after the end
+	for name, tt := range map[string]struct {
+		replay   *sc2test.Replay
+		match    sc2replayv1.TableMatch
+		unproven bool
+		players  int
+		asked    bool
+	}{
+		"exact":  {made(sc2test.Sample(80949), 0), sc2replayv1.TableMatch_TABLE_MATCH_EXACT, false, 2, false},
+		"future": {made(sc2test.Sample(80949), 99999), sc2replayv1.TableMatch_TABLE_MATCH_NEAREST, false, 2, true},
+		"fitted": {made(sc2test.Sample(34784), 33000), sc2replayv1.TableMatch_TABLE_MATCH_FITTED, false, 2, true},
+		"misfit": {misfit, sc2replayv1.TableMatch_TABLE_MATCH_NEAREST, true, 2, true},
+		"chosen": {made(sc2test.Chosen(), 0), sc2replayv1.TableMatch_TABLE_MATCH_EXACT, false, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := tt.replay.Bytes()
+			asked := int64(0)
+			in := source.Input{At: bytes.NewReader(data), Size: int64(len(data)), Take: func(n int64) error {
+				asked += n
+				return nil
+			}}
+			var described, started replaydv1.Replay
+			if err := encoder.Codec.Describe(t.Context(), in, &described); err != nil {
+				t.Fatal(err)
+			}
+			reader, err := encoder.Codec.Open(in, codec.Options{})
+			if err == nil {
+				err = reader.Header(&started)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !proto.Equal(&described, &started) {
+				t.Errorf("described as %v\nthe start says %v", &described, &started)
+			}
+			info := described.GetSc2Replay().GetStart().GetDecodeInfo()
+			if info.GetMatch() != tt.match || info.GetUnproven() != tt.unproven || len(described.GetPlayers()) != tt.players {
+				t.Errorf("match %v, unproven %v, %d players", info.GetMatch(), info.GetUnproven(), len(described.GetPlayers()))
+			}
+			if asked > 0 != tt.asked {
+				t.Errorf("%d bytes were asked for", asked)
+			}
+			refused := errors.New("refused")
+			in.Take = func(int64) error { return refused }
+			if err := encoder.Codec.Describe(t.Context(), in, new(replaydv1.Replay)); errors.Is(err, refused) != tt.asked {
+				t.Errorf("without memory: %v", err)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ var Tables = table.Format{
 	Name: "sc2replay",
 	Event: []table.Field{
 		{Name: "player", Nullable: true, Comment: "The player who caused the event, or whose unit the event is about. Absent when there is none.", Type: table.Struct, Fields: columnsOfPlayerRef},
+		{Name: "unproven", Nullable: true, Comment: "True for an event that may be false, in its kind and in every field: the replay's base build has no protocol table, and the one in use does not fit the event's whole stream. Absent for all other events.", Type: table.Bool},
 	},
 	Kinds: []table.Kind{
 		{},
@@ -212,7 +213,7 @@ var Tables = table.Format{
 			{Name: "toon_handle", Comment: "The account, such as \"1-S2-1-20704188\". Empty for computers.", Type: table.Text},
 			{Name: "race", Comment: "The race that was played: \"Terran\", \"Zerg\" or \"Protoss\". When that is not known, the race as the details spell it.", Type: table.Text},
 			{Name: "team", Comment: "The team, from 0.", Type: table.Uint32},
-			{Name: "observer", Comment: "True for spectators and referees.", Type: table.Bool},
+			{Name: "observer", Comment: "True for spectators and referees. observer_source says how it is known.", Type: table.Bool},
 			{Name: "computer", Comment: "True for computers.", Type: table.Bool},
 			{Name: "result", Comment: "How the game ended for the player.", Type: table.Name, Enum: namesOfResult},
 			{Name: "color", Nullable: true, Comment: "The colour.", Type: table.Struct, Fields: columnsOfColor},
@@ -223,6 +224,7 @@ var Tables = table.Format{
 			{Name: "color_name", Comment: "The name of the colour that was chosen in the lobby, such as \"Light pink\". Empty for none.", Type: table.Name},
 			{Name: "difficulty", Comment: "A computer's difficulty, such as \"Very Hard\". Empty for humans.", Type: table.Text},
 			{Name: "picked_race", Comment: "The race that was chosen in the lobby: \"Terran\", \"Zerg\", \"Protoss\" or \"Random\". Empty for observers, and when not known.", Type: table.Text},
+			{Name: "observer_source", Comment: "How it is known whether this is a player or an observer.", Type: table.Name, Enum: namesOfObserverSource},
 		}},
 		{Name: "member", Comment: "A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.", Fields: []table.Field{
 			{Name: "name", Comment: "The file's name, such as \"replay.smartcam.events\".", Type: table.Name},
@@ -663,6 +665,7 @@ var columnsOfDecodeInfo = []table.Field{
 	{Name: "match", Comment: "How that table was found.", Type: table.Name, Enum: namesOfTableMatch},
 	{Name: "parts", Comment: "How the parts were decoded. In start, only the parts before the events.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfPartStatus}}},
 	{Name: "names", Nullable: true, Comment: "The source of the names of abilities and unit types.", Type: table.Struct, Fields: columnsOfNameTable},
+	{Name: "unproven", Comment: "True when that table fits the game events or the messages only up to some event. All events of such a stream are unproven.", Type: table.Bool},
 }
 
 var columnsOfPartStatus = []table.Field{
@@ -950,6 +953,13 @@ var namesOfResult = map[int32]string{
 	4: "RESULT_TIE",
 }
 
+var namesOfObserverSource = map[int32]string{
+	0: "OBSERVER_SOURCE_UNSPECIFIED",
+	1: "OBSERVER_SOURCE_LOBBY",
+	2: "OBSERVER_SOURCE_DETAILS",
+	3: "OBSERVER_SOURCE_RULE",
+}
+
 var namesOfRecipient = map[int32]string{
 	0: "RECIPIENT_UNSPECIFIED",
 	1: "RECIPIENT_ALL",
@@ -985,149 +995,154 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 			c[0].Null()
 		}
 	}
+	if m.HasUnproven {
+		c[5].Bool(m.Unproven)
+	} else {
+		c[5].Null()
+	}
 	switch m.Kind {
 	case sc2replay.KindCameraUpdate:
-		rowCameraUpdate(c[5:], &m.CameraUpdate)
+		rowCameraUpdate(c[6:], &m.CameraUpdate)
 	case sc2replay.KindCmd:
-		rowCmd(c[5:], &m.Cmd)
+		rowCmd(c[6:], &m.Cmd)
 	case sc2replay.KindSelectionDelta:
-		rowSelectionDelta(c[5:], &m.SelectionDelta)
+		rowSelectionDelta(c[6:], &m.SelectionDelta)
 	case sc2replay.KindControlGroupUpdate:
-		rowControlGroupUpdate(c[5:], &m.ControlGroupUpdate)
+		rowControlGroupUpdate(c[6:], &m.ControlGroupUpdate)
 	case sc2replay.KindUnitBorn:
-		rowUnitBorn(c[5:], &m.UnitBorn)
+		rowUnitBorn(c[6:], &m.UnitBorn)
 	case sc2replay.KindCommandManagerState:
-		rowCommandManagerState(c[5:], &m.CommandManagerState)
+		rowCommandManagerState(c[6:], &m.CommandManagerState)
 	case sc2replay.KindTriggerUi:
-		rowTriggerUi(c[5:], &m.TriggerUi)
+		rowTriggerUi(c[6:], &m.TriggerUi)
 	case sc2replay.KindUnitDied:
-		rowUnitDied(c[5:], &m.UnitDied)
+		rowUnitDied(c[6:], &m.UnitDied)
 	case sc2replay.KindCmdUpdateTargetPoint:
-		rowCmdUpdateTargetPoint(c[5:], &m.CmdUpdateTargetPoint)
+		rowCmdUpdateTargetPoint(c[6:], &m.CmdUpdateTargetPoint)
 	case sc2replay.KindUnitTypeChange:
-		rowUnitTypeChange(c[5:], &m.UnitTypeChange)
+		rowUnitTypeChange(c[6:], &m.UnitTypeChange)
 	case sc2replay.KindPlayerStats:
-		rowPlayerStats(c[5:], &m.PlayerStats)
+		rowPlayerStats(c[6:], &m.PlayerStats)
 	case sc2replay.KindCmdUpdateTargetUnit:
-		rowCmdUpdateTargetUnit(c[5:], &m.CmdUpdateTargetUnit)
+		rowCmdUpdateTargetUnit(c[6:], &m.CmdUpdateTargetUnit)
 	case sc2replay.KindStart:
-		rowStart(c[5:], &m.Start)
+		rowStart(c[6:], &m.Start)
 	case sc2replay.KindDetails:
-		rowDetails(c[5:], &m.Details)
+		rowDetails(c[6:], &m.Details)
 	case sc2replay.KindLobby:
-		rowLobby(c[5:], &m.Lobby)
+		rowLobby(c[6:], &m.Lobby)
 	case sc2replay.KindAttributes:
-		rowAttributes(c[5:], &m.Attributes)
+		rowAttributes(c[6:], &m.Attributes)
 	case sc2replay.KindGameMetadata:
-		rowGameMetadata(c[5:], &m.GameMetadata)
+		rowGameMetadata(c[6:], &m.GameMetadata)
 	case sc2replay.KindPlayerInfo:
-		rowPlayerInfo(c[5:], &m.PlayerInfo)
+		rowPlayerInfo(c[6:], &m.PlayerInfo)
 	case sc2replay.KindMember:
-		rowMember(c[5:], &m.Member)
+		rowMember(c[6:], &m.Member)
 	case sc2replay.KindEnd:
-		rowEnd(c[5:], &m.End)
+		rowEnd(c[6:], &m.End)
 	case sc2replay.KindUnitInit:
-		rowUnitInit(c[5:], &m.UnitInit)
+		rowUnitInit(c[6:], &m.UnitInit)
 	case sc2replay.KindUnitDone:
-		rowUnitDone(c[5:], &m.UnitDone)
+		rowUnitDone(c[6:], &m.UnitDone)
 	case sc2replay.KindUnitOwnerChange:
-		rowUnitOwnerChange(c[5:], &m.UnitOwnerChange)
+		rowUnitOwnerChange(c[6:], &m.UnitOwnerChange)
 	case sc2replay.KindUpgrade:
-		rowUpgrade(c[5:], &m.Upgrade)
+		rowUpgrade(c[6:], &m.Upgrade)
 	case sc2replay.KindUnitPositions:
-		rowUnitPositions(c[5:], &m.UnitPositions)
+		rowUnitPositions(c[6:], &m.UnitPositions)
 	case sc2replay.KindPlayerSetup:
-		rowPlayerSetup(c[5:], &m.PlayerSetup)
+		rowPlayerSetup(c[6:], &m.PlayerSetup)
 	case sc2replay.KindChat:
-		rowChat(c[5:], &m.Chat)
+		rowChat(c[6:], &m.Chat)
 	case sc2replay.KindPing:
-		rowPing(c[5:], &m.Ping)
+		rowPing(c[6:], &m.Ping)
 	case sc2replay.KindLoadingProgress:
-		rowLoadingProgress(c[5:], &m.LoadingProgress)
+		rowLoadingProgress(c[6:], &m.LoadingProgress)
 	case sc2replay.KindReconnectNotify:
-		rowReconnectNotify(c[5:], &m.ReconnectNotify)
+		rowReconnectNotify(c[6:], &m.ReconnectNotify)
 	case sc2replay.KindGameUserLeave:
-		rowGameUserLeave(c[5:], &m.GameUserLeave)
+		rowGameUserLeave(c[6:], &m.GameUserLeave)
 	case sc2replay.KindGameUserJoin:
-		rowGameUserJoin(c[5:], &m.GameUserJoin)
+		rowGameUserJoin(c[6:], &m.GameUserJoin)
 	case sc2replay.KindUserOptions:
-		rowUserOptions(c[5:], &m.UserOptions)
+		rowUserOptions(c[6:], &m.UserOptions)
 	case sc2replay.KindCameraSave:
-		rowCameraSave(c[5:], &m.CameraSave)
+		rowCameraSave(c[6:], &m.CameraSave)
 	case sc2replay.KindResourceTrade:
-		rowResourceTrade(c[5:], &m.ResourceTrade)
+		rowResourceTrade(c[6:], &m.ResourceTrade)
 	case sc2replay.KindResourceRequest:
-		rowResourceRequest(c[5:], &m.ResourceRequest)
+		rowResourceRequest(c[6:], &m.ResourceRequest)
 	case sc2replay.KindResourceRequestFulfill:
-		rowResourceRequestFulfill(c[5:], &m.ResourceRequestFulfill)
+		rowResourceRequestFulfill(c[6:], &m.ResourceRequestFulfill)
 	case sc2replay.KindResourceRequestCancel:
-		rowResourceRequestCancel(c[5:], &m.ResourceRequestCancel)
+		rowResourceRequestCancel(c[6:], &m.ResourceRequestCancel)
 	case sc2replay.KindAlliance:
-		rowAlliance(c[5:], &m.Alliance)
+		rowAlliance(c[6:], &m.Alliance)
 	case sc2replay.KindAchievementAwarded:
-		rowAchievementAwarded(c[5:], &m.AchievementAwarded)
+		rowAchievementAwarded(c[6:], &m.AchievementAwarded)
 	case sc2replay.KindLagMessage:
-		rowLagMessage(c[5:], &m.LagMessage)
+		rowLagMessage(c[6:], &m.LagMessage)
 	case sc2replay.KindDecrementGameTimeRemaining:
-		rowDecrementGameTimeRemaining(c[5:], &m.DecrementGameTimeRemaining)
+		rowDecrementGameTimeRemaining(c[6:], &m.DecrementGameTimeRemaining)
 	case sc2replay.KindHijackReplayGame:
-		rowHijackReplayGame(c[5:], &m.HijackReplayGame)
+		rowHijackReplayGame(c[6:], &m.HijackReplayGame)
 	case sc2replay.KindUnitClick:
-		rowUnitClick(c[5:], &m.UnitClick)
+		rowUnitClick(c[6:], &m.UnitClick)
 	case sc2replay.KindUnitHighlight:
-		rowUnitHighlight(c[5:], &m.UnitHighlight)
+		rowUnitHighlight(c[6:], &m.UnitHighlight)
 	case sc2replay.KindSelectionSyncCheck:
-		rowSelectionSyncCheck(c[5:], &m.SelectionSyncCheck)
+		rowSelectionSyncCheck(c[6:], &m.SelectionSyncCheck)
 	case sc2replay.KindSetSyncLoadingTime:
-		rowSetSyncLoadingTime(c[5:], &m.SetSyncLoadingTime)
+		rowSetSyncLoadingTime(c[6:], &m.SetSyncLoadingTime)
 	case sc2replay.KindSetSyncPlayingTime:
-		rowSetSyncPlayingTime(c[5:], &m.SetSyncPlayingTime)
+		rowSetSyncPlayingTime(c[6:], &m.SetSyncPlayingTime)
 	case sc2replay.KindCommandManagerReset:
-		rowCommandManagerReset(c[5:], &m.CommandManagerReset)
+		rowCommandManagerReset(c[6:], &m.CommandManagerReset)
 	case sc2replay.KindSetAbsoluteGameSpeed:
-		rowSetAbsoluteGameSpeed(c[5:], &m.SetAbsoluteGameSpeed)
+		rowSetAbsoluteGameSpeed(c[6:], &m.SetAbsoluteGameSpeed)
 	case sc2replay.KindAddAbsoluteGameSpeed:
-		rowAddAbsoluteGameSpeed(c[5:], &m.AddAbsoluteGameSpeed)
+		rowAddAbsoluteGameSpeed(c[6:], &m.AddAbsoluteGameSpeed)
 	case sc2replay.KindBankFile:
-		rowBankFile(c[5:], &m.BankFile)
+		rowBankFile(c[6:], &m.BankFile)
 	case sc2replay.KindBankSection:
-		rowBankSection(c[5:], &m.BankSection)
+		rowBankSection(c[6:], &m.BankSection)
 	case sc2replay.KindBankKey:
-		rowBankKey(c[5:], &m.BankKey)
+		rowBankKey(c[6:], &m.BankKey)
 	case sc2replay.KindBankValue:
-		rowBankValue(c[5:], &m.BankValue)
+		rowBankValue(c[6:], &m.BankValue)
 	case sc2replay.KindBankSignature:
-		rowBankSignature(c[5:], &m.BankSignature)
+		rowBankSignature(c[6:], &m.BankSignature)
 	case sc2replay.KindSaveGame:
-		rowSaveGame(c[5:], &m.SaveGame)
+		rowSaveGame(c[6:], &m.SaveGame)
 	case sc2replay.KindGameCheat:
-		rowGameCheat(c[5:], &m.GameCheat)
+		rowGameCheat(c[6:], &m.GameCheat)
 	case sc2replay.KindBroadcastCheat:
-		rowBroadcastCheat(c[5:], &m.BroadcastCheat)
+		rowBroadcastCheat(c[6:], &m.BroadcastCheat)
 	case sc2replay.KindAiCommunicate:
-		rowAiCommunicate(c[5:], &m.AiCommunicate)
+		rowAiCommunicate(c[6:], &m.AiCommunicate)
 	case sc2replay.KindCatalogModify:
-		rowCatalogModify(c[5:], &m.CatalogModify)
+		rowCatalogModify(c[6:], &m.CatalogModify)
 	case sc2replay.KindHeroTalentTreeSelected:
-		rowHeroTalentTreeSelected(c[5:], &m.HeroTalentTreeSelected)
+		rowHeroTalentTreeSelected(c[6:], &m.HeroTalentTreeSelected)
 	case sc2replay.KindHeroTalentTreeSelectionPanelToggled:
-		rowHeroTalentTreeSelectionPanelToggled(c[5:], &m.HeroTalentTreeSelectionPanelToggled)
+		rowHeroTalentTreeSelectionPanelToggled(c[6:], &m.HeroTalentTreeSelectionPanelToggled)
 	case sc2replay.KindPeerSetSyncLoadingTime:
-		rowPeerSetSyncLoadingTime(c[5:], &m.PeerSetSyncLoadingTime)
+		rowPeerSetSyncLoadingTime(c[6:], &m.PeerSetSyncLoadingTime)
 	case sc2replay.KindPeerSetSyncPlayingTime:
-		rowPeerSetSyncPlayingTime(c[5:], &m.PeerSetSyncPlayingTime)
+		rowPeerSetSyncPlayingTime(c[6:], &m.PeerSetSyncPlayingTime)
 	case sc2replay.KindPlayerState:
-		rowPlayerState(c[5:], &m.PlayerState)
+		rowPlayerState(c[6:], &m.PlayerState)
 	case sc2replay.KindUnitState:
-		rowUnitState(c[5:], &m.UnitState)
+		rowUnitState(c[6:], &m.UnitState)
 	case sc2replay.KindFactUnit:
-		rowFactUnit(c[5:], &m.FactUnit)
+		rowFactUnit(c[6:], &m.FactUnit)
 	case sc2replay.KindFactBuildStep:
-		rowFactBuildStep(c[5:], &m.FactBuildStep)
+		rowFactBuildStep(c[6:], &m.FactBuildStep)
 	case sc2replay.KindFactPlayer:
-		rowFactPlayer(c[5:], &m.FactPlayer)
+		rowFactPlayer(c[6:], &m.FactPlayer)
 	case sc2replay.KindOther:
-		rowOther(c[5:], &m.Other)
+		rowOther(c[6:], &m.Other)
 	default: // it has no fields
 	}
 }
@@ -1661,7 +1676,7 @@ func rowCmdUpdateTargetUnit(c []table.Column, m *sc2replay.CmdUpdateTargetUnit) 
 }
 
 func rowStart(c []table.Column, m *sc2replay.Start) {
-	_ = c[44]
+	_ = c[45]
 	c[0].Binary(m.Signature)
 	if !c[1].Off {
 		if m.HasVersion {
@@ -1704,9 +1719,9 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			c[23].Null()
 		}
 	}
-	c[42].Text(m.GameSpeed)
-	c[43].Float64(m.ClockSeconds)
-	c[44].Float64(m.LoopsPerClockSecond)
+	c[43].Text(m.GameSpeed)
+	c[44].Float64(m.ClockSeconds)
+	c[45].Float64(m.LoopsPerClockSecond)
 }
 
 func rowVersion(c []table.Column, m *sc2replay.Version) {
@@ -1726,7 +1741,7 @@ func rowRootKey(c []table.Column, m *sc2replay.RootKey) {
 }
 
 func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
-	_ = c[17]
+	_ = c[18]
 	c[0].Uint32(m.BaseBuild)
 	c[1].Uint32(m.TableBuild)
 	c[2].Enum(int32(m.Match))
@@ -1745,6 +1760,7 @@ func rowDecodeInfo(c []table.Column, m *sc2replay.DecodeInfo) {
 			c[12].Null()
 		}
 	}
+	c[18].Bool(m.Unproven)
 }
 
 func rowPartStatus(c []table.Column, m *sc2replay.PartStatus) {
@@ -2273,7 +2289,7 @@ func rowMetadataPlayer(c []table.Column, m *sc2replay.MetadataPlayer) {
 }
 
 func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
-	_ = c[23]
+	_ = c[24]
 	if !c[0].Off {
 		if m.HasRef {
 			table.Fields(c[0:])
@@ -2316,6 +2332,7 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 	c[21].Name(m.ColorName)
 	c[22].Text(m.Difficulty)
 	c[23].Text(m.PickedRace)
+	c[24].Enum(int32(m.ObserverSource))
 }
 
 func rowMember(c []table.Column, m *sc2replay.Member) {
@@ -2331,7 +2348,7 @@ func rowMember(c []table.Column, m *sc2replay.Member) {
 }
 
 func rowEnd(c []table.Column, m *sc2replay.End) {
-	_ = c[18]
+	_ = c[19]
 	if !c[0].Off {
 		if m.HasDecodeInfo {
 			table.Fields(c[0:])

@@ -531,6 +531,65 @@ func (Result) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
+// How it is known who plays and who observes.
+type ObserverSource int32
+
+const (
+	// Not known: no part of the replay says it.
+	ObserverSource_OBSERVER_SOURCE_UNSPECIFIED ObserverSource = 0
+	// The slot in the lobby says it.
+	ObserverSource_OBSERVER_SOURCE_LOBBY ObserverSource = 1
+	// The list of players in the details says it, because there is no lobby, or because a computer's slot observes.
+	ObserverSource_OBSERVER_SOURCE_DETAILS ObserverSource = 2
+	// By a rule, for maps such as GameHeart that choose the players after the start. In the lobby, all are players. When the game's
+	// first town hall appears after gameloop 0, and two players or more have one, those who never have a worker, a structure or a
+	// unit of an army observe.
+	ObserverSource_OBSERVER_SOURCE_RULE ObserverSource = 3
+)
+
+// Enum value maps for ObserverSource.
+var (
+	ObserverSource_name = map[int32]string{
+		0: "OBSERVER_SOURCE_UNSPECIFIED",
+		1: "OBSERVER_SOURCE_LOBBY",
+		2: "OBSERVER_SOURCE_DETAILS",
+		3: "OBSERVER_SOURCE_RULE",
+	}
+	ObserverSource_value = map[string]int32{
+		"OBSERVER_SOURCE_UNSPECIFIED": 0,
+		"OBSERVER_SOURCE_LOBBY":       1,
+		"OBSERVER_SOURCE_DETAILS":     2,
+		"OBSERVER_SOURCE_RULE":        3,
+	}
+)
+
+func (x ObserverSource) Enum() *ObserverSource {
+	p := new(ObserverSource)
+	*p = x
+	return p
+}
+
+func (x ObserverSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ObserverSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[8].Descriptor()
+}
+
+func (ObserverSource) Type() protoreflect.EnumType {
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[8]
+}
+
+func (x ObserverSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ObserverSource.Descriptor instead.
+func (ObserverSource) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
+}
+
 // How a unit's life ended.
 type UnitEnd int32
 
@@ -577,11 +636,11 @@ func (x UnitEnd) String() string {
 }
 
 func (UnitEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[8].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[9].Descriptor()
 }
 
 func (UnitEnd) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[8]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[9]
 }
 
 func (x UnitEnd) Number() protoreflect.EnumNumber {
@@ -590,7 +649,7 @@ func (x UnitEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnitEnd.Descriptor instead.
 func (UnitEnd) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 // The events of one batch.
@@ -646,6 +705,9 @@ type Event struct {
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
 	// The player who caused the event, or whose unit the event is about. Absent when there is none.
 	Player *PlayerRef `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
+	// True for an event that may be false, in its kind and in every field: the replay's base build has no protocol table, and the
+	// one in use does not fit the event's whole stream. Absent for all other events.
+	Unproven *bool `protobuf:"varint,14,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
 	// What happened. The names of these fields are the event kinds in filters.
 	//
 	// Types that are valid to be assigned to Kind:
@@ -773,6 +835,13 @@ func (x *Event) GetPlayer() *PlayerRef {
 		return x.Player
 	}
 	return nil
+}
+
+func (x *Event) GetUnproven() bool {
+	if x != nil && x.Unproven != nil {
+		return *x.Unproven
+	}
+	return false
 }
 
 func (x *Event) GetKind() isEvent_Kind {
@@ -7750,7 +7819,9 @@ type DecodeInfo struct {
 	// How the parts were decoded. In start, only the parts before the events.
 	Parts []*PartStatus `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The source of the names of abilities and unit types.
-	Names         *NameTable `protobuf:"bytes,5,opt,name=names,proto3" json:"names,omitempty"`
+	Names *NameTable `protobuf:"bytes,5,opt,name=names,proto3" json:"names,omitempty"`
+	// True when that table fits the game events or the messages only up to some event. All events of such a stream are unproven.
+	Unproven      bool `protobuf:"varint,6,opt,name=unproven,proto3" json:"unproven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7818,6 +7889,13 @@ func (x *DecodeInfo) GetNames() *NameTable {
 		return x.Names
 	}
 	return nil
+}
+
+func (x *DecodeInfo) GetUnproven() bool {
+	if x != nil {
+		return x.Unproven
+	}
+	return false
 }
 
 // Names of the balance data's abilities and unit types.
@@ -10522,7 +10600,7 @@ type PlayerInfo struct {
 	Race string `protobuf:"bytes,4,opt,name=race,proto3" json:"race,omitempty"`
 	// The team, from 0.
 	Team uint32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
-	// True for spectators and referees.
+	// True for spectators and referees. observer_source says how it is known.
 	Observer bool `protobuf:"varint,6,opt,name=observer,proto3" json:"observer,omitempty"`
 	// True for computers.
 	Computer bool `protobuf:"varint,7,opt,name=computer,proto3" json:"computer,omitempty"`
@@ -10543,9 +10621,11 @@ type PlayerInfo struct {
 	// A computer's difficulty, such as "Very Hard". Empty for humans.
 	Difficulty string `protobuf:"bytes,15,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
 	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
-	PickedRace    string `protobuf:"bytes,16,opt,name=picked_race,json=pickedRace,proto3" json:"picked_race,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PickedRace string `protobuf:"bytes,16,opt,name=picked_race,json=pickedRace,proto3" json:"picked_race,omitempty"`
+	// How it is known whether this is a player or an observer.
+	ObserverSource ObserverSource `protobuf:"varint,17,opt,name=observer_source,json=observerSource,proto3,enum=replayd.sc2replay.v1.ObserverSource" json:"observer_source,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PlayerInfo) Reset() {
@@ -10688,6 +10768,13 @@ func (x *PlayerInfo) GetPickedRace() string {
 		return x.PickedRace
 	}
 	return ""
+}
+
+func (x *PlayerInfo) GetObserverSource() ObserverSource {
+	if x != nil {
+		return x.ObserverSource
+	}
+	return ObserverSource_OBSERVER_SOURCE_UNSPECIFIED
 }
 
 // A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.
@@ -11221,10 +11308,11 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\x83/\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xb1/\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
-	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12I\n" +
+	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12\x1f\n" +
+	"\bunproven\x18\x0e \x01(\bH\x01R\bunproven\x88\x01\x01\x12I\n" +
 	"\rcamera_update\x18\x03 \x01(\v2\".replayd.sc2replay.v1.CameraUpdateH\x00R\fcameraUpdate\x12-\n" +
 	"\x03cmd\x18\x04 \x01(\v2\x19.replayd.sc2replay.v1.CmdH\x00R\x03cmd\x12O\n" +
 	"\x0fselection_delta\x18\x05 \x01(\v2$.replayd.sc2replay.v1.SelectionDeltaH\x00R\x0eselectionDelta\x12\\\n" +
@@ -11314,7 +11402,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\vfact_player\x18\xa2\x01 \x01(\v2 .replayd.sc2replay.v1.FactPlayerH\x00R\n" +
 	"factPlayer\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
-	"\x04kind\"\x9b\x01\n" +
+	"\x04kindB\v\n" +
+	"\t_unproven\"\x9b\x01\n" +
 	"\tPlayerRef\x12\x1c\n" +
 	"\auser_id\x18\x01 \x01(\rH\x00R\x06userId\x88\x01\x01\x12 \n" +
 	"\tplayer_id\x18\x02 \x01(\rH\x01R\bplayerId\x88\x01\x01\x12\x17\n" +
@@ -11755,7 +11844,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"bytes_read\x18\x04 \x01(\x03R\tbytesRead\x12\x16\n" +
 	"\x06events\x18\x05 \x01(\x03R\x06events\x12\x1b\n" +
 	"\tlast_tick\x18\x06 \x01(\x05R\blastTick\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"\xf3\x01\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"\x8f\x02\n" +
 	"\n" +
 	"DecodeInfo\x12\x1d\n" +
 	"\n" +
@@ -11764,7 +11853,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"tableBuild\x126\n" +
 	"\x05match\x18\x03 \x01(\x0e2 .replayd.sc2replay.v1.TableMatchR\x05match\x126\n" +
 	"\x05parts\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PartStatusR\x05parts\x125\n" +
-	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\"\xa9\x01\n" +
+	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\x12\x1a\n" +
+	"\bunproven\x18\x06 \x01(\bR\bunproven\"\xa9\x01\n" +
 	"\tNameTable\x12\x14\n" +
 	"\x05build\x18\x01 \x01(\rR\x05build\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1c\n" +
@@ -12064,7 +12154,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x01(\x01R\bduration\x12(\n" +
 	"\x10is_not_available\x18\a \x01(\bR\x0eisNotAvailable\x12>\n" +
 	"\aplayers\x18\b \x03(\v2$.replayd.sc2replay.v1.MetadataPlayerR\aplayers\x12\x12\n" +
-	"\x04json\x18\t \x01(\fR\x04json\"\xb6\x04\n" +
+	"\x04json\x18\t \x01(\fR\x04json\"\x85\x05\n" +
 	"\n" +
 	"PlayerInfo\x121\n" +
 	"\x03ref\x18\x01 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x03ref\x12\x12\n" +
@@ -12088,7 +12178,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"difficulty\x18\x0f \x01(\tR\n" +
 	"difficulty\x12\x1f\n" +
 	"\vpicked_race\x18\x10 \x01(\tR\n" +
-	"pickedRaceB\x11\n" +
+	"pickedRace\x12M\n" +
+	"\x0fobserver_source\x18\x11 \x01(\x0e2$.replayd.sc2replay.v1.ObserverSourceR\x0eobserverSourceB\x11\n" +
 	"\x0f_highest_leagueB\x06\n" +
 	"\x04_mmrB\x06\n" +
 	"\x04_apm\"\xd0\x01\n" +
@@ -12206,7 +12297,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"RESULT_WIN\x10\x02\x12\x0f\n" +
 	"\vRESULT_LOSS\x10\x03\x12\x0e\n" +
 	"\n" +
-	"RESULT_TIE\x10\x04*{\n" +
+	"RESULT_TIE\x10\x04*\x83\x01\n" +
+	"\x0eObserverSource\x12\x1f\n" +
+	"\x1bOBSERVER_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15OBSERVER_SOURCE_LOBBY\x10\x01\x12\x1b\n" +
+	"\x17OBSERVER_SOURCE_DETAILS\x10\x02\x12\x18\n" +
+	"\x14OBSERVER_SOURCE_RULE\x10\x03*{\n" +
 	"\aUnitEnd\x12\x18\n" +
 	"\x14UNIT_END_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fUNIT_END_KILLED\x10\x01\x12\x14\n" +
@@ -12226,7 +12322,7 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_sc2replay_v1_events_proto_rawDescData
 }
 
-var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
 var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
@@ -12237,290 +12333,292 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(TableMatch)(0),                             // 5: replayd.sc2replay.v1.TableMatch
 	(PartState)(0),                              // 6: replayd.sc2replay.v1.PartState
 	(Result)(0),                                 // 7: replayd.sc2replay.v1.Result
-	(UnitEnd)(0),                                // 8: replayd.sc2replay.v1.UnitEnd
-	(*EventList)(nil),                           // 9: replayd.sc2replay.v1.EventList
-	(*Event)(nil),                               // 10: replayd.sc2replay.v1.Event
-	(*PlayerRef)(nil),                           // 11: replayd.sc2replay.v1.PlayerRef
-	(*Unit)(nil),                                // 12: replayd.sc2replay.v1.Unit
-	(*Point)(nil),                               // 13: replayd.sc2replay.v1.Point
-	(*Point2)(nil),                              // 14: replayd.sc2replay.v1.Point2
-	(*BitMask)(nil),                             // 15: replayd.sc2replay.v1.BitMask
-	(*CameraUpdate)(nil),                        // 16: replayd.sc2replay.v1.CameraUpdate
-	(*Ability)(nil),                             // 17: replayd.sc2replay.v1.Ability
-	(*TargetUnit)(nil),                          // 18: replayd.sc2replay.v1.TargetUnit
-	(*Cmd)(nil),                                 // 19: replayd.sc2replay.v1.Cmd
-	(*CmdUpdateTargetPoint)(nil),                // 20: replayd.sc2replay.v1.CmdUpdateTargetPoint
-	(*CmdUpdateTargetUnit)(nil),                 // 21: replayd.sc2replay.v1.CmdUpdateTargetUnit
-	(*CommandManagerState)(nil),                 // 22: replayd.sc2replay.v1.CommandManagerState
-	(*CommandManagerReset)(nil),                 // 23: replayd.sc2replay.v1.CommandManagerReset
-	(*Subgroup)(nil),                            // 24: replayd.sc2replay.v1.Subgroup
-	(*Indices)(nil),                             // 25: replayd.sc2replay.v1.Indices
-	(*SelectionDelta)(nil),                      // 26: replayd.sc2replay.v1.SelectionDelta
-	(*ControlGroupUpdate)(nil),                  // 27: replayd.sc2replay.v1.ControlGroupUpdate
-	(*SelectionSyncCheck)(nil),                  // 28: replayd.sc2replay.v1.SelectionSyncCheck
-	(*UnitBorn)(nil),                            // 29: replayd.sc2replay.v1.UnitBorn
-	(*UnitInit)(nil),                            // 30: replayd.sc2replay.v1.UnitInit
-	(*UnitDone)(nil),                            // 31: replayd.sc2replay.v1.UnitDone
-	(*UnitDied)(nil),                            // 32: replayd.sc2replay.v1.UnitDied
-	(*UnitOwnerChange)(nil),                     // 33: replayd.sc2replay.v1.UnitOwnerChange
-	(*UnitTypeChange)(nil),                      // 34: replayd.sc2replay.v1.UnitTypeChange
-	(*Upgrade)(nil),                             // 35: replayd.sc2replay.v1.Upgrade
-	(*UnitPosition)(nil),                        // 36: replayd.sc2replay.v1.UnitPosition
-	(*UnitPositions)(nil),                       // 37: replayd.sc2replay.v1.UnitPositions
-	(*PlayerSetup)(nil),                         // 38: replayd.sc2replay.v1.PlayerSetup
-	(*PlayerStats)(nil),                         // 39: replayd.sc2replay.v1.PlayerStats
-	(*PlayerState)(nil),                         // 40: replayd.sc2replay.v1.PlayerState
-	(*UnitState)(nil),                           // 41: replayd.sc2replay.v1.UnitState
-	(*Chat)(nil),                                // 42: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                                // 43: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),                     // 44: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                          // 45: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),                     // 46: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                         // 47: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                       // 48: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                        // 49: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),             // 50: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                         // 51: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                          // 52: replayd.sc2replay.v1.CameraSave
-	(*ResourceTrade)(nil),                       // 53: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),                     // 54: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),              // 55: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),               // 56: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                            // 57: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),                  // 58: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                          // 59: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),          // 60: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                          // 61: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),                    // 62: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                           // 63: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                       // 64: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),                  // 65: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),                  // 66: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),                // 67: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),                // 68: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*BankFile)(nil),                            // 69: replayd.sc2replay.v1.BankFile
-	(*BankSection)(nil),                         // 70: replayd.sc2replay.v1.BankSection
-	(*BankKey)(nil),                             // 71: replayd.sc2replay.v1.BankKey
-	(*BankValue)(nil),                           // 72: replayd.sc2replay.v1.BankValue
-	(*BankSignature)(nil),                       // 73: replayd.sc2replay.v1.BankSignature
-	(*SaveGame)(nil),                            // 74: replayd.sc2replay.v1.SaveGame
-	(*SaveGameDone)(nil),                        // 75: replayd.sc2replay.v1.SaveGameDone
-	(*LoadGameDone)(nil),                        // 76: replayd.sc2replay.v1.LoadGameDone
-	(*GameCheat)(nil),                           // 77: replayd.sc2replay.v1.GameCheat
-	(*BroadcastCheat)(nil),                      // 78: replayd.sc2replay.v1.BroadcastCheat
-	(*AiCommunicate)(nil),                       // 79: replayd.sc2replay.v1.AiCommunicate
-	(*CatalogModify)(nil),                       // 80: replayd.sc2replay.v1.CatalogModify
-	(*HeroTalentTreeSelected)(nil),              // 81: replayd.sc2replay.v1.HeroTalentTreeSelected
-	(*HeroTalentTreeSelectionPanelToggled)(nil), // 82: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	(*PeerSetSyncLoadingTime)(nil),              // 83: replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	(*PeerSetSyncPlayingTime)(nil),              // 84: replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	(*TriggerUi)(nil),                           // 85: replayd.sc2replay.v1.TriggerUi
-	(*Other)(nil),                               // 86: replayd.sc2replay.v1.Other
-	(*Field)(nil),                               // 87: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                          // 88: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                          // 89: replayd.sc2replay.v1.DecodeInfo
-	(*NameTable)(nil),                           // 90: replayd.sc2replay.v1.NameTable
-	(*Version)(nil),                             // 91: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                             // 92: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                               // 93: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                                // 94: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                               // 95: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                       // 96: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                           // 97: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                             // 98: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                           // 99: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                         // 100: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),                     // 101: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),                     // 102: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),                      // 103: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                                // 104: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                          // 105: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                               // 106: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                           // 107: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                          // 108: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),                      // 109: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                        // 110: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                          // 111: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                              // 112: replayd.sc2replay.v1.Member
-	(*End)(nil),                                 // 113: replayd.sc2replay.v1.End
-	(*FactUnit)(nil),                            // 114: replayd.sc2replay.v1.FactUnit
-	(*FactBuildStep)(nil),                       // 115: replayd.sc2replay.v1.FactBuildStep
-	(*FactPlayer)(nil),                          // 116: replayd.sc2replay.v1.FactPlayer
+	(ObserverSource)(0),                         // 8: replayd.sc2replay.v1.ObserverSource
+	(UnitEnd)(0),                                // 9: replayd.sc2replay.v1.UnitEnd
+	(*EventList)(nil),                           // 10: replayd.sc2replay.v1.EventList
+	(*Event)(nil),                               // 11: replayd.sc2replay.v1.Event
+	(*PlayerRef)(nil),                           // 12: replayd.sc2replay.v1.PlayerRef
+	(*Unit)(nil),                                // 13: replayd.sc2replay.v1.Unit
+	(*Point)(nil),                               // 14: replayd.sc2replay.v1.Point
+	(*Point2)(nil),                              // 15: replayd.sc2replay.v1.Point2
+	(*BitMask)(nil),                             // 16: replayd.sc2replay.v1.BitMask
+	(*CameraUpdate)(nil),                        // 17: replayd.sc2replay.v1.CameraUpdate
+	(*Ability)(nil),                             // 18: replayd.sc2replay.v1.Ability
+	(*TargetUnit)(nil),                          // 19: replayd.sc2replay.v1.TargetUnit
+	(*Cmd)(nil),                                 // 20: replayd.sc2replay.v1.Cmd
+	(*CmdUpdateTargetPoint)(nil),                // 21: replayd.sc2replay.v1.CmdUpdateTargetPoint
+	(*CmdUpdateTargetUnit)(nil),                 // 22: replayd.sc2replay.v1.CmdUpdateTargetUnit
+	(*CommandManagerState)(nil),                 // 23: replayd.sc2replay.v1.CommandManagerState
+	(*CommandManagerReset)(nil),                 // 24: replayd.sc2replay.v1.CommandManagerReset
+	(*Subgroup)(nil),                            // 25: replayd.sc2replay.v1.Subgroup
+	(*Indices)(nil),                             // 26: replayd.sc2replay.v1.Indices
+	(*SelectionDelta)(nil),                      // 27: replayd.sc2replay.v1.SelectionDelta
+	(*ControlGroupUpdate)(nil),                  // 28: replayd.sc2replay.v1.ControlGroupUpdate
+	(*SelectionSyncCheck)(nil),                  // 29: replayd.sc2replay.v1.SelectionSyncCheck
+	(*UnitBorn)(nil),                            // 30: replayd.sc2replay.v1.UnitBorn
+	(*UnitInit)(nil),                            // 31: replayd.sc2replay.v1.UnitInit
+	(*UnitDone)(nil),                            // 32: replayd.sc2replay.v1.UnitDone
+	(*UnitDied)(nil),                            // 33: replayd.sc2replay.v1.UnitDied
+	(*UnitOwnerChange)(nil),                     // 34: replayd.sc2replay.v1.UnitOwnerChange
+	(*UnitTypeChange)(nil),                      // 35: replayd.sc2replay.v1.UnitTypeChange
+	(*Upgrade)(nil),                             // 36: replayd.sc2replay.v1.Upgrade
+	(*UnitPosition)(nil),                        // 37: replayd.sc2replay.v1.UnitPosition
+	(*UnitPositions)(nil),                       // 38: replayd.sc2replay.v1.UnitPositions
+	(*PlayerSetup)(nil),                         // 39: replayd.sc2replay.v1.PlayerSetup
+	(*PlayerStats)(nil),                         // 40: replayd.sc2replay.v1.PlayerStats
+	(*PlayerState)(nil),                         // 41: replayd.sc2replay.v1.PlayerState
+	(*UnitState)(nil),                           // 42: replayd.sc2replay.v1.UnitState
+	(*Chat)(nil),                                // 43: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                // 44: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                     // 45: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                          // 46: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                     // 47: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                         // 48: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                       // 49: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                        // 50: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),             // 51: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                         // 52: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                          // 53: replayd.sc2replay.v1.CameraSave
+	(*ResourceTrade)(nil),                       // 54: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                     // 55: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),              // 56: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),               // 57: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                            // 58: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                  // 59: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                          // 60: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),          // 61: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                          // 62: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                    // 63: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                           // 64: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                       // 65: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                  // 66: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                  // 67: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                // 68: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                // 69: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                            // 70: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                         // 71: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                             // 72: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                           // 73: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                       // 74: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                            // 75: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                        // 76: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                        // 77: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                           // 78: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                      // 79: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                       // 80: replayd.sc2replay.v1.AiCommunicate
+	(*CatalogModify)(nil),                       // 81: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),              // 82: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil), // 83: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*PeerSetSyncLoadingTime)(nil),              // 84: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),              // 85: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*TriggerUi)(nil),                           // 86: replayd.sc2replay.v1.TriggerUi
+	(*Other)(nil),                               // 87: replayd.sc2replay.v1.Other
+	(*Field)(nil),                               // 88: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                          // 89: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                          // 90: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                           // 91: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                             // 92: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                             // 93: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                               // 94: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                // 95: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                               // 96: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                       // 97: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                           // 98: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                             // 99: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                           // 100: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                         // 101: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                     // 102: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                     // 103: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                      // 104: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                // 105: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                          // 106: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                               // 107: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                           // 108: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                          // 109: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                      // 110: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                        // 111: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                          // 112: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                              // 113: replayd.sc2replay.v1.Member
+	(*End)(nil),                                 // 114: replayd.sc2replay.v1.End
+	(*FactUnit)(nil),                            // 115: replayd.sc2replay.v1.FactUnit
+	(*FactBuildStep)(nil),                       // 116: replayd.sc2replay.v1.FactBuildStep
+	(*FactPlayer)(nil),                          // 117: replayd.sc2replay.v1.FactPlayer
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
-	10,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
-	11,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
-	16,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
-	19,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
-	26,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
-	27,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
-	29,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
-	22,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
-	85,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
-	32,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
-	20,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
-	34,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
-	39,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	21,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	93,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	98,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	106, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	108, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	110, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	111, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	112, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	113, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
-	30,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
-	31,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
-	33,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
-	35,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
-	37,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
-	38,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	42,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
-	43,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
-	44,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
-	45,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
-	46,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
-	47,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
-	48,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
-	49,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
-	50,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
-	51,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
-	52,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
-	53,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
-	54,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
-	55,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
-	56,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
-	57,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
-	58,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
-	59,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
-	60,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
-	62,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
-	63,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
-	64,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
-	28,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
-	65,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
-	66,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
-	23,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
-	67,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	68,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	69,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
-	70,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
-	71,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
-	72,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
-	73,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
-	74,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
-	75,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
-	76,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
-	77,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
-	78,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
-	79,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
-	80,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
-	81,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
-	82,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	83,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	84,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	40,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
-	41,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
-	114, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
-	115, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
-	116, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
-	86,  // 77: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	11,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
+	12,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
+	17,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
+	20,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
+	27,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
+	28,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
+	30,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
+	23,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
+	86,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
+	33,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
+	21,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
+	35,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
+	40,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	22,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
+	94,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	99,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	107, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	109, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	111, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	112, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	113, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	114, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	31,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
+	32,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
+	34,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
+	36,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
+	38,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
+	39,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	43,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
+	44,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
+	45,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
+	46,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
+	47,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
+	48,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
+	49,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
+	50,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
+	51,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
+	52,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
+	53,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
+	54,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
+	55,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
+	56,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
+	57,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
+	58,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
+	59,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
+	60,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
+	61,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
+	63,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
+	64,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
+	65,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
+	29,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
+	66,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
+	67,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
+	24,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
+	68,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	69,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	70,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	71,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	72,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	73,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	74,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	75,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	76,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	77,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	78,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	79,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	80,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	81,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	82,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	83,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	84,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	85,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	41,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
+	42,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
+	115, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
+	116, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
+	117, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
+	87,  // 77: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
 	0,   // 78: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	14,  // 79: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	12,  // 80: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 81: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	17,  // 82: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	13,  // 83: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 84: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	12,  // 85: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 86: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	18,  // 87: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	15,  // 79: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 80: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 81: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	18,  // 82: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	14,  // 83: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	19,  // 84: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	13,  // 85: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 86: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	19,  // 87: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
 	1,   // 88: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	15,  // 89: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 90: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 91: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 92: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	12,  // 93: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 89: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	26,  // 90: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	26,  // 91: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 92: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	13,  // 93: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
 	2,   // 94: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	15,  // 95: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	12,  // 98: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 99: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 100: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 101: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 102: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 103: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 104: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 105: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 106: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	36,  // 107: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	38,  // 108: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	39,  // 109: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	35,  // 110: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	12,  // 111: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 112: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 95: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	26,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	26,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	13,  // 98: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 99: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 100: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 101: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 102: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 103: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 104: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 105: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 106: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	37,  // 107: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	39,  // 108: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	40,  // 109: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	36,  // 110: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	13,  // 111: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 112: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
 	3,   // 113: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
 	3,   // 114: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	14,  // 115: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	14,  // 116: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	61,  // 117: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	12,  // 118: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 119: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 120: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	12,  // 121: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 122: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	87,  // 123: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
-	17,  // 124: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
-	12,  // 125: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 115: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 116: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	62,  // 117: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	13,  // 118: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 119: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 120: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 121: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 122: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	88,  // 123: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	18,  // 124: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	13,  // 125: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
 	4,   // 126: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	87,  // 127: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	15,  // 128: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	87,  // 129: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	88,  // 127: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	16,  // 128: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	88,  // 129: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
 	6,   // 130: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
 	5,   // 131: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	88,  // 132: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	90,  // 133: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	91,  // 134: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	92,  // 135: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	92,  // 136: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	89,  // 137: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	94,  // 138: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	95,  // 139: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	96,  // 140: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	97,  // 141: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	15,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	100, // 148: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	101, // 149: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	103, // 150: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	104, // 151: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	99,  // 152: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	102, // 153: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	105, // 154: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	107, // 155: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	109, // 156: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	11,  // 157: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	89,  // 132: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	91,  // 133: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	92,  // 134: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	93,  // 135: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	93,  // 136: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	90,  // 137: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	95,  // 138: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	96,  // 139: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	97,  // 140: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	98,  // 141: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	16,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	101, // 148: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	102, // 149: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	104, // 150: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	105, // 151: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	100, // 152: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	103, // 153: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	106, // 154: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	108, // 155: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	110, // 156: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	12,  // 157: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
 	7,   // 158: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	95,  // 159: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	89,  // 160: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	12,  // 161: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	8,   // 162: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
-	12,  // 163: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 164: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 165: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 166: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
-	7,   // 167: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	168, // [168:168] is the sub-list for method output_type
-	168, // [168:168] is the sub-list for method input_type
-	168, // [168:168] is the sub-list for extension type_name
-	168, // [168:168] is the sub-list for extension extendee
-	0,   // [0:168] is the sub-list for field type_name
+	96,  // 159: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	8,   // 160: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
+	90,  // 161: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	13,  // 162: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	9,   // 163: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	13,  // 164: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 165: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 166: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 167: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 168: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	169, // [169:169] is the sub-list for method output_type
+	169, // [169:169] is the sub-list for method input_type
+	169, // [169:169] is the sub-list for extension type_name
+	169, // [169:169] is the sub-list for extension extendee
+	0,   // [0:169] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -12660,7 +12758,7 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
-			NumEnums:      9,
+			NumEnums:      10,
 			NumMessages:   108,
 			NumExtensions: 0,
 			NumServices:   0,

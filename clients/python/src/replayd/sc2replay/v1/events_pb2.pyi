@@ -296,6 +296,40 @@ RESULT_TIE: Result.ValueType  # 4
 """The game was a tie."""
 Global___Result: typing_extensions.TypeAlias = Result
 
+class _ObserverSource:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ObserverSourceEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ObserverSource.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    OBSERVER_SOURCE_UNSPECIFIED: _ObserverSource.ValueType  # 0
+    """Not known: no part of the replay says it."""
+    OBSERVER_SOURCE_LOBBY: _ObserverSource.ValueType  # 1
+    """The slot in the lobby says it."""
+    OBSERVER_SOURCE_DETAILS: _ObserverSource.ValueType  # 2
+    """The list of players in the details says it, because there is no lobby, or because a computer's slot observes."""
+    OBSERVER_SOURCE_RULE: _ObserverSource.ValueType  # 3
+    """By a rule, for maps such as GameHeart that choose the players after the start. In the lobby, all are players. When the game's
+    first town hall appears after gameloop 0, and two players or more have one, those who never have a worker, a structure or a
+    unit of an army observe.
+    """
+
+class ObserverSource(_ObserverSource, metaclass=_ObserverSourceEnumTypeWrapper):
+    """How it is known who plays and who observes."""
+
+OBSERVER_SOURCE_UNSPECIFIED: ObserverSource.ValueType  # 0
+"""Not known: no part of the replay says it."""
+OBSERVER_SOURCE_LOBBY: ObserverSource.ValueType  # 1
+"""The slot in the lobby says it."""
+OBSERVER_SOURCE_DETAILS: ObserverSource.ValueType  # 2
+"""The list of players in the details says it, because there is no lobby, or because a computer's slot observes."""
+OBSERVER_SOURCE_RULE: ObserverSource.ValueType  # 3
+"""By a rule, for maps such as GameHeart that choose the players after the start. In the lobby, all are players. When the game's
+first town hall appears after gameloop 0, and two players or more have one, those who never have a worker, a structure or a
+unit of an army observe.
+"""
+Global___ObserverSource: typing_extensions.TypeAlias = ObserverSource
+
 class _UnitEnd:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -361,6 +395,7 @@ class Event(google.protobuf.message.Message):
 
     AT_TICK_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
+    UNPROVEN_FIELD_NUMBER: builtins.int
     CAMERA_UPDATE_FIELD_NUMBER: builtins.int
     CMD_FIELD_NUMBER: builtins.int
     SELECTION_DELTA_FIELD_NUMBER: builtins.int
@@ -439,6 +474,10 @@ class Event(google.protobuf.message.Message):
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
+    unproven: builtins.bool
+    """True for an event that may be false, in its kind and in every field: the replay's base build has no protocol table, and the
+    one in use does not fit the event's whole stream. Absent for all other events.
+    """
     @property
     def player(self) -> Global___PlayerRef:
         """The player who caused the event, or whose unit the event is about. Absent when there is none."""
@@ -762,6 +801,7 @@ class Event(google.protobuf.message.Message):
         *,
         at_tick: builtins.int = ...,
         player: Global___PlayerRef | None = ...,
+        unproven: builtins.bool | None = ...,
         camera_update: Global___CameraUpdate | None = ...,
         cmd: Global___Cmd | None = ...,
         selection_delta: Global___SelectionDelta | None = ...,
@@ -839,12 +879,17 @@ class Event(google.protobuf.message.Message):
         fact_player: Global___FactPlayer | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
+    _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
     _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
 Global___Event: typing_extensions.TypeAlias = Event
@@ -3517,12 +3562,15 @@ class DecodeInfo(google.protobuf.message.Message):
     MATCH_FIELD_NUMBER: builtins.int
     PARTS_FIELD_NUMBER: builtins.int
     NAMES_FIELD_NUMBER: builtins.int
+    UNPROVEN_FIELD_NUMBER: builtins.int
     base_build: builtins.int
     """The base build in the replay's header."""
     table_build: builtins.int
     """The base build whose protocol table was used."""
     match: Global___TableMatch.ValueType
     """How that table was found."""
+    unproven: builtins.bool
+    """True when that table fits the game events or the messages only up to some event. All events of such a stream are unproven."""
     @property
     def parts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PartStatus]:
         """How the parts were decoded. In start, only the parts before the events."""
@@ -3539,10 +3587,11 @@ class DecodeInfo(google.protobuf.message.Message):
         match: Global___TableMatch.ValueType = ...,
         parts: collections.abc.Iterable[Global___PartStatus] | None = ...,
         names: Global___NameTable | None = ...,
+        unproven: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["names", b"names"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["base_build", b"base_build", "match", b"match", "names", b"names", "parts", b"parts", "table_build", b"table_build"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["base_build", b"base_build", "match", b"match", "names", b"names", "parts", b"parts", "table_build", b"table_build", "unproven", b"unproven"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DecodeInfo: typing_extensions.TypeAlias = DecodeInfo
@@ -4907,6 +4956,7 @@ class PlayerInfo(google.protobuf.message.Message):
     COLOR_NAME_FIELD_NUMBER: builtins.int
     DIFFICULTY_FIELD_NUMBER: builtins.int
     PICKED_RACE_FIELD_NUMBER: builtins.int
+    OBSERVER_SOURCE_FIELD_NUMBER: builtins.int
     clan: builtins.str
     """The clan's tag. Empty for none."""
     toon_handle: builtins.str
@@ -4916,7 +4966,7 @@ class PlayerInfo(google.protobuf.message.Message):
     team: builtins.int
     """The team, from 0."""
     observer: builtins.bool
-    """True for spectators and referees."""
+    """True for spectators and referees. observer_source says how it is known."""
     computer: builtins.bool
     """True for computers."""
     result: Global___Result.ValueType
@@ -4935,6 +4985,8 @@ class PlayerInfo(google.protobuf.message.Message):
     """A computer's difficulty, such as "Very Hard". Empty for humans."""
     picked_race: builtins.str
     """The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known."""
+    observer_source: Global___ObserverSource.ValueType
+    """How it is known whether this is a player or an observer."""
     @property
     def ref(self) -> Global___PlayerRef:
         """The numbers and the name."""
@@ -4962,10 +5014,11 @@ class PlayerInfo(google.protobuf.message.Message):
         color_name: builtins.str = ...,
         difficulty: builtins.str = ...,
         picked_race: builtins.str = ...,
+        observer_source: Global___ObserverSource.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "color", b"color", "highest_league", b"highest_league", "mmr", b"mmr", "ref", b"ref"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "picked_race", b"picked_race", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "observer_source", b"observer_source", "picked_race", b"picked_race", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__apm: typing_extensions.TypeAlias = typing.Literal["apm"]
     _WhichOneofArgType__apm: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm"]

@@ -65,6 +65,14 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
   player?: PlayerRef | undefined;
 
   /**
+   * True for an event that may be false, in its kind and in every field: the replay's base build has no protocol table, and the
+   * one in use does not fit the event's whole stream. Absent for all other events.
+   *
+   * @generated from field: optional bool unproven = 14;
+   */
+  unproven?: boolean | undefined;
+
+  /**
    * What happened. The names of these fields are the event kinds in filters.
    *
    * @generated from oneof replayd.sc2replay.v1.Event.kind
@@ -3873,6 +3881,13 @@ export declare type DecodeInfo = Message<"replayd.sc2replay.v1.DecodeInfo"> & {
    * @generated from field: replayd.sc2replay.v1.NameTable names = 5;
    */
   names?: NameTable | undefined;
+
+  /**
+   * True when that table fits the game events or the messages only up to some event. All events of such a stream are unproven.
+   *
+   * @generated from field: bool unproven = 6;
+   */
+  unproven: boolean;
 };
 
 /**
@@ -5684,7 +5699,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   team: number;
 
   /**
-   * True for spectators and referees.
+   * True for spectators and referees. observer_source says how it is known.
    *
    * @generated from field: bool observer = 6;
    */
@@ -5759,6 +5774,13 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
    * @generated from field: string picked_race = 16;
    */
   pickedRace: string;
+
+  /**
+   * How it is known whether this is a player or an observer.
+   *
+   * @generated from field: replayd.sc2replay.v1.ObserverSource observer_source = 17;
+   */
+  observerSource: ObserverSource;
 };
 
 /**
@@ -6487,6 +6509,48 @@ export enum Result {
  * Describes the enum replayd.sc2replay.v1.Result.
  */
 export declare const ResultSchema: GenEnum<Result>;
+
+/**
+ * How it is known who plays and who observes.
+ *
+ * @generated from enum replayd.sc2replay.v1.ObserverSource
+ */
+export enum ObserverSource {
+  /**
+   * Not known: no part of the replay says it.
+   *
+   * @generated from enum value: OBSERVER_SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The slot in the lobby says it.
+   *
+   * @generated from enum value: OBSERVER_SOURCE_LOBBY = 1;
+   */
+  LOBBY = 1,
+
+  /**
+   * The list of players in the details says it, because there is no lobby, or because a computer's slot observes.
+   *
+   * @generated from enum value: OBSERVER_SOURCE_DETAILS = 2;
+   */
+  DETAILS = 2,
+
+  /**
+   * By a rule, for maps such as GameHeart that choose the players after the start. In the lobby, all are players. When the game's
+   * first town hall appears after gameloop 0, and two players or more have one, those who never have a worker, a structure or a
+   * unit of an army observe.
+   *
+   * @generated from enum value: OBSERVER_SOURCE_RULE = 3;
+   */
+  RULE = 3,
+}
+
+/**
+ * Describes the enum replayd.sc2replay.v1.ObserverSource.
+ */
+export declare const ObserverSourceSchema: GenEnum<ObserverSource>;
 
 /**
  * How a unit's life ended.
