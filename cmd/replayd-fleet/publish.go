@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	client "github.com/replayd/replayd/clients/go"
@@ -18,6 +16,7 @@ import (
 	"github.com/replayd/replayd/fleet/publish"
 	"github.com/replayd/replayd/internal/natsconn"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/scrape"
 )
 
 type publishCmd struct {
@@ -35,7 +34,8 @@ type publishCmd struct {
 	ResolvePlayers bool          `help:"Add the name, clan, team and role of each client to teehistorian events."`
 	MaxDelay       time.Duration `help:"How long an event may wait for others that share its message, 0s to 10s." default:"100ms"`
 	Workers        int           `help:"How many replays that do not grow are published at the same time." default:"4" env:"-"`
-	Metrics        string        `help:"The address to serve Prometheus metrics on, under /metrics: HOST:PORT on this machine, or unix:PATH. Default: disabled." name:"metrics-listen" placeholder:"HOST:PORT"`
+
+	Metrics scrape.Flags `embed:""`
 }
 
 // Validate rejects invalid flags, before anything is opened.
@@ -48,10 +48,7 @@ func (c *publishCmd) Validate() error {
 	case c.MaxDelay < 0 || c.MaxDelay > 10*time.Second:
 		return errors.New("--max-delay: must be 0s to 10s")
 	}
-	if err := command.CheckListen(c.Metrics); err != nil {
-		return err
-	}
-	return errors.Join(c.Target.Validate(), c.queueFlags.Validate())
+	return errors.Join(c.Metrics.Check(), c.Target.Validate(), c.queueFlags.Validate())
 }
 
 // Run publishes until the replays have ended, or ctx ends.
@@ -81,13 +78,12 @@ func (c *publishCmd) Run(ctx context.Context, con command.Console) error {
 	case err != nil:
 		return unreachableError{natsconn.Explain(err)}
 	}
-	if c.Metrics != "" {
-		stop, err := command.ServeMetrics(c.Metrics, publishMetrics(&p.Stats), log)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	health := func(context.Context) error { return publishing(&p.Stats, conn) }
+	stop, err := c.Metrics.Serve(ctx, publishMetrics(&p.Stats, conn), health, log)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	return c.Explain(c.publish(ctx, p))
 }
 
@@ -132,27 +128,4 @@ func (c *publishCmd) publish(ctx context.Context, p *publish.Publisher) error {
 	}
 	wg.Wait()
 	return first
-}
-
-// publishMetrics returns a registry with the metrics of a publisher.
-func publishMetrics(s *publish.Stats) *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, m := range []struct {
-		name, help string
-		value      func() uint64
-	}{
-		{"messages_total", "Messages that NATS has acknowledged.", s.Messages.Load},
-		{"events_total", "Events in these messages.", s.Events.Load},
-		{"bytes_total", "Bytes of the payloads of these messages.", s.Bytes.Load},
-		{"others_total", "Times that another publisher was faster.", s.Others.Load},
-		{"retries_total", "Requests that NATS refused or did not answer.", s.Retries.Load},
-		{"failures_total", "Replays that ended with an error.", s.Failures.Load},
-	} {
-		o := prometheus.CounterOpts{Namespace: "replayd", Subsystem: "publish", Name: m.name, Help: m.help}
-		reg.MustRegister(prometheus.NewCounterFunc(o, func() float64 { return float64(m.value()) }))
-	}
-	o := prometheus.GaugeOpts{Namespace: "replayd", Subsystem: "publish", Name: "replays", Help: "Replays that are being published."}
-	reg.MustRegister(prometheus.NewGaugeFunc(o, func() float64 { return float64(s.Replays.Load()) }))
-	return reg
 }

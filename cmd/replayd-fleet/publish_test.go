@@ -2,22 +2,34 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
 // TestPublish runs the command: for a replay it ends with it, for a directory it goes on; it has metrics, exit codes, and no secrets in
 // what it prints.
 func TestPublish(t *testing.T) {
-	server, dir := hub(t), t.TempDir()
+	server, dir := "nats://"+commandtest.FreeAddr(t), t.TempDir()
+	stopServer, err := natsserver.Start(natsserver.Options{Dir: t.TempDir(), URL: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopHub := sync.OnceFunc(stopServer)
+	defer stopHub()
 	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +41,7 @@ func TestPublish(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "b"), bytes.ReplaceAll(damaged, []byte("4fa04b32"), []byte("5fa04b32")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, _ := background(t, "serve", "--listen", "127.0.0.1:0", "--web-listen", "none", "--root", "r="+dir)
+	log, stopDaemon := background(t, "serve", "--listen", "127.0.0.1:0", "--web-listen", "none", "--root", "r="+dir)
 	addr := address(t, log, "serving")
 	publish := func(more ...string) []string {
 		return append([]string{"publish", "--nats", server, "--addr", addr, "--log-level", "error"}, more...)
@@ -84,5 +96,51 @@ func TestPublish(t *testing.T) {
 	if !strings.Contains(text, "\nreplayd_publish_events_total ") || !strings.Contains(text, "\nreplayd_publish_replays ") {
 		t.Error(text)
 	}
+	// What the alerts and the dashboard name is there, and health says what is wrong without names.
+	for _, file := range []string{"alerts.yml", "dashboard.json"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "packaging", "prometheus", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`\breplayd_publish_[a-z_]+\b`).FindAllString(string(b), -1)
+		if len(names) == 0 {
+			t.Errorf("%s has nothing of publishers", file)
+		}
+		for _, name := range names {
+			if !strings.Contains(text, "\n"+name+" ") {
+				t.Errorf("%s names %s, which there is not", file, name)
+			}
+		}
+	}
+	health(t, metrics, "ok\n")
+	stopDaemon()
+	health(t, metrics, "the daemon cannot be reached\n")
+	stopHub()
+	health(t, metrics, "NATS cannot be reached\n")
+	if text := commandtest.Scrape(t, metrics); !strings.Contains(text, "\nreplayd_publish_connected 0\n") || !strings.Contains(text, "\nreplayd_publish_away 1\n") {
+		t.Error(text)
+	}
 	stop()
+}
+
+// health waits until a program answers what it is asked for under /healthz.
+func health(t *testing.T, addr, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(commandtest.Patience); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get("http://" + addr + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if string(text) == want {
+			if ok := want == "ok\n"; ok != (resp.StatusCode == http.StatusOK) {
+				t.Errorf("%s with %s", text, resp.Status)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("its health is %q, want %q", text, want)
+		}
+	}
 }

@@ -75,7 +75,8 @@ func (c *workCmd) Run(ctx context.Context, con command.Console) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	healthy := func(ctx context.Context) error {
 		if _, err := q.Lines(ctx); err != nil {
-			return natsconn.Explain(err)
+			log.DebugContext(ctx, "not healthy", "error", natsconn.Explain(err))
+			return natsconn.Public(err)
 		}
 		return nil
 	}

@@ -30,6 +30,11 @@ func (p *Publisher) Directory(ctx context.Context, dir string) error {
 	defer cancel(nil)
 	d.wg.Go(func() { d.sweep(ctx) })
 	gone := false
+	defer func() {
+		if gone {
+			p.Stats.Away.Add(-1)
+		}
+	}()
 	for attempt := 0; ; attempt++ {
 		d.list() // what has appeared meanwhile
 		for change, err := range p.daemon.Watch(ctx, &replaydv1.WatchReplaysRequest{Directory: dir}) {
@@ -40,9 +45,11 @@ func (p *Publisher) Directory(ctx context.Context, dir string) error {
 				return err
 			case err != nil && !gone:
 				gone = true
+				p.Stats.Away.Add(1)
 				p.o.Log.WarnContext(ctx, "the daemon is gone; waiting for it", "error", err.Error())
 			case err == nil:
 				if gone {
+					p.Stats.Away.Add(-1)
 					p.o.Log.InfoContext(ctx, "the daemon is back")
 				}
 				gone, attempt = false, 0

@@ -122,6 +122,7 @@ func (p *Publisher) patience(ctx context.Context) (context.Context, func()) {
 func (p *Publisher) wait(ctx context.Context, attempt int, err error) error {
 	p.Stats.Retries.Add(1)
 	now := time.Now().Unix()
+	p.Stats.Waiting.CompareAndSwap(0, now)
 	if last := p.warned.Load(); attempt >= 6 && now-last > 60 && p.warned.CompareAndSwap(last, now) {
 		p.o.Log.WarnContext(ctx, "NATS does not take messages; waiting", "error", err.Error())
 	}
@@ -182,6 +183,7 @@ func (r *replay) publish(ctx context.Context, header nats.Header, body []byte) (
 }
 
 func (r *replay) count(m *message) {
+	r.p.Stats.Waiting.Store(0)
 	r.p.Stats.Messages.Add(1)
 	r.p.Stats.Events.Add(m.next - m.first)
 	r.p.Stats.Bytes.Add(uint64(len(m.body)))

@@ -60,6 +60,8 @@ type Stats struct {
 	Retries                 atomic.Uint64 // attempts whose outcome was not known, or that NATS refused
 	Failures                atomic.Uint64 // replays that could not be published
 	Replays                 atomic.Int64  // that are being published
+	Waiting                 atomic.Int64  // since when NATS takes no messages, in Unix seconds; 0 while it does
+	Away                    atomic.Int64  // directories that wait for the daemon
 }
 
 // Publisher publishes replays. It is safe for concurrent use.

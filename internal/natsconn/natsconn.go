@@ -126,8 +126,24 @@ func Conflict(err error) bool {
 	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// Explain says in few words why NATS cannot be used. The library's texts may have file names and users in them.
+// Explain says in few words why NATS cannot be used, for a log: what is not known is wrapped, and can have names in it.
 func Explain(err error) error {
+	if known := reason(err); known != nil {
+		return known
+	}
+	return fmt.Errorf("NATS: %w", err)
+}
+
+// Public says why NATS cannot be used, for anybody: no names of servers, users, files or streams are in it.
+func Public(err error) error {
+	if known := reason(err); known != nil {
+		return known
+	}
+	return errors.New("NATS refuses a request; the log says more")
+}
+
+// reason returns an error without names for what often goes wrong, and nil for anything else.
+func reason(err error) error {
 	_, network := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
@@ -139,5 +155,5 @@ func Explain(err error) error {
 	case errors.Is(err, ErrSilent):
 		return ErrSilent
 	}
-	return fmt.Errorf("NATS: %w", err)
+	return nil
 }

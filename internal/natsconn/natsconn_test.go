@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/replayd/replayd/internal/natsconn"
@@ -62,5 +64,24 @@ func TestConflict(t *testing.T) {
 		if got := natsconn.Conflict(test.err); got != test.want {
 			t.Errorf("%s: %v", what, got)
 		}
+	}
+}
+
+// TestPublic: an error that anybody may read says what is wrong, and never which server, user, file or stream it is about.
+func TestPublic(t *testing.T) {
+	const secret = "secret"
+	for says, err := range map[string]error{
+		"credentials":      fmt.Errorf("%s: %w", secret, nats.ErrAuthorization),
+		"cannot be":        &net.OpError{Op: "dial", Net: secret, Err: errors.New(secret)},
+		"no JetStream":     fmt.Errorf("%s: %w", secret, nats.ErrNoResponders),
+		"the log says":     &jetstream.APIError{Code: 500, Description: secret},
+		"NATS refuses a r": errors.New(secret),
+	} {
+		if text := natsconn.Public(err).Error(); !strings.Contains(text, says) || strings.Contains(text, secret) {
+			t.Errorf("%v: %s, want %s", err, text, says)
+		}
+	}
+	if text := natsconn.Explain(errors.New(secret)).Error(); !strings.Contains(text, secret) {
+		t.Error("the log lacks what is wrong:", text)
 	}
 }

@@ -210,19 +210,6 @@ func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logge
 	return func() { _ = server.Close(); <-done }
 }
 
-// ServeMetrics serves metrics under /metrics on an address of this machine, until stop is called.
-func ServeMetrics(addr string, metrics *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
-	l, err := open(addr, nil)
-	if err != nil {
-		return nil, err
-	}
-	if !servesLocally(l) {
-		_ = l.Close()
-		return nil, usageError{errors.New("--metrics-listen: has no TLS, so it must be on 127.0.0.1, [::1] or a Unix socket")}
-	}
-	return (*doors)(nil).serve(l, metricsOf(metrics), "metrics", log), nil
-}
-
 // metricsOf returns a handler of metrics.
 func metricsOf(metrics *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
