@@ -33,7 +33,7 @@ const nowFields = [
   "m_szClanTeamname", "m_vecPlayerTeamData.*.m_iKills", "m_vecPlayerTeamData.*.m_iDeaths", "m_vecPlayerTeamData.*.m_iAssists",
   "m_pActionTrackingServices.m_matchStats*", "*m_iPlayerKills", "*m_iDeaths", "*m_iPlayerAssists", "m_pGameRules.m_vMinimap*",
 ];
-const said: Kind[] = ["chat", "combat_log", "game_event"];
+const said: Kind[] = ["chat", "combat_log", "game_event", "fault"];
 
 /** Filters for the entity events with only these fields. Entity events without fields need a separate filter. */
 function entitiesWith(fields: string[]): Filter[] {
@@ -88,6 +88,8 @@ export class DemWorld implements World {
   readonly teamNames = new Map<number, string>();
   readonly scores = new Map<number, Steps<number>>();
   readonly clock = new Steps<{ time: number; paused: boolean }>();
+  /** What could not be decoded, for the first time. */
+  fault = "";
   /** The edges of the game's own minimap if the demo has them, and the area of all positions so far. */
   given: Area | undefined;
   seen: Area | undefined;
@@ -157,6 +159,8 @@ export class DemWorld implements World {
         return this.fought(kind.value, tick);
       case "gameEvent":
         return this.happened(kind.value, tick);
+      case "fault":
+        this.fault ||= kind.value.detail;
     }
   }
 
@@ -578,6 +582,10 @@ export function dem(replay: Replay): Format<DemWorld> {
       const name = named && !/^(TERRORIST|CT)$/.test(named) ? named : sideNames[title][team - 2];
       return { team, name, colour: teamColour(title, team), ...(score === undefined ? {} : { score: String(score) }) };
     }),
+    missing: ({ players, buildings, fault }, tick) => {
+      if (buildings.size > 0 || [...players.values()].some(({ places }) => places.at(tick))) return "";
+      return fault ? `This part of the demo cannot be shown, since it cannot be decoded: ${fault}` : "No player is in the game at this moment.";
+    },
     person: playerOf,
     ...(title === "dota" && { draft: (marks) => draftOf((replay.header.case === "dem" && replay.header.value.fileInfo?.match?.draft) || [], marks) }),
     sideOf: (team) => (team === 2 || team === 3 ? { team, name: sideNames[title][team - 2], colour: teamColour(title, team) } : undefined),

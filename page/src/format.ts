@@ -94,6 +94,8 @@ export interface Format<W extends World = World> {
   sideOf?(team: number): Side | undefined;
   /** The text of the game's own clock. */
   clock?(world: W, tick: number): string;
+  /** Why nothing is to be seen at a tick, as a sentence. Empty if something is. */
+  missing?(world: W, tick: number): string;
   /** Whether there are lists of what each player built. */
   readonly builds?: boolean;
 }

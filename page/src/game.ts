@@ -4,7 +4,7 @@ import { Batch, FollowState, type Replay, type StreamEventsResponse } from "@rep
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import type { Format, News, World } from "./format.js";
 import { follow, lagFor } from "./live.js";
-import { client, sleep } from "./net.js";
+import { ask, client, isAway, sleep } from "./net.js";
 import { Steps } from "./steps.js";
 
 /** Seconds that are loaded ahead of the clock, and kept behind it. */
@@ -61,6 +61,8 @@ export class Game<W extends World = World> {
   speed = 1;
   /** The clock follows the end of a growing file. */
   live = false;
+  /** The tick of the first event, at which a game that is played from its beginning starts. 0 while that is not known. */
+  first = 0;
   /** The last known tick of the replay. */
   last = 0;
   /** The replay may grow. */
@@ -78,6 +80,8 @@ export class Game<W extends World = World> {
   readonly ticksPerSecond: number;
 
   private loading = new AbortController();
+  /** The part of which an event has arrived. */
+  private opened: W | undefined;
   private lag = 6;
   private readonly arrivals: { at: number; ticks: number }[] = [];
   private arrived = 0;
@@ -109,7 +113,7 @@ export class Game<W extends World = World> {
 
   /** Goes to a tick. If the tick is not in or near the loaded part, loads from shortly before the tick. */
   seek(tick: number): void {
-    this.tick = Math.max(0, Math.min(tick, this.last));
+    this.tick = Math.max(this.first, Math.min(tick, this.last));
     this.live = false;
     const { world } = this;
     const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
@@ -180,7 +184,14 @@ export class Game<W extends World = World> {
       this.live = false;
       this.last = Math.max(this.last, world.to);
     } catch (error) {
-      if (!signal.aborted) this.failure = error;
+      if (signal.aborted) return;
+      if (!isAway(error)) {
+        this.failure = error;
+        return;
+      }
+      retry.onRetry(); // the stream had not begun, or its client has given up: it begins anew where the clock is
+      await sleep(retry.maximum, signal);
+      if (!signal.aborted) this.load(this.live ? this.tick : this.tick - 2 * this.ticksPerSecond);
     }
   }
 
@@ -190,7 +201,7 @@ export class Game<W extends World = World> {
     switch (response.case) {
       case "state":
       case "batch":
-        world.apply(new Batch(message));
+        this.apply(world, new Batch(message));
         if (response.case === "state" && response.value.complete) world.reach(world.start);
         break;
       case "heartbeat":
@@ -207,6 +218,16 @@ export class Game<W extends World = World> {
     if (!this.surveyed) return;
     if (world.start <= this.told.covered + 1) this.told.take(world, world.to - 1);
     else if (this.grows) void this.survey(); // the file has grown while another part was shown
+  }
+
+  private apply(world: W, batch: Batch): void {
+    const [event] = batch;
+    if (event && !batch.state && world !== this.opened) {
+      this.opened = world;
+      if (world.start === 0) this.first = Math.max(0, event.tick);
+      if (!this.grows && this.tick < this.first) this.tick = this.first;
+    }
+    world.apply(batch);
   }
 
   /** Records how many ticks arrived at once. A live game is shown far enough behind its file that it does not stutter. */
@@ -246,11 +267,15 @@ export class Game<W extends World = World> {
     else if (this.grows && this.tick >= this.last - this.lag) this.live = true;
   }
 
-  /** Loads the news, beats and chart values of the whole replay. */
+  /** Loads the news, beats and chart values of the whole replay. After a daemon was away it goes on behind what it has. */
   async survey(): Promise<void> {
+    const { signal } = this.over;
+    await ask(() => this.tell(signal), signal);
+  }
+
+  private async tell(signal: AbortSignal): Promise<void> {
     this.surveyed = false;
     const world = this.format.world(0);
-    const { signal } = this.over;
     const stream = client.responses(this.replay.name, {
       ...this.format.whole, heartbeat: 5000, signal, ...(this.told.covered > 0 ? { tick: this.told.covered + 1, withState: true } : {}),
     });

@@ -5,7 +5,10 @@ import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js
 import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { baseOf, fill, h, icon, pathOf, sizeText, timeText } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
-import { client, sleep, wantsToken } from "./net.js";
+import { lineupText } from "./lineup.js";
+import { Lineups } from "./lineups.js";
+import { client, sleep, token, wantsToken } from "./net.js";
+import { Search } from "./search.js";
 import { askToken } from "./token.js";
 
 const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
@@ -16,23 +19,37 @@ const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
 /** The number of replays that are shown before the first click on "More". */
 const page = 100;
 
-/** Shows the replays, and updates the list as they change. */
+/** The replays, and what was asked about them. They are kept while a replay is shown, so that the list is there at once when the viewer comes back. */
+const replays = new Map<string, Replay>();
+const lineups = new Lineups();
+
+/** What the browser keeps of a view of the list in its history: how many replays are shown, and how far down the view is. */
+interface Kept {
+  limit?: number;
+  y?: number;
+}
+
+/** Shows the replays, and updates the list as they change. What is searched for is in the address. */
 export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File) => void): void {
   document.title = "replayd";
-  const replays = new Map<string, Replay>();
-  let format: Format | undefined;
-  let limit = page;
+  const asked = new URL(location.href).searchParams;
+  const kept = (history.state ?? {}) as Kept;
+  let format = Object.entries(formatNames).find(([, [short]]) => short === asked.get("format"))?.[0] as Format | string | undefined;
+  format = format === undefined ? undefined : Number(format);
+  let limit = kept.limit ?? page;
   let whole = false;
+  /** How far down the view is to be as soon as the list is that long. */
+  let y = kept.y ?? 0;
 
   const search = h("input", {
-    type: "search", placeholder: "Search maps, players and files", "aria-label": "Search", autocomplete: "off", spellcheck: false,
-    oninput: () => { limit = page; draw(); },
+    type: "search", placeholder: "Search maps, players and files", "aria-label": "Search", autocomplete: "off", spellcheck: false, value: asked.get("q") ?? "",
+    oninput: () => { limit = page; changed(); found.ask(search.value); draw(); },
   });
   const formats = h("div", { class: "formats", role: "group", "aria-label": "Formats" });
   const live = h("div", { class: "cards" });
   const list = h("ul", { class: "replays" });
   const status = h("p", { class: "quiet", role: "status" }, "Looking …");
-  const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; draw(); } }, "More");
+  const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; changed(); draw(); } }, "More");
   const mine = h("ul", { class: "replays" });
   const mineSection = h("section", { hidden: true, "aria-labelledby": "mine" }, h("h2", { id: "mine" }, "Your files"), mine);
   const liveSection = h("section", { class: "live", hidden: true, "aria-labelledby": "live" }, h("h2", { id: "live" }, "Live now"), live);
@@ -44,33 +61,41 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     h("header", { class: "masthead" },
       h("a", { class: "brand", href: "/", "aria-label": "replayd, home" }, h("img", { src: "/page/icon.svg", alt: "", width: 34, height: 34 }), h("span", {}, "replayd")),
       h("div", { class: "search" }, icon("search"), search),
-      h("button", { type: "button", class: "open", onclick: () => file.click() }, icon("drop"), h("span", {}, "Open a file")), file),
+      h("button", { type: "button", class: "open", onclick: () => file.click() }, icon("drop"), h("span", {}, "Open a file")), file,
+      token.get() !== "" && h("button", { type: "button", class: "open", onclick: () => token.forget() }, "Sign out")),
     h("main", { class: "home" },
       h("h1", { class: "hidden" }, "Replays"), mineSection, liveSection,
       h("section", { "aria-label": "All replays" }, h("div", { class: "bar" }, formats, status), list, more)));
 
+  /** Records the view in the address and in the browser's history, so that back, reload and a link lead to it. */
+  const changed = () => {
+    const url = new URL(location.origin);
+    if (search.value) url.searchParams.set("q", search.value);
+    if (format !== undefined) url.searchParams.set("format", formatNames[format as Format]![0]);
+    history.replaceState({ limit, y: scrollY } satisfies Kept, "", url);
+  };
   const draw = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const matching = [...replays.values()].filter((replay) => {
-      if (format !== undefined && replay.format !== format) return false;
-      const text = `${replay.name} ${replay.mapName} ${replay.players.map(({ name }) => name).join(" ")}`.toLowerCase();
-      return words.every((word) => text.includes(word));
-    });
+    const matching = [...replays.values()].filter((replay) => (format === undefined || replay.format === format) && found.has(replay));
     const growing = matching.filter(({ state }) => state === ReplayState.GROWING).sort((a, b) => when(b) - when(a));
     liveSection.hidden = growing.length === 0;
     fill(live, ...growing.slice(0, 12).map(card));
     const rest = matching.filter(({ state }) => state !== ReplayState.GROWING).sort((a, b) => when(b) - when(a) || (a.name < b.name ? -1 : 1));
     fill(list, ...rest.slice(0, limit).map(row));
+    lineups.watch(list.children);
     more.hidden = rest.length <= limit;
     if (whole) status.textContent = replays.size === 0 ? "Nothing is there yet. Drop a file here, or start replayd with --root." : `${matching.length} of ${replays.size}`;
     const present = [...new Set([...replays.values()].map((replay) => replay.format))].sort((a, b) => a - b);
     fill(formats, ...[undefined, ...present].map((one) => {
       const button = h("button", {
         type: "button", "aria-pressed": String(one === format),
-        onclick: () => { format = one; limit = page; draw(); (formats.querySelector("[aria-pressed=true]") as HTMLElement)?.focus(); },
+        onclick: () => { format = one; limit = page; changed(); draw(); (formats.querySelector("[aria-pressed=true]") as HTMLElement)?.focus(); },
       }, one === undefined ? "Everything" : (formatNames[one]?.[1] ?? "Other"));
       return button;
     }));
+    if (y > 0 && document.documentElement.scrollHeight >= y + innerHeight) {
+      scrollTo(0, y);
+      y = 0;
+    }
   };
 
   let due = false;
@@ -79,6 +104,8 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     due = true;
     setTimeout(() => { due = false; if (!signal.aborted) draw(); }, 120);
   };
+  const found = new Search(signal, drawSoon);
+  lineups.changed = drawSoon;
 
   const watch = async () => {
     while (!signal.aborted) {
@@ -100,7 +127,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
       } catch (error) {
         if (signal.aborted) return;
         if (wantsToken(error)) return askToken(app);
-        status.textContent = "The daemon cannot be reached. Trying again …";
+        status.textContent = "The daemon is away. Waiting for it …";
       } finally {
         clearTimeout(settled); // an incomplete list must not delete anything
       }
@@ -116,7 +143,10 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   };
   drawMine(openedFiles());
   filesThere().then(drawMine, () => {});
+  found.ask(search.value);
   draw();
+  addEventListener("scroll", changed, { signal, passive: true });
+  for (const type of ["wheel", "touchstart", "keydown"]) addEventListener(type, () => (y = 0), { signal, passive: true }); // the viewer goes elsewhere
   void watch();
 }
 
@@ -144,12 +174,12 @@ function lengthText(replay: Replay): string {
 function row(replay: Replay): HTMLElement {
   const [short] = formatNames[replay.format] ?? ["file"];
   const base = baseOf(replay.name);
-  const title = replay.mapName || base;
-  const players = replay.players.map(({ name }) => name).filter(Boolean).join(", ");
-  return h("li", {}, h("a", { href: pathOf(replay.name) },
+  const players = lineupText(lineups.of(replay));
+  const item = h("li", {}, h("a", { href: pathOf(replay.name) },
     h("span", { class: `badge ${short}` }, short),
-    h("span", { class: "title" }, h("strong", {}, title), h("span", { class: "path" }, players ? `${players} · ${replay.name}` : replay.name)),
+    h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, players ? `${players} · ${replay.name}` : replay.name)),
     h("span", { class: "length" }, lengthText(replay)),
     h("span", { class: "size" }, sizeText(Number(replay.sizeBytes))),
     h("time", {}, dateText(replay))));
+  return lineups.wanted(item, replay);
 }

@@ -5,7 +5,7 @@ import { fill, h, pathOf } from "./dom.js";
 import { forgetFile, isTemporary, uploadFile } from "./file.js";
 import { home } from "./home.js";
 import { mapView } from "./mapview.js";
-import { client, wantsToken } from "./net.js";
+import { ask, client, wantsToken } from "./net.js";
 import { play } from "./player.js";
 import { askToken } from "./token.js";
 
@@ -17,17 +17,18 @@ async function show(): Promise<void> {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
-  const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : [];
+  const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : ["q", "format"];
   const unknown = [...new URLSearchParams(location.search).keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) { // a misspelt one would show something else than the link says
-    return failed(new Error(`“${unknown}” in the address is no parameter of this page${known.length > 0 ? `; these are: ${known.join(", ")}` : ""}.`));
+    return failed(new Error(`“${unknown}” in the address is no parameter of this page; these are: ${known.join(", ")}.`));
   }
   if (!location.pathname.startsWith("/replay/")) return home(app, signal, drop);
   fill(app, h("main", { class: "middle" }, h("p", { class: "quiet", role: "status" }, "Loading …")));
   try {
     const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
     document.title = `${name} · replayd`;
-    const replay = await client.replay(name).catch((error: unknown) => {
+    const away = () => fill(app, h("main", { class: "middle" }, h("p", { role: "status" }, "The daemon is away. Waiting for it …")));
+    const replay = await ask(() => client.replay(name), signal, away).catch((error: unknown) => {
       if (!(error instanceof ReplaydError) || error.code !== Code.NotFound) throw error;
       if (!isTemporary(name)) throw new Error(`There is no replay “${name}” here. It may have been moved, or not be shown to you.`);
       forgetFile(name);
@@ -38,7 +39,7 @@ async function show(): Promise<void> {
     play(app, signal, replay);
   } catch (error) {
     if (signal.aborted) return;
-    if (wantsToken(error)) return askToken(app);
+    if (wantsToken(error)) return void askToken(app);
     failed(error);
   }
 }
@@ -60,7 +61,7 @@ async function drop(file: File): Promise<void> {
     await show();
   } catch (error) {
     if (signal.aborted) return;
-    if (wantsToken(error)) return askToken(app);
+    if (wantsToken(error)) return void askToken(app);
     failed(error);
   }
 }

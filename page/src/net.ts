@@ -11,10 +11,39 @@ const lockOf = (place: number) => `replayd stream ${place}`;
 
 const tokenKey = "replayd token";
 
-/** The token of this tab. */
+/** What tabs say to one another about the token: one that has none asks, those that have it answer, and one that is signed out says so. */
+type Word = { ask: true } | { token: string } | { out: true };
+const tabs = new BroadcastChannel(tokenKey);
+tabs.addEventListener("message", ({ data }: MessageEvent<Word>) => {
+  if ("ask" in data && token.get()) tabs.postMessage({ token: token.get() } satisfies Word);
+  else if ("out" in data && token.get()) forget();
+});
+
+function forget(): void {
+  sessionStorage.removeItem(tokenKey);
+  location.reload();
+}
+
+/** The token of this browser's tabs, which keep it until the last of them is closed. */
 export const token = {
   get: () => sessionStorage.getItem(tokenKey) ?? "",
   set: (value: string) => sessionStorage.setItem(tokenKey, value),
+  /** Signs all tabs out. */
+  forget: () => {
+    tabs.postMessage({ out: true } satisfies Word);
+    forget();
+  },
+  /** The token of another tab, or "" if none has a token. */
+  ofAnotherTab: () => new Promise<string>((resolve) => {
+    const answered = ({ data }: MessageEvent<Word>) => "token" in data && done(data.token);
+    const done = (value: string) => {
+      tabs.removeEventListener("message", answered);
+      resolve(value);
+    };
+    tabs.addEventListener("message", answered);
+    tabs.postMessage({ ask: true } satisfies Word);
+    setTimeout(done, 150, "");
+  }),
 };
 
 /** Headers for requests that do not use the client. */
@@ -99,6 +128,28 @@ export const client = new Client(
 export function wantsToken(error: unknown): boolean {
   return error instanceof ReplaydError && error.code === Code.Unauthenticated;
 }
+
+/** Whether an error means that the daemon is away, or has no room, and the same call may succeed later. */
+export function isAway(error: unknown): boolean {
+  return ReplaydError.from(error).transient;
+}
+
+/** Calls the daemon until it answers, and returns what it says. A daemon that is away is waited for; it is said to be at the first time. */
+export async function ask<T>(call: () => Promise<T>, signal?: AbortSignal, away: () => void = () => {}): Promise<T> {
+  for (let wait = 100; ; wait = Math.min(wait * 2, longestWait)) {
+    try {
+      return await call();
+    } catch (error) {
+      if (signal?.aborted || !isAway(error)) throw error;
+      away();
+    }
+    await sleep(wait, signal);
+    signal?.throwIfAborted();
+  }
+}
+
+/** How many milliseconds to wait at most for a daemon that is away before it is asked again. */
+const longestWait = 1000;
 
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -322,8 +322,9 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const text = game.live ? `LIVE ${game.delay} ms` : "GO LIVE";
     if (live.textContent !== text) live.textContent = text;
     const problem = game.failure ? `The game cannot be read: ${game.failure instanceof Error ? game.failure.message : String(game.failure)}`
-      : !game.ready && game.playing ? "Loading …"
-      : game.grows && !game.connected && game.reconnects > 0 ? "The daemon is away. Waiting for it …" : "";
+      : !game.connected && game.reconnects > 0 ? "The daemon is away. Waiting for it …"
+      : !game.ready ? "Loading …"
+      : format.missing?.(game.world, Math.floor(game.tick)) ?? "";
     if (notice.textContent !== problem) notice.textContent = problem;
     notice.hidden = !problem;
   };

@@ -293,6 +293,8 @@ export function sc2(replay: Replay): Format<SC2World> {
       });
     },
     sides: () => [],
+    missing: ({ tracks, economies }) => (tracks.length > 0 || economies.size > 0 ? ""
+      : "This replay does not say what units did, so there is no picture: the game records that since version 2.0.8."),
     person: (_, id) => ({ name: names.get(id) ?? (id > 0 ? `player ${id}` : ""), colour: id > 0 ? colourOf(id) : theme().neutral }),
   };
 }

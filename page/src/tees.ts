@@ -4,7 +4,7 @@ import type { Replay } from "@replayd/client";
 import type { Format, Person } from "./format.js";
 import type { Game } from "./game.js";
 import { GameMap } from "./map.js";
-import { client } from "./net.js";
+import { ask, client } from "./net.js";
 import { Scene } from "./scene.js";
 import { colourOf } from "./theme.js";
 import { kinds, TeeWorld, wholeKinds } from "./world.js";
@@ -18,7 +18,7 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       if (replay.mapReplay) {
         scene.whole = false;
         const done = () => (scene.whole = true);
-        GameMap.load(client, replay.mapReplay, signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // without a map, a grid is drawn
+        ask(() => GameMap.load(client, replay.mapReplay, signal), signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // without a map, a grid is drawn
       }
       return scene;
     },
@@ -31,6 +31,7 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       })
       .sort((a, b) => a.team - b.team || a.id - b.id),
     sides: () => [],
+    missing: (world, tick) => ([...world.clients.values()].some(({ places }) => places.at(tick)) ? "" : "Nobody is in the game at this moment."),
     person: (world, id, tick) => ({ name: world.clients.get(id)?.nameAt(Math.max(tick, world.from)) ?? `#${id}`, colour: colourOf(id) }),
   };
 }

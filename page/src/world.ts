@@ -93,7 +93,10 @@ export class TeeWorld implements World {
   take({ atTick, kind }: Pick<Event, "atTick" | "kind">, state?: number): void {
     const tick = state ?? atTick;
     if (state === undefined) this.reach(tick);
-    const tell = (kind: News["kind"], client: number, text: string) => this.news.push({ tick, kind, client, text });
+    const tell = (kind: News["kind"], client: number, text: string) => {
+      const name = this.clients.get(client)?.names.at(tick); // kept here, since another part of the game may be loaded when it is shown
+      this.news.push({ tick, kind, client, text, ...(name && { name }) });
+    };
     switch (kind.case) {
       case "playerState": {
         const { clientId, joined, name, team, alive, x, y, input } = kind.value;
@@ -142,7 +145,7 @@ export class TeeWorld implements World {
         break;
       }
       case "playerName":
-        this.client(kind.value.clientId).names.push(tick, kind.value.name);
+        this.named(tick, kind.value.clientId, kind.value.name);
         break;
       case "playerTeam":
         this.client(kind.value.clientId).teams.push(tick, kind.value.team);
@@ -162,14 +165,20 @@ export class TeeWorld implements World {
         break;
       case "message": {
         const { clientId, content } = kind.value;
-        const client = this.client(clientId);
         if (content?.case === "say" && content.value.text) tell("chat", clientId, content.value.text);
         // The server may confirm the name later, or never.
         else if ((content?.case === "startInfo" || content?.case === "changeInfo") && content.value.name) {
-          client.names.push(tick, content.value.name);
+          this.named(tick, clientId, content.value.name);
         }
       }
     }
+  }
+
+  /** Records a client's name. Its joining, which came before, is told by that name. */
+  private named(tick: number, id: number, name: string): void {
+    this.client(id).names.push(tick, name);
+    const joined = this.news.findLast((news) => news.client === id);
+    if (joined?.kind === "join") joined.name ??= name;
   }
 
   trim(tick: number): void {

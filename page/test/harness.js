@@ -48,15 +48,16 @@ after(async () => {
 });
 
 /** Starts a daemon that serves a directory. It can be killed and restarted at the same address, and says then when it was killed, gone and reachable. */
-export async function start(root) {
+export async function start(root, ...flags) {
   const [grpc, web] = await Promise.all([freePort(), freePort()]);
   let process;
   const run = async () => {
-    process = spawn(replayd, ["serve", "--listen", `127.0.0.1:${grpc}`, "--web-listen", `127.0.0.1:${web}`, "--root", `samples=${root}`, "--log-level", "error"],
+    process = spawn(replayd, ["serve", "--listen", `127.0.0.1:${grpc}`, "--web-listen", `127.0.0.1:${web}`, "--root", `samples=${root}`, "--log-level", "error", ...flags],
       { stdio: ["ignore", "ignore", "inherit"] });
     while (!(await reachable(web))) await sleep(5);
   };
   const kill = async () => {
+    if (process.exitCode !== null || process.signalCode !== null) return;
     const exited = new Promise((resolve) => process.once("exit", resolve));
     process.kill("SIGKILL");
     await exited;
@@ -89,10 +90,10 @@ function reachable(port) {
   });
 }
 
-/** Opens a tab that must have no errors. away means that the daemon may be unreachable for a while. */
-export async function tab(t, { width = 1280, height = 800, scheme = "dark", away = false } = {}) {
-  const context = await browser.createBrowserContext();
-  const page = await context.newPage();
+/** Opens a tab that must have no errors, in a context of its own unless the test has one, which the test closes. away means that the daemon of may be unreachable for a while, or refuse something. */
+export async function tab(t, { width = 1280, height = 800, scheme = "dark", away = false, of = daemon, context } = {}) {
+  const own = context ?? (await browser.createBrowserContext());
+  const page = await own.newPage();
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   const faults = [];
@@ -101,10 +102,10 @@ export async function tab(t, { width = 1280, height = 800, scheme = "dark", away
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("request", (request) => {
-    if (!/^(blob|data):/.test(request.url()) && !request.url().startsWith(daemon.url)) faults.push(`asks for ${request.url()}`);
+    if (!/^(blob|data):/.test(request.url()) && !request.url().startsWith(of.url)) faults.push(`asks for ${request.url()}`);
   });
   t.after(async () => {
-    await context.close();
+    if (!context) await own.close();
     assert.deepEqual(faults, []);
   });
   return page;

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { accessible, browser, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, tab, tickOf, until } from "./harness.js";
+import { accessible, browser, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
 
 test("from the list to a moment of a game, and back by its link", options, async (t) => {
   const page = await tab(t);
@@ -49,6 +49,98 @@ test("from the list to a moment of a game, and back by its link", options, async
   assert.equal(await tickOf(other), middle);
   await other.waitForSelector('.players [aria-pressed="true"][data-client="0"]');
   await accessible(other);
+});
+
+test("players are found, and what was searched for is there again after going back and after a reload", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(daemon.url);
+  await page.waitForSelector(".replays li");
+  await page.type("input[type=search]", "aLiC 5.0");
+  await until(page, () => document.querySelectorAll(".replays li").length === 1);
+  await until(page, () => /Alice \(Terran\) vs Bob \(Zerg\), Alice won/.test(document.querySelector(".replays li").textContent));
+  await accessible(page);
+  await page.$eval(".replays a", (link) => link.click());
+  await shown(page);
+  const again = () => until(page, () => document.querySelector("input[type=search]")?.value === "aLiC 5.0" && document.querySelectorAll(".replays li").length === 1);
+  await page.goBack();
+  await again();
+  await page.reload();
+  await again();
+
+  await page.goto(`${daemon.url}/?format=ddnet`);
+  await until(page, () => document.querySelector('.formats [aria-pressed="true"]')?.textContent === "DDNet games");
+  await page.setViewport({ width: 1000, height: 200 });
+  await page.evaluate(() => scrollTo(0, 150));
+  await until(page, () => history.state?.y === 150);
+  await page.$eval(".replays a", (link) => link.click());
+  await shown(page);
+  await page.goBack();
+  await until(page, () => scrollY === 150 && document.querySelector('.formats [aria-pressed="true"]').textContent === "DDNet games");
+});
+
+test("a finished game is found again after the daemon was away", options, async (t) => {
+  const own = await start(directory);
+  t.after(() => own.stop());
+  const page = await tab(t, { away: true, of: own });
+  await page.goto(`${own.url}/replay/samples/recorded.teehistorian?tick=1`);
+  await shown(page);
+  await page.evaluate(() => (document.querySelector("canvas.scene").dataset.ready = "unknown"));
+  await own.stop();
+  await page.evaluate(() => document.querySelector(".timeline").focus());
+  await page.keyboard.press("End");
+  await own.restart();
+  await until(page, () => document.querySelector("canvas.scene").dataset.ready === "true" && document.querySelector("canvas.scene").dataset.tick > 2900);
+  await says(page, ".players", /Ada/);
+  await says(page, ".feed", /Ada/);
+  assert.doesNotMatch(await page.$eval(".feed", ({ textContent }) => textContent), /#\d/);
+
+  await own.stop(); // nor is a replay lost whose page was opened meanwhile
+  await page.$eval("a.back", (link) => link.click());
+  await until(page, () => /daemon is away/.test(document.querySelector("[role=status]")?.textContent));
+  await page.evaluate((path) => { history.pushState(null, "", path); dispatchEvent(new PopStateEvent("popstate")); }, `/replay/samples/${finished}`);
+  await until(page, () => /daemon is away/.test(document.querySelector("main")?.textContent));
+  await own.restart();
+  await shown(page);
+});
+
+test("a token that is wrong is told, and one that is right is asked for once", options, async (t) => {
+  const file = join(directory, "..", `${directory.split("/").at(-1)}.tokens`);
+  writeFileSync(file, "the-right-one-of-more-than-16-bytes\n", { mode: 0o600 });
+  t.after(() => rmSync(file));
+  const own = await start(directory, "--token-file", file, "--insecure");
+  t.after(() => own.stop());
+  const context = await browser.createBrowserContext();
+  t.after(() => context.close());
+  const page = await tab(t, { away: true, of: own, context });
+  await page.goto(own.url);
+  const say = async (text) => {
+    await page.waitForSelector("#token");
+    await page.type("#token", text);
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  };
+  await say("the wrong one");
+  await says(page, "[role=alert]", /does not accept that token/);
+  await accessible(page);
+  await say("the-right-one-of-more-than-16-bytes");
+  await page.waitForSelector(".replays li");
+
+  const other = await tab(t, { away: true, of: own, context });
+  await other.goto(own.url);
+  await other.waitForSelector(".replays li");
+  await other.evaluate(() => [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "Sign out").click());
+  await Promise.all([other.waitForSelector("#token"), page.waitForSelector("#token")]);
+});
+
+test("a game of which nothing can be seen says why", options, async (t) => {
+  const page = await tab(t);
+  for (const [name, why] of [
+    ["sc2replay/1.0.SC2Replay", /does not say what units did/],
+    ["teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian?tick=1701", /Nobody is in the game/],
+  ]) {
+    await page.goto(`${daemon.url}/replay/samples/${name}`);
+    await says(page, ".notice:not([hidden])", why);
+    await accessible(page);
+  }
 });
 
 test("a link with an unknown parameter is refused by its name", options, async (t) => {

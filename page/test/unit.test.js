@@ -15,6 +15,7 @@ async function source(name) {
 
 const { draftOf, words, chosen } = await source("draft.ts");
 const { doubts } = await source("doubts.ts");
+const { lineupText } = await source("lineup.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Steps, placeBetween } = await source("steps.ts");
 
@@ -122,4 +123,13 @@ test("a replay of an unknown build of StarCraft II says what is uncertain", () =
     ["Build 99999 of the game is unknown: it is read like build 80669.", "It does not fit: orders and selections may be false."]);
   assert.deepEqual(doubts({ header: { case: "dem", value: {} } }), []);
   assert.deepEqual(doubts({ header: { case: undefined } }), []);
+});
+
+test("a line says who played against whom, and who won", () => {
+  const [ada, bob, eve] = [{ name: "Ada", team: 0, character: "Zerg", result: 1 }, { name: "Bob", team: 1, character: "Terran", result: 2 }, { name: "Eve", team: 0, character: "", result: 1 }];
+  assert.equal(lineupText([ada, bob]), "Ada (Zerg) vs Bob (Terran), Ada won");
+  assert.equal(lineupText([ada, eve, bob]), "Ada (Zerg), Eve vs Bob (Terran), Ada and Eve won");
+  assert.equal(lineupText([{ name: "Ada", character: "", result: 0 }, { name: "", character: "", result: 0 }]), "Ada");
+  assert.equal(lineupText([ada, eve]), "Ada (Zerg), Eve"); // all who are known
+  assert.equal(lineupText([]), "");
 });

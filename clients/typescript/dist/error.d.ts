@@ -25,6 +25,11 @@ export declare class ReplaydError extends Error {
         retryAfterMs?: number | undefined;
         cause?: unknown;
     });
+    /**
+     * Whether the same call may succeed later: the daemon cannot be reached, restarts, or has no room at the moment. Streams that have begun
+     * are resumed after such an error, unless `retry` forbids it.
+     */
+    get transient(): boolean;
     /** Converts an exception of a transport to a ReplaydError. */
     static from(thrown: unknown): ReplaydError;
 }

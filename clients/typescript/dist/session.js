@@ -1,6 +1,5 @@
 // The state of a stream over several connections. It does no input or output.
 import { clone, create } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { EndReason, FollowState, StartSchema, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError, SequenceError } from "./error.js";
 const defaultHeartbeat = 15_000;
@@ -115,7 +114,7 @@ export class Session {
     /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
     delay(error) {
         const begun = this.start !== undefined || this.request.follow;
-        if (!this.retry || !begun || !transient(error))
+        if (!this.retry || !begun || !error.transient)
             throw error;
         const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
         const now = performance.now();
@@ -131,20 +130,4 @@ export class Session {
         onRetry?.(error, delay);
         return delay;
     }
-}
-/** A broken connection gives any of these codes, depending on where it broke. A truncated message gives InvalidArgument. */
-const broken = new Set([
-    Code.Unavailable,
-    Code.Aborted,
-    Code.Canceled,
-    Code.Internal,
-    Code.InvalidArgument,
-    Code.Unknown,
-]);
-function transient(error) {
-    if (error.reason === "LIMIT_EXCEEDED")
-        return !!error.retryAfterMs; // otherwise the replay itself is too large
-    if (error.reason)
-        return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
-    return broken.has(error.code);
 }

@@ -8,6 +8,9 @@ import { ResumeInfoSchema } from "../gen/replayd/v1/error_pb.js";
 
 const domain = "replayd.dev";
 
+/** A broken connection gives any of these codes, depending on where it broke. A truncated message gives InvalidArgument. */
+const broken = new Set([Code.Unavailable, Code.Aborted, Code.Canceled, Code.Internal, Code.InvalidArgument, Code.Unknown]);
+
 /** A call failed. */
 export class ReplaydError extends Error {
   override readonly name = "ReplaydError";
@@ -46,6 +49,16 @@ export class ReplaydError extends Error {
     this.fields = more.fields ?? {};
     this.cursor = more.cursor ?? new Uint8Array();
     this.retryAfterMs = more.retryAfterMs;
+  }
+
+  /**
+   * Whether the same call may succeed later: the daemon cannot be reached, restarts, or has no room at the moment. Streams that have begun
+   * are resumed after such an error, unless `retry` forbids it.
+   */
+  get transient(): boolean {
+    if (this.reason === "LIMIT_EXCEEDED") return !!this.retryAfterMs; // otherwise the replay itself is too large
+    if (this.reason) return this.code === Code.Unavailable || this.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
+    return broken.has(this.code);
   }
 
   /** Converts an exception of a transport to a ReplaydError. */

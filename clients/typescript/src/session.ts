@@ -1,7 +1,6 @@
 // The state of a stream over several connections. It does no input or output.
 
 import { clone, create } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import {
   EndReason,
@@ -147,7 +146,7 @@ export class Session {
   /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
   delay(error: ReplaydError): number {
     const begun = this.start !== undefined || this.request.follow;
-    if (!this.retry || !begun || !transient(error)) throw error;
+    if (!this.retry || !begun || !error.transient) throw error;
     const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
     const now = performance.now();
     if (now - this.calledAt > lasting) {
@@ -161,20 +160,4 @@ export class Session {
     onRetry?.(error, delay);
     return delay;
   }
-}
-
-/** A broken connection gives any of these codes, depending on where it broke. A truncated message gives InvalidArgument. */
-const broken = new Set([
-  Code.Unavailable,
-  Code.Aborted,
-  Code.Canceled,
-  Code.Internal,
-  Code.InvalidArgument,
-  Code.Unknown,
-]);
-
-function transient(error: ReplaydError): boolean {
-  if (error.reason === "LIMIT_EXCEEDED") return !!error.retryAfterMs; // otherwise the replay itself is too large
-  if (error.reason) return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
-  return broken.has(error.code);
 }
