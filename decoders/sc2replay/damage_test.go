@@ -276,46 +276,66 @@ func TestOtherGames(t *testing.T) {
 		!strings.Contains(fmt.Sprint(err), "Heroes of the Storm") {
 		t.Errorf("another game: %v", err)
 	}
-	r.Signature = "StarKraft II replay\x1b12"
-	_, err := ends(t, r.Bytes())
-	wantDamage(t, err, "header")
+	for _, damaged := range []string{"StarKraft II replay\x1b12", "StarKraft II replay\x1b11"} {
+		r.Signature = damaged
+		_, err := ends(t, r.Bytes())
+		wantDamage(t, err, "header")
+		if !errors.Is(err, decoders.ErrCorrupt) {
+			t.Error(err)
+		}
+	}
 }
 
-// TestDamageIsNoLimit damages replays anywhere. Whatever is noticed is damage, and never a limit of the program.
-func TestDamageIsNoLimit(t *testing.T) {
+// TestDamageIsDamage damages replays anywhere, also with what its checksums cover not, and also their headers. Whatever is noticed is
+// told as damage: never as a limit of the program, nor as something that it does not support.
+func TestDamageIsDamage(t *testing.T) {
 	var files [][]byte
-	for _, method := range []byte{sc2test.Bzip2, sc2test.Zlib, sc2test.Bzip2 | sc2test.Sparse} {
+	for _, method := range []byte{sc2test.Stored, sc2test.Bzip2, sc2test.Zlib, sc2test.Bzip2 | sc2test.Sparse, sc2test.Zlib | sc2test.Sparse} {
 		for _, version := range []int{1, 3} {
-			r := sc2test.Battle()
-			r.Method, r.Archive.Version = method, version
-			files = append(files, r.Bytes())
-			r.More = append(r.More, sc2test.Member{
-				Name: "replay.smartcam.events", Data: bytes.Repeat([]byte("camera"), 4000), Method: method, Sectors: true, SectorSums: true,
-			})
-			files = append(files, r.Bytes())
+			for _, noSums := range []bool{false, true} {
+				r := sc2test.Battle()
+				r.Method, r.Archive.Version, r.NoSums = method, version, noSums
+				files = append(files, r.Bytes())
+				r.More = append(r.More, sc2test.Member{
+					Name: "replay.smartcam.events", Data: bytes.Repeat([]byte("camera"), 4000), Method: method, Sectors: true, SectorSums: true,
+				})
+				files = append(files, r.Bytes())
+			}
 		}
+	}
+	damage := func(rnd *rand.Rand, i int) []byte {
+		damaged := bytes.Clone(files[i%len(files)])
+		from, to := 1024, len(damaged) // behind the replay's header
+		switch i / len(files) % 4 {
+		case 0:
+			from = len(damaged) - 700 // the tables
+		case 1: // the first bytes of a member, of which one is the method's
+			a, err := mpq.Open(bytes.NewReader(damaged), int64(len(damaged)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, _ := a.Find(a.Names()[rnd.IntN(len(a.Names()))])
+			from, to = int(m.Offset), int(m.Offset+min(max(m.PackedSize, 1), 12))
+		}
+		for range 1 + rnd.IntN(3) {
+			damaged[from+rnd.IntN(to-from)] ^= 1 << rnd.IntN(8)
+		}
+		return damaged
 	}
 	rnd := rand.New(rand.NewPCG(51, 52))
 	noticed := 0
-	for i := range 1200 {
-		damaged := bytes.Clone(files[i%len(files)])
-		from := 1024 // behind the replay's header
-		if i%3 == 0 {
-			from = len(damaged) - 700 // the tables
-		}
-		for range 1 + rnd.IntN(3) {
-			damaged[from+rnd.IntN(len(damaged)-from)] ^= 1 << rnd.IntN(8)
-		}
-		_, err := ends(t, damaged)
+	for i := range 1600 {
+		_, err := ends(t, damage(rnd, i))
 		if err == nil {
 			continue
 		}
 		noticed++
-		if errors.Is(err, decoders.ErrLimit) {
+		if errors.Is(err, decoders.ErrLimit) || errors.Is(err, decoders.ErrUnsupported) {
 			t.Errorf("damage %d: %v", i, err)
 		}
 	}
-	if noticed < 900 {
-		t.Errorf("only %d of 1,200 were noticed", noticed)
+	t.Logf("%d of 1,600 were noticed", noticed)
+	if noticed < 1100 {
+		t.Errorf("only %d of 1,600 were noticed", noticed)
 	}
 }

@@ -82,11 +82,26 @@ func (p *Replay) tryTable(id protocol.Stream, data []byte, table *protocol.Table
 	return nil
 }
 
-// layouts returns which table a replay is decoded with, for errors.
-func (p *Replay) layouts(table *protocol.Table) string {
+// layouts is the table that a stream is read with, as errors have it.
+type layouts struct {
+	text string // empty where nobody reads the error
+	own  bool   // it is the base build's own
+}
+
+// layouts returns which table a replay is decoded with.
+func (p *Replay) layouts(table *protocol.Table) layouts {
 	base := p.Start.Version.BaseBuild
 	if p.match < protocol.Nearest {
-		return fmt.Sprintf("base build %d, table %d", base, table.Build)
+		return layouts{fmt.Sprintf("base build %d, table %d", base, table.Build), true}
 	}
-	return fmt.Sprintf("base build %d has no table of its own, and table %d does not fit", base, table.Build)
+	return layouts{text: fmt.Sprintf("base build %d has no table of its own, and table %d does not fit", base, table.Build)}
+}
+
+// strange returns the error about something that the table does not have. With another build's table it is kind: the build may
+// have it. With its own table it is damage.
+func (l layouts) strange(kind error) error {
+	if l.own {
+		return decoders.ErrCorrupt
+	}
+	return kind
 }

@@ -37,7 +37,7 @@ func (p *Replay) mayChoosePlayers() bool {
 func (p *Replay) findObservers(data []byte) {
 	var s stream
 	var ev Event
-	s.open(protocol.Tracker, memberTracker, p.table, &contents{data: data, found: true}, "")
+	s.open(protocol.Tracker, memberTracker, p.table, &contents{data: data, found: true}, layouts{})
 	var halls, forces [MaxPlayers]bool // by player id
 	for s.ready {
 		if _, ok := s.read(&ev); !ok {

@@ -164,7 +164,9 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 	}
 	p.Start.NgdpRootKey.hexTexts()
 	p.Start.ReplayCompatibilityHash.hexTexts()
-	if other := p.Start.Signature; bytes.HasSuffix(other, []byte(signatureEnd)) && !isSignature(other) {
+	// A signature as long as ours is a damaged one.
+	if other := p.Start.Signature; bytes.HasSuffix(other, []byte(signatureEnd)) && !isSignature(other) &&
+		len(other) != len(signature)+len(signatureMark) {
 		return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, "header", decoders.ErrUnsupported,
 			"%.40q of another game", bytes.TrimSuffix(other, []byte(signatureEnd)))
 	}
@@ -193,8 +195,9 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 
 // A header's signature is the name of a game and of the kind of file.
 const (
-	signature    = "StarCraft II replay"
-	signatureEnd = " replay\x1b11"
+	signature     = "StarCraft II replay"
+	signatureMark = "\x1b11"
+	signatureEnd  = " replay" + signatureMark
 )
 
 func isSignature(s []byte) bool {

@@ -121,7 +121,7 @@ func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
 	}
 	var s stream
 	var ev Event
-	s.open(id, "", p.table, &contents{data: data, found: true}, "")
+	s.open(id, "", p.table, &contents{data: data, found: true}, layouts{})
 	for s.ready {
 		user, ok := s.read(&ev)
 		if !ok || user > noUser || int64(s.last) > int64(p.Start.ElapsedGameLoops) {

@@ -32,12 +32,12 @@ type stream struct {
 	err    *decoders.Error
 	tree   tree
 
-	layouts string // which table is used, for errors
+	layouts layouts
 	doubt   *doubt // nil if the table fits, as far as is known
 }
 
-// open begins to read a stream. layouts says in errors which table is used.
-func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, from *contents, layouts string) {
+// open begins to read a stream.
+func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, from *contents, layouts layouts) {
 	*s = stream{id: id, name: name, plans: plansOf(table, id), state: PartStateComplete, layouts: layouts, doubt: from.doubt}
 	switch {
 	case !from.found:
@@ -138,8 +138,8 @@ func (s *stream) fail(kind error, detail string, args ...any) {
 	if s.err != nil { // of damaged data nothing else can be said
 		kind = decoders.ErrCorrupt
 	}
-	if s.layouts != "" {
-		detail, args = detail+" (%s)", append(args, s.layouts)
+	if s.layouts.text != "" {
+		detail, args = detail+" (%s)", append(args, s.layouts.text)
 	}
 	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // the new error is more specific
 		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
@@ -178,7 +178,7 @@ func (s *stream) readPacked(ev *Event) (user uint32, ok bool) {
 	user = uint32(r.Bits(s.users))
 	id := r.Bits(s.idBits)
 	if id >= uint64(len(s.plans)) || s.plans[id] == nil {
-		s.fail(decoders.ErrUnsupported, "no event has number %d", id)
+		s.fail(s.layouts.strange(decoders.ErrUnsupported), "no event has number %d", id)
 		return 0, false
 	}
 	p := s.plans[id]
@@ -241,7 +241,7 @@ func (s *stream) readTracker(ev *Event) bool {
 		return false
 	}
 	if n := r.Offset() - s.start; n > maxRecord {
-		s.fail(decoders.ErrLimit, "event %d has %d bytes", id, n)
+		s.fail(s.layouts.strange(decoders.ErrLimit), "event %d has %d bytes", id, n)
 		return false
 	}
 	if p != nil && p.finish != nil {

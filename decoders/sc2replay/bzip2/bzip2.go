@@ -111,7 +111,7 @@ func (d *decoder) stream(dst []byte) ([]byte, error) {
 // block decodes one block.
 func (d *decoder) block(dst []byte) ([]byte, error) {
 	if d.in.bits(1) != 0 {
-		return dst, fmt.Errorf("%w: randomised block", decoders.ErrUnsupported)
+		return dst, corrupt("randomised block, which no program has written since 1999")
 	}
 	origin := int(d.in.bits(24))
 	if err := d.tables(); err != nil {

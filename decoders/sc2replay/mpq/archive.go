@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -70,6 +71,8 @@ const (
 	flagDeleted    = 0x02000000
 	flagSectorSums = 0x04000000
 	flagExists     = 0x80000000
+
+	flagsKnown = flagImplode | flagCompress | flagEncrypted | flagFixKey | flagPatch | flagSingleUnit | flagDeleted | flagSectorSums | flagExists
 )
 
 func fail(offset int64, what string, kind error, detail string, args ...any) *decoders.Error {
@@ -172,11 +175,15 @@ func (a *Archive) readHeader() error {
 	}
 	le := binary.LittleEndian
 	a.Version = int(le.Uint16(h[12:]))
+	headerSize := int64(le.Uint32(h[4:]))
 	if a.Version >= len(headerSizes) {
-		return fail(a.start+12, "archive header", decoders.ErrUnsupported, "version %d", a.Version)
+		kind := decoders.ErrUnsupported
+		if slices.Contains(headerSizes[:], int(headerSize)) { // a header of a new version has a new size
+			kind = decoders.ErrCorrupt
+		}
+		return fail(a.start+12, "archive header", kind, "version %d with a header of %d bytes", a.Version, headerSize)
 	}
 	// A header that is too short for its version is treated as the highest version that it is long enough for.
-	headerSize := int64(le.Uint32(h[4:]))
 	for a.Version > 0 && headerSize < int64(headerSizes[a.Version]) {
 		a.Version--
 	}

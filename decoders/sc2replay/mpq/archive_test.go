@@ -151,7 +151,8 @@ func TestErrors(t *testing.T) {
 		{"no archive", func(f []byte) []byte { f[archive] = 'x'; return f }, decoders.ErrCorrupt},
 		{"cut before the archive", func(f []byte) []byte { return f[:archive] }, decoders.ErrTruncated},
 		{"cut in the tables", func(f []byte) []byte { return f[:len(f)-5] }, decoders.ErrTruncated},
-		{"version 4", func(f []byte) []byte { f[archive+12] = 4; return f }, decoders.ErrUnsupported},
+		{"version 4", func(f []byte) []byte { f[archive+4], f[archive+12] = 240, 4; return f }, decoders.ErrUnsupported},
+		{"version 4 with an older header", func(f []byte) []byte { f[archive+12] = 4; return f }, decoders.ErrCorrupt},
 		{"sector shift", func(f []byte) []byte { f[archive+14] = 40; return f }, decoders.ErrCorrupt},
 		{"many hashes", func(f []byte) []byte { f[archive+27] = 1; return f }, decoders.ErrCorrupt},
 		{"odd number of hashes", func(f []byte) []byte { f[archive+24] = 3; return f }, decoders.ErrCorrupt},
@@ -169,23 +170,64 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// packedAs returns the error of a member with this method's byte before these bytes, which are 500 when unpacked.
+func packedAs(t *testing.T, method byte, data ...byte) error {
+	t.Helper()
+	a := sc2test.Archive{Version: 1, SectorShift: 3, Members: []sc2test.Member{{
+		Name: "m", Data: bytes.Repeat([]byte("text "), 100), Method: sc2test.Zlib,
+	}}}
+	file := a.Bytes()
+	const member = 1024 + 44 // it follows the archive's header
+	file[member] = method
+	copy(file[member+1:], data)
+	opened, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := opened.Find("m")
+	_, err = opened.Append(nil, m)
+	return err
+}
+
+// TestUnsupportedCompression: a method that exists is unsupported, where data begin as its data do.
 func TestUnsupportedCompression(t *testing.T) {
-	for method, want := range map[byte]string{
-		0x08: "PKWARE implode", 0x01: "Huffman", 0x12: "LZMA", 0x40: "ADPCM mono", 0x80: "ADPCM stereo",
+	size := []byte{0xF4, 1, 0, 0, 0, 0, 0, 0}
+	for _, tt := range []struct {
+		method byte
+		data   []byte
+		want   string
+	}{
+		{0x08, []byte{0, 6}, "PKWARE implode"}, {0x08, []byte{1, 4}, "PKWARE implode"},
+		{0x12, append([]byte{0, 0x5D, 0, 0, 1, 0}, size...), "LZMA"},
+		{0x12, append([]byte{0, 0x5D, 0, 0, 1, 0}, bytes.Repeat([]byte{0xFF}, 8)...), "LZMA"},
+		{0x41, []byte{7}, "ADPCM mono and Huffman"}, {0x81, []byte{8}, "ADPCM stereo and Huffman"},
+		// Not what such data begin with.
+		{0x08, []byte{2, 4}, ""}, {0x08, []byte{0, 7}, ""}, {0x08, []byte{0, 3}, ""}, {0x41, []byte{9}, ""},
+		{0x12, append([]byte{1, 0x5D, 0, 0, 1, 0}, size...), ""}, {0x12, append([]byte{0, 225, 0, 0, 1, 0}, size...), ""},
+		{0x12, append([]byte{0, 0x5D, 0, 0, 1, 0, 1}, size...), ""},
 	} {
-		a := sc2test.Archive{Version: 1, SectorShift: 3, Members: []sc2test.Member{{
-			Name: "m", Data: bytes.Repeat([]byte("text "), 100), Method: sc2test.Zlib,
-		}}}
-		file := a.Bytes()
-		file[1024+44] = method // the member follows the archive's header
-		opened, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			t.Fatal(err)
+		err, kind := packedAs(t, tt.method, tt.data...), decoders.ErrUnsupported
+		if tt.want == "" {
+			kind, tt.want = decoders.ErrCorrupt, fmt.Sprintf("method of compression %#02x", tt.method)
 		}
-		m, _ := opened.Find("m")
-		_, err = opened.Append(nil, m)
-		if !errors.Is(err, decoders.ErrUnsupported) || !strings.Contains(err.Error(), want) {
-			t.Errorf("method %#x: %v, want %v: %s", method, err, decoders.ErrUnsupported, want)
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("method %#x before % x: %v, want %v: %s", tt.method, tt.data, err, kind, tt.want)
+		}
+	}
+}
+
+// TestDamagedMethod: before zlib's data every byte is damaged but its own. It is never told as a method that is not supported.
+func TestDamagedMethod(t *testing.T) {
+	for method := range 256 {
+		err := packedAs(t, byte(method))
+		if method == sc2test.Zlib {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if !errors.Is(err, decoders.ErrCorrupt) && !errors.Is(err, decoders.ErrTruncated) || errors.Is(err, decoders.ErrUnsupported) || errors.Is(err, decoders.ErrLimit) {
+			t.Errorf("method %#x: %v", method, err)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (a *Archive) readSums() error {
 	le := binary.LittleEndian
 	n, size := len(a.blocks), 8
 	if len(p) < size || le.Uint32(p) != sumsVersion {
-		return fail(m.Offset, m.Name, decoders.ErrUnsupported, "not of version %d", sumsVersion)
+		return fail(m.Offset, m.Name, decoders.ErrCorrupt, "not of version %d, the only one", sumsVersion)
 	}
 	flags := le.Uint32(p[4:])
 	crcAt := size

@@ -16,18 +16,6 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
 )
 
-// Methods of compression. They are bits of the byte before packed data.
-const (
-	methodHuffman = 0x01
-	methodZlib    = 0x02
-	methodImplode = 0x08
-	methodBzip2   = 0x10
-	methodSparse  = 0x20
-	methodMono    = 0x40
-	methodStereo  = 0x80
-	methodLZMA    = 0x12 // a value, not a combination of bits
-)
-
 // ErrOverflow reports that a member, or a sector of it, unpacks to more bytes than the archive declares. It wraps
 // decoders.ErrCorrupt.
 var ErrOverflow = fmt.Errorf("%w: it runs over its size", decoders.ErrCorrupt)
@@ -38,12 +26,12 @@ var ErrOverflow = fmt.Errorf("%w: it runs over its size", decoders.ErrCorrupt)
 // According to the format, a member with two equal sizes is stored unpacked. But some programs write packed members
 // with a wrong unpacked size that equals the packed one. Append unpacks these.
 func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
-	if m.flags&(flagImplode|flagPatch) != 0 {
-		return dst, fail(m.Offset, m.Name, decoders.ErrUnsupported, "flags %#x", m.flags)
-	}
 	p, err := readAt(a.src, a.size, m.Offset, int(m.PackedSize), m.Name)
 	if err != nil {
 		return dst, err
+	}
+	if err := m.readable(p); err != nil {
+		return dst, wrap(m.Offset, m.Name, err)
 	}
 	compressed := m.flags&flagCompress != 0
 	size, start := int(m.Size), len(dst)
@@ -165,8 +153,8 @@ func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
 	method, p := p[0], p[1:]
 	start := len(dst)
 	var err error
-	if method == methodLZMA || method&^(methodZlib|methodBzip2|methodSparse) != 0 || method&(methodZlib|methodBzip2) == methodZlib|methodBzip2 {
-		return dst, fmt.Errorf("%w: compressed with %s", decoders.ErrUnsupported, methodName(method))
+	if !supported(method) {
+		return dst, unsupported(method, p, size)
 	}
 	sparse := method&methodSparse != 0
 	limit := size
@@ -256,27 +244,4 @@ func unsparse(dst, p []byte, size int) ([]byte, error) {
 		}
 	}
 	return dst, nil
-}
-
-// methodName returns the names of the methods in a method byte.
-func methodName(method byte) string {
-	if method == methodLZMA {
-		return "LZMA"
-	}
-	var names []string
-	for _, m := range []struct {
-		bit  byte
-		name string
-	}{
-		{methodHuffman, "Huffman"}, {methodZlib, "zlib"}, {0x04, "method 0x04"}, {methodImplode, "PKWARE implode"},
-		{methodBzip2, "bzip2"}, {methodSparse, "sparse"}, {methodMono, "ADPCM mono"}, {methodStereo, "ADPCM stereo"},
-	} {
-		if method&m.bit != 0 {
-			names = append(names, m.name)
-		}
-	}
-	if names == nil {
-		return "no method"
-	}
-	return strings.Join(names, " and ")
 }
