@@ -50,7 +50,11 @@ func run(image, replayd, samples, out string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, f.name+".md"), f.page(examples), 0o644); err != nil {
+		groups, err := f.groups()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, f.name+".md"), f.page(groups, examples), 0o644); err != nil {
 			return err
 		}
 	}

@@ -31,26 +31,31 @@ Events of a batch share their names: on the wire a name is an index into the bat
 }
 
 // page returns a format's page.
-func (f *format) page(examples map[string]string) []byte {
+func (f *format) page(groups []group, examples map[string]string) []byte {
 	b := &bytes.Buffer{}
 	b.WriteString(notice)
 	fmt.Fprintf(b, "# Events of %s\n\n%s\n\n", f.name, protodoc.PackageComment(f.file))
 	fmt.Fprintf(b, "Defined in [`%s`](../../proto/%s). [How to read this page](README.md).\n\n", f.file.Path(), f.file.Path())
-	kinds := f.kind.Fields()
-	b.WriteString("| kind | | filters |\n|---|---|---|\n")
-	for i := range kinds.Len() {
-		name := kinds.Get(i).Name()
-		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(protodoc.Comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
+	for _, g := range groups {
+		if g.title != "" {
+			fmt.Fprintf(b, "## %s\n\n", g.title)
+		}
+		f.list(b, g.kinds)
 	}
-	b.WriteString("\nThe last column lists the conditions of [EventFilter](../../proto/replayd/v1/filter.proto) that events of the kind can meet, ")
+	if len(groups) > 1 {
+		b.WriteString("## All kinds\n\n")
+	}
+	b.WriteString("The last column lists the conditions of [EventFilter](../../proto/replayd/v1/filter.proto) that events of the kind can meet, ")
 	b.WriteString("in addition to those on kinds and ticks. The [cookbook](../cookbook.md) says which filter answers which question.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
 	b.WriteString("\nWith ENCODING_ARROW and by `replayd export`, each kind is a table ([tables.md](../tables.md)). All have the columns ")
 	common := f.tables.Layout(true).Fields(0)
 	fmt.Fprintf(b, "%s. The others are listed with the kind.\n", columnList(common))
-	for i := range kinds.Len() {
-		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
+	for _, g := range groups {
+		for _, kind := range g.kinds {
+			f.section(b, kind, examples[string(kind.Name())])
+		}
 	}
 	if f.header != nil {
 		fmt.Fprintf(b, "\n## Header\n\n%s\n\nThis is not an event. GetReplay and the start of a stream return it.\n\n", protodoc.Comment(f.header))
@@ -70,6 +75,16 @@ func (f *format) page(examples map[string]string) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// list writes a table of kinds.
+func (f *format) list(b *bytes.Buffer, kinds []protoreflect.FieldDescriptor) {
+	b.WriteString("| kind | | filters |\n|---|---|---|\n")
+	for _, kind := range kinds {
+		name := kind.Name()
+		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(protodoc.Comment(kind)), strings.Join(f.conditions(string(name)), ", "))
+	}
+	b.WriteString("\n")
 }
 
 // section writes the section of a kind.
