@@ -16,7 +16,7 @@ type Column struct {
 	Off bool
 	// Len is the number of values, missing ones included.
 	Len int
-	// Nulls is the number of missing values. If it is not 0, Valid has a bit for each value that is 1 if it is there.
+	// Nulls is the number of missing values. Unless it is 0, Valid has one bit for each value: 1 for a value that is there.
 	Nulls int
 	Valid []byte
 	// Data holds the values; of a Text and a Binary the bytes; of a Name the indices into the dictionary, 4 bytes each. Lists

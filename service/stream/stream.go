@@ -65,13 +65,13 @@ type stream struct {
 	clock    *time.Timer     // fires when a heartbeat may be due; sending does not reset it
 	started  bool            // the start was sent
 	entered  bool            // the client knows the replay: the start, or a successor's status, was sent
-	caughtUp bool            // the client knows that it has all events so far
-	lagging  bool            // the client knows that it fell behind
-	helpers  helpers         // of reader
-	ahead    bool            // Send is known to return before the bytes are written
-	dropping bool            // events are being dropped, and no gap was sent yet
-	lost     error           // why the file will not grow
-	gone     bool            // with lost: bytes that were there before can no longer be read
+	caughtUp bool            // the client was told that it has all events so far
+	lagging  bool            // the client was told that it fell behind
+	helpers  helpers         // the goroutines that read ahead for reader
+	ahead    bool            // Send has returned before its bytes were written, at least once
+	dropping bool            // the stream drops events now, and sends a gap when the client reads again
+	lost     error           // the reason why the file will not grow; nil while it may
+	gone     bool            // lost is set, and bytes that could be read before cannot be read any more
 	held     *admission.Turn // the caller's turn, while a function of the reader runs
 
 	predecessor replaydv1.EndReason // how the previous replay ended

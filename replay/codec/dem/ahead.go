@@ -456,7 +456,7 @@ func (a *ahead) newBlock() *block {
 	return &block{data: make([]byte, 0, blockBytes), holders: 1}
 }
 
-// release notes that a block has a holder less. a.mu is locked.
+// release takes one holder off a block, whose memory is used again when none is left. The caller holds a.mu.
 func (a *ahead) release(b *block) {
 	if b.holders--; b.holders == 0 {
 		a.kept -= blockBytes
