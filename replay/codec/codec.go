@@ -178,8 +178,8 @@ type Start struct {
 // ErrDone means that no later event of the replay can match the filter.
 var ErrDone = errors.New("no later event can match the filter")
 
-// ErrYield means that a Reader has done a bounded amount of work and must be called again. In between the caller can send a
-// heartbeat, or check whether the call was cancelled.
+// ErrYield means that a Reader has done a bounded amount of work, about a millisecond's, and must be called again. In between the
+// caller can send a heartbeat, check whether the call was cancelled, or let others use the processor.
 var ErrYield = errors.New("work is bounded; call again")
 
 // Reader reads one replay: Header until it succeeds, then Seek until it succeeds, then Fill until it fails.

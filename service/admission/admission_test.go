@@ -215,6 +215,63 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// TestKept: one processor of several gets no turn, so that something else can always run; only a turn that nobody waits for takes it.
+func TestKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(3)
+		first, second := turns.Take(nil, nil, "a"), turns.Take(nil, nil, "b")
+		spare := turns.Spare()
+		if spare == nil || turns.Spare() != nil {
+			t.Fatal("want one spare turn of three processors")
+		}
+		turns.Give(spare)
+		var third *Turn
+		go func() { third = turns.Take(nil, nil, "c") }()
+		synctest.Wait()
+		if third != nil {
+			t.Error("a third turn of three processors")
+		}
+		if turns.Spare() != nil {
+			t.Error("a spare turn while others wait")
+		}
+		turns.Give(first)
+		synctest.Wait()
+		if third == nil {
+			t.Fatal("who waits gets no turn")
+		}
+		turns.Give(second)
+		turns.Give(third)
+		if turns.free != 3 || len(turns.running) != 0 {
+			t.Errorf("left over: %+v", turns)
+		}
+	})
+}
+
+// TestLong: while a turn takes long, who waits gets the processor that is kept; the next one that takes long is waited for.
+func TestLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2)
+		long := turns.Take(nil, nil, "long")
+		began := time.Now()
+		second := turns.Take(nil, nil, "other")
+		if took := time.Since(began); took > 2*longAfter {
+			t.Errorf("the kept processor came after %v", took)
+		}
+		began = time.Now()
+		third := turns.Take(nil, nil, "other")
+		if took := time.Since(began); took < stuckAfter/2 || took > 2*stuckAfter {
+			t.Errorf("more turns than processors after %v", took)
+		}
+		for _, turn := range []*Turn{long, second, third} {
+			turns.Give(turn)
+		}
+		time.Sleep(time.Second)
+		if turns.free != 2 || turns.watched {
+			t.Errorf("left over: %+v", turns)
+		}
+	})
+}
+
 // TestStuck: a stream that keeps its turn, such as one that waits for a disk, blocks the others only for a moment.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

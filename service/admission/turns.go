@@ -5,15 +5,18 @@ import (
 	"time"
 )
 
-// Turns shares the processors among streams that read files. No more of these streams run at once than there are processors. So
-// they do not delay other work, such as following a live replay or answering a call. Waiting callers get turns one after the
-// other, however many streams each caller has.
+// Turns shares the processors among streams that read files. No more of these streams run at once than there are processors but
+// one. So they do not delay other work, such as following a live replay, answering a call or sending: while each processor has
+// something to run, Go looks at the network only every 10 ms. Waiting callers get turns one after the other, however many streams
+// each caller has.
 type Turns struct {
 	mu      sync.Mutex
-	free    int
+	free    int // processors without a turn
+	kept    int // so many of them get none, except a spare one
 	running map[*Turn]struct{}
 	queues  map[string][]chan *Turn // by caller
 	order   []string                // callers with a queue; the first is next
+	watched bool                    // watch is going to be called
 }
 
 // Turn is the right to run for a while.
@@ -22,20 +25,24 @@ type Turn struct {
 	lost  bool // it took too long, and another turn runs in its place
 }
 
-// stuckAfter is how long a turn may take until it is assumed to wait for a disk, not for a processor. Then another turn runs in
-// its place. So a file system that does not respond blocks only the streams that read from it.
-const stuckAfter = 100 * time.Millisecond
+// A turn that takes longer than longAfter, such as one that allocates the window of a compressed upload, leaves the processor that is
+// kept to those who wait. A turn that takes longer than stuckAfter is assumed to wait for a disk, not for a processor, and another one
+// runs in its place. So a file system that does not respond blocks only the streams that read from it.
+const (
+	longAfter  = 5 * time.Millisecond
+	stuckAfter = 100 * time.Millisecond
+)
 
-// NewTurns returns turns for that many processors.
+// NewTurns returns turns for a machine with that many processors.
 func NewTurns(processors int) *Turns {
-	return &Turns{free: processors, running: map[*Turn]struct{}{}, queues: map[string][]chan *Turn{}}
+	return &Turns{free: processors, kept: min(1, processors-1), running: map[*Turn]struct{}{}, queues: map[string][]chan *Turn{}}
 }
 
-// Take waits for a turn of the caller. It returns nil if done or drain is closed first. Call Give with the turn after some
-// milliseconds.
+// Take waits for a turn of the caller. It returns nil if done or drain is closed first. Call Give with the turn after a millisecond
+// or less.
 func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	t.mu.Lock()
-	if t.free > 0 {
+	if t.free > t.kept {
 		turn := t.start()
 		t.mu.Unlock()
 		return turn
@@ -45,32 +52,24 @@ func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 		t.order = append(t.order, caller)
 	}
 	t.queues[caller] = append(t.queues[caller], mine)
+	t.watch()
 	t.mu.Unlock()
-	timer := time.NewTimer(stuckAfter)
-	defer timer.Stop()
-	for {
-		select {
-		case turn := <-mine:
-			return turn
-		case <-done:
-			t.withdraw(caller, mine)
-			return nil
-		case <-drain:
-			t.withdraw(caller, mine)
-			return nil
-		case <-timer.C:
-			t.replaceStuck(time.Now())
-			timer.Reset(stuckAfter)
-		}
+	select {
+	case turn := <-mine:
+		return turn
+	case <-done:
+	case <-drain:
 	}
+	t.withdraw(caller, mine)
+	return nil
 }
 
-// Spare returns a turn if a processor is free and nobody waits for one, and nil otherwise. Call Give with the turn after some
-// milliseconds.
+// Spare returns a turn if a processor is free, be it the last one, and nobody waits for a turn, and nil otherwise. Call Give with
+// the turn after a millisecond or so.
 func (t *Turns) Spare() *Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.free <= 0 {
+	if t.free <= 0 || len(t.order) > 0 {
 		return nil
 	}
 	return t.start()
@@ -95,9 +94,9 @@ func (t *Turns) Give(turn *Turn) {
 	}
 }
 
-// next starts turns of waiting streams while processors are free.
+// next starts turns of waiting streams while more processors are free than are kept.
 func (t *Turns) next() {
-	for t.free > 0 && len(t.order) > 0 {
+	for t.free > t.kept && len(t.order) > 0 {
 		caller := t.order[0]
 		queue := t.queues[caller]
 		t.order = t.order[1:]
@@ -136,13 +135,37 @@ func (t *Turns) withdraw(caller string, mine chan *Turn) {
 	t.Give(<-mine)
 }
 
+// watch sees to it that replaceStuck is called while streams wait. The lock must be held.
+func (t *Turns) watch() {
+	if t.watched || len(t.order) == 0 {
+		return
+	}
+	t.watched = true
+	time.AfterFunc(longAfter, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.watched = false
+		t.replaceStuck(time.Now())
+		t.watch()
+	})
+}
+
 // replaceStuck starts other turns in place of turns that have taken too long.
 func (t *Turns) replaceStuck(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	lost := 0
 	for turn := range t.running {
-		if !turn.lost && now.Sub(turn.began) > stuckAfter {
+		if turn.lost {
+			lost++
+		}
+	}
+	for turn := range t.running {
+		limit := stuckAfter
+		if lost < t.kept {
+			limit = longAfter
+		}
+		if !turn.lost && now.Sub(turn.began) >= limit {
 			turn.lost = true
+			lost++
 			t.free++
 		}
 	}

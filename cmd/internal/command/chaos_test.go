@@ -201,8 +201,8 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 func (bearer) RequireTransportSecurity() bool { return false }
 
 // client returns a client with a token, on a new connection.
-func (c *chaos) client(token string) streamtest.Client {
-	conn, err := grpc.NewClient(c.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (c *chaos) client(token string, options ...grpc.DialOption) streamtest.Client {
+	conn, err := grpc.NewClient(c.addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -286,9 +286,13 @@ func (c *chaos) holdUploads(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// neverRead begins many streams and does not read them.
+// neverRead begins many streams and does not read them. For long replays it has windows that let the daemon decode much of them.
 func (c *chaos) neverRead(ctx context.Context) {
-	client := c.client("worse")
+	var options []grpc.DialOption
+	if c.unread != "" {
+		options = append(options, grpc.WithInitialWindowSize(16<<20), grpc.WithInitialConnWindowSize(16<<20))
+	}
+	client := c.client("worse", options...)
 	defer client.Conn.(*grpc.ClientConn).Close()
 	ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 	defer cancel()

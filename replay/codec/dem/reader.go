@@ -15,10 +15,10 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// work and workBytes limit how much one call decodes. That takes some milliseconds.
+// work and workBytes limit how much one call decodes. That takes a millisecond or so: others may wait for their turn.
 const (
-	work      = 16 << 10 // events
-	workBytes = 1 << 20  // bytes of the file without an event
+	work      = 2 << 10   // events
+	workBytes = 128 << 10 // bytes of the file without an event
 )
 
 // reader reads one replay, or a section of one.

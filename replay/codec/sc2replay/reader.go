@@ -14,8 +14,8 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// work is the largest number of events that one call decodes. That takes some milliseconds.
-const work = 16 << 10
+// work is the largest number of events that one call decodes. That takes a millisecond or less: others may wait for their turn.
+const work = 2 << 10
 
 // reader reads one replay. See codec.Reader.
 type reader struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// work is the largest number of events that one call decodes. That takes some milliseconds.
-const work = 64 << 10
+// work is the largest number of events that one call decodes. That takes a quarter of a millisecond: others may wait for their turn.
+const work = 8 << 10
 
 // reader reads one replay. See codec.Reader.
 type reader struct {
