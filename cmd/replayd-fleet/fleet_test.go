@@ -19,7 +19,9 @@ var flow = regexp.MustCompile(`(?m)^\s*(?:command|args): (\["(?:jobs|work|serve)
 func TestFleetExamples(t *testing.T) {
 	root := filepath.Join("..", "..")
 	var commands [][]string
-	for _, name := range []string{"compose.workers.yaml", "kubernetes.workers.yaml"} {
+	for name, own := range map[string]string{
+		"compose.workers.yaml": "sync_interval: always", "kubernetes.workers.yaml": "sync_interval: always", "compose.cluster.yaml": "$$ROUTE_3",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "packaging", name))
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +34,7 @@ func TestFleetExamples(t *testing.T) {
 			}
 			commands = append(commands, args)
 		}
-		for _, what := range []string{`["work"`, `["serve"`, `["jobs","add","--watch"`, "sync_interval: always", "read_only", "my-bucket"} {
+		for _, what := range []string{`["work"`, `["serve"`, `["jobs","add","--watch"`, own, "read_only", "s3://"} {
 			flat := strings.ReplaceAll(strings.ReplaceAll(string(text), `", "`, `","`), "readOnly", "read_only")
 			if len(found) != 3 || !strings.Contains(flat, what) {
 				t.Errorf("%s has %d commands, or no %s", name, len(found), what)

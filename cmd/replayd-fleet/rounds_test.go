@@ -120,7 +120,7 @@ var faults = []fault{
 		if p.disk == nil {
 			return nil
 		}
-		p.disk.Fill(w.t)
+		p.disk.Fill(w.t, w.random.Int64N(64<<10))
 		return func() { p.disk.Free(w.t) }
 	}},
 	{"store slow", func(w *world, _ *part) func() {

@@ -12,7 +12,7 @@ import (
 // TestExamples: the program accepts its commands in the examples of a fleet.
 func TestExamples(t *testing.T) {
 	shipping := regexp.MustCompile(`(?m)^\s*(?:command|args): (\["/replays".*\])$`)
-	for _, name := range []string{"compose.workers.yaml", "kubernetes.workers.yaml"} {
+	for _, name := range []string{"compose.workers.yaml", "kubernetes.workers.yaml", "compose.cluster.yaml"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "packaging", name))
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,8 +39,8 @@ func NewDisk(t *testing.T, size int64) *Disk {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Dir, "ballast") }
 
-// Fill takes all that is free.
-func (d *Disk) Fill(t *testing.T) {
+// Fill takes all that is free, but for some bytes.
+func (d *Disk) Fill(t *testing.T, but int64) {
 	t.Helper()
 	f, err := os.Create(d.ballast())
 	if errors.Is(err, syscall.ENOSPC) {
@@ -51,10 +52,15 @@ func (d *Disk) Fill(t *testing.T) {
 	}
 	defer f.Close() //nolint:errcheck // what was written says nothing
 	b := make([]byte, 64<<10)
-	for n := int64(0); n <= d.size; n += int64(len(b)) {
-		if _, err := f.Write(b); err != nil {
-			return
-		}
+	for n := int64(0); n <= d.size && err == nil; n += int64(len(b)) {
+		_, err = f.Write(b)
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err == nil {
+		err = f.Truncate(max(at-but, 0))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

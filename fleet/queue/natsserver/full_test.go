@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	disk.Fill(t)
+	disk.Fill(t, 32<<10) // with nothing left, the server would ignore how much there is when it starts
 	for err = nil; err == nil; {
 		_ = put() // at the latest once its buffers are full, it cannot
 		select {
@@ -72,11 +72,17 @@ func TestFullDisk(t *testing.T) {
 	if !strings.Contains(err.Error(), "no space") {
 		t.Error(err)
 	}
+	for conn.Stats().Reconnects == 0 && ctx.Err() == nil { // it is started again while the disk is full
+		time.Sleep(5 * time.Millisecond)
+	}
 	disk.Free(t)
 	for err := put(); err != nil; err = put() {
 		if ctx.Err() != nil {
 			t.Fatal("it takes no messages:", err)
 		}
+	}
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "more", Subjects: []string{"more"}, MaxBytes: 10 << 20}); err != nil {
+		t.Error("it has no room for another stream:", err)
 	}
 	s, err := js.Stream(ctx, "s")
 	if err != nil {

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -93,9 +96,13 @@ func start(o Options) (*server.Server, error) {
 	if ip := net.ParseIP(u.Hostname()); err != nil || u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, errors.New("the server in this process listens on 127.0.0.1:PORT or [::1]:PORT only; start a NATS server for other machines")
 	}
+	size, err := diskSize(o.Dir)
+	if err != nil {
+		return nil, err
+	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: "replayd", Host: u.Hostname(), Port: port, JetStream: true, StoreDir: o.Dir, Username: o.User, Password: o.Password,
-		NoLog: true, NoSigs: true, SyncAlways: o.Sync, JetStreamMaxMemory: 64 << 20, MaxPayload: 1 << 20,
+		NoLog: true, NoSigs: true, SyncAlways: o.Sync, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: size, MaxPayload: 1 << 20,
 	})
 	if err != nil {
 		return nil, err
@@ -106,4 +113,17 @@ func start(o Options) (*server.Server, error) {
 		return nil, errors.New("the server of NATS did not start: is the port in use, or the directory another server's?")
 	}
 	return s, nil
+}
+
+// diskSize returns the size of the disk of a directory, which it makes if it is not there. A server that is not told a limit takes three quarters
+// of what is free when it starts, and if that was nearly nothing, it refuses everything later.
+func diskSize(dir string) (int64, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("the disk of %s: %w", dir, err)
+	}
+	return int64(min(stat.Blocks*uint64(stat.Bsize), math.MaxInt64)), nil //nolint:gosec,unconvert // a block's size is positive; its type differs between systems
 }
