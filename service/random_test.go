@@ -74,6 +74,27 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 	randomRequests(t, path, *requests/8)
 }
 
+// TestRandomRequestsOfUserCommands is TestRandomRequestsOfLongDemo for user commands that are differences from others, of which some are
+// lost: what begins between them, with other kinds before or without a state, has the same commands.
+func TestRandomRequestsOfUserCommands(t *testing.T) {
+	streamtest.SkipLong(t)
+	g := rand.New(rand.NewPCG(*seed, 76))
+	all := demtest.Commands(g, 4, 2000)
+	for i := range all {
+		all[i].Lost = g.IntN(200) == 0
+	}
+	data, err := demtest.Repeat(demtest.Round(), 2*int(codecdem.Codec.Spacing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = demtest.WithCommands(data, all); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "commands.dem")
+	write(t, path, data)
+	randomRequests(t, path, *requests/4)
+}
+
 // replayFiles returns the files to make requests for, by format.
 func replayFiles(tb testing.TB) map[string][]string {
 	tb.Helper()

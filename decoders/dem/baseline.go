@@ -14,8 +14,8 @@ import (
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
 
-func parseAlternate(b []byte) (a alternate) {
-	for m := pb.NewReader(b); m.Next(); {
+func parseAlternate(m pb.Reader) (a alternate) {
+	for m.Next() {
 		switch m.Num {
 		case 1:
 			a.entity = m.Int32()

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
-	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
@@ -54,10 +53,9 @@ var (
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
-	for m := pb.NewReader(b); m.Next(); {
+	for m := d.message(netTick, b); m.Next(); {
 		if m.Num == 1 {
 			t.ServerTick = m.Uint32()
-			break // each packet has a tick, and many fields behind it
 		}
 	}
 	d.match.clock.now = t.ServerTick

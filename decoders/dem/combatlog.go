@@ -200,7 +200,7 @@ func readCombatLog(d *Decoder, ev *Event, m *pb.Reader) {
 
 // startCombatLogs begins to read CDOTAUserMsg_CombatLogBulkData, which has several entries.
 func (d *Decoder) startCombatLogs(b []byte) bool {
-	d.list.items = pb.Read(b, d.shapeOf(dotaCombatBulk), &d.out.unknown)
+	d.list.items = d.messageParts(dotaCombatBulk, b)
 	d.stage = stageCombatLogs
 	return false
 }
@@ -221,14 +221,12 @@ func (d *Decoder) nextCombatLog(ev *Event) bool {
 			d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: an entry of it cannot be read")})
 			return false
 		}
-		d.reportChanged(&q, dotaCombatBulk)
 		d.complete(ev, KindCombatLog)
 		if d.out.want(KindCombatLog, slotEvent) {
 			return true
 		}
 	}
 	d.stage = stagePacket
-	d.reportChanged(m, dotaCombatBulk)
 	if m.Bad {
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: dotaCombatBulk, Detail: []byte("message: cannot be read to its end")})
 	}
@@ -252,7 +250,7 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 		if m.Num != 3 || len(keys) == 0 {
 			continue
 		}
-		value := &appendKey(nil, m.Raw)[0]
+		value := &appendKey(nil, m.Message())[0]
 		n, truth := uint64(uint32(value.Int)), value.Bool || value.Int != 0
 		switch string(keys[0].name) {
 		case "type":

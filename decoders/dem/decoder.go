@@ -105,6 +105,7 @@ func New(src io.Reader, opts Options) *Decoder {
 			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
 		},
 	}
+	d.out.unknown.Met = d.out.metUnknown
 	d.world.update.Tree = d.world.tree
 	return d
 }

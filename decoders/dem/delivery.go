@@ -23,6 +23,7 @@ const (
 	slotEvent  = 0 // the event, where there is one for each element
 	slotBefore = 0 // of an entity: the deletion of the slot's former tenant
 	slotAfter  = 1 // of an entity: what happened to it; of an entry: the modifier that it is
+	slotFields = 3 // a fault that tells which of its fields are not known
 	slotFault  = 4 // and those behind it: what went wrong
 	slotEnd    = 1 << slotBits
 )
@@ -31,12 +32,15 @@ const (
 type place struct {
 	ordinal int64
 	element int64
-	faults  int // of the element, so far
+	faults  int  // of the element, so far
+	changed bool // one of them is that a field has another wire type
+
+	message uint32 // the number of the message, or of the record
 }
 
-func (p *place) startRecord()  { *p = place{} }
-func (p *place) startMessage() { *p = place{ordinal: p.ordinal + 1} }
-func (p *place) nextElement()  { p.element, p.faults = p.element+1, 0 }
+func (p *place) startRecord(command uint32) { *p = place{message: command} }
+func (p *place) startMessage(id uint32)     { *p = place{ordinal: p.ordinal + 1, message: id} }
+func (p *place) nextElement()               { p.element, p.faults, p.changed = p.element+1, 0, false }
 
 // index is the Index of the event in a slot of the present element.
 func (p *place) index(slot int) int64 {
@@ -46,6 +50,7 @@ func (p *place) index(slot int) int64 {
 // delivery decides which events are delivered, and keeps track of their positions.
 type delivery struct {
 	kinds  kindSet // those that are wanted
+	fields bool    // unknown fields are told in faults
 	offset int64   // of the record
 	tick   int32   // of the record
 	place  place   // of the element that is being decoded
@@ -69,7 +74,7 @@ type delivery struct {
 }
 
 func newDelivery(opts *Options) delivery {
-	o := delivery{ofClass: map[uint32]int64{}}
+	o := delivery{ofClass: map[uint32]int64{}, fields: opts.UnknownFields}
 	for k := range Kind(KindCount) {
 		if k != KindNone && (opts.Kinds == nil || opts.Kinds(k)) {
 			o.kinds.add(k)
@@ -79,10 +84,10 @@ func newDelivery(opts *Options) delivery {
 }
 
 // startRecord begins the events of a record.
-func (o *delivery) startRecord(offset int64, tick int32) {
+func (o *delivery) startRecord(offset int64, tick int32, command uint32) {
 	o.offset, o.tick = offset, tick
 	o.arrived = false
-	o.place.startRecord()
+	o.place.startRecord(command)
 	o.quiet = offset <= o.from.Offset
 }
 

@@ -54,7 +54,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	e := &d.ents
-	if !e.start(b) {
+	if !e.start(d.message(svcPacketEntities, b)) {
 		return d.badMessage(ev, svcPacketEntities, b)
 	}
 	if !d.walksEntities() {
@@ -78,10 +78,9 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 }
 
 // start reads CSVCMsg_PacketEntities, up to the entries in it.
-func (e *entityReader) start(b []byte) bool {
+func (e *entityReader) start(m pb.Reader) bool {
 	*e = entityReader{index: -1, alt: e.alt[:0]}
 	var data []byte
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 2:
@@ -98,7 +97,7 @@ func (e *entityReader) start(b []byte) bool {
 			e.sizes = m.Raw
 		case 15:
 			if len(e.alt) < entity.MaxEntities {
-				e.alt = append(e.alt, parseAlternate(m.Raw))
+				e.alt = append(e.alt, parseAlternate(m.Message()))
 			}
 		case 16:
 			e.visual = m.Bool()

@@ -691,8 +691,33 @@ type Message struct {
 	Offset uint32
 	// The size of the whole message in bytes.
 	Size uint32
-	// True when data was left out, because it is what a person said.
+	// True when data and fields were left out, because they are what a person said.
 	Redacted bool
+	// The fields of the message, as they are in data. Absent when the message is split into several events. At most 1024.
+	Fields []MessageField
+	// The number of fields behind those.
+	MoreFields uint32
+	// True when the message cannot be read to its end. Then fields has those before.
+	Malformed bool
+}
+
+// MessageField: A field of a message without an event of its own, as it is in the file.
+type MessageField struct {
+	// The field's number.
+	Number uint32
+	// The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+	// wire type than in the definition.
+	Name []byte
+	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+	WireType uint32
+	// The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.
+	Value uint64
+	// The text of a field that is text by the published definition.
+	Text []byte
+	// The bytes of any other field of the wire type 2.
+	Data []byte
+	// True when data has the form of a message of at least one field. Then it may be one, but bytes and text may have that form, too.
+	MaybeMessage bool
 }
 
 // ChatEvent: The game announced something in the chat.
@@ -1086,6 +1111,13 @@ type Command struct {
 	Offset uint32
 	// The size of the whole contents in bytes.
 	Size uint32
+	// The fields of the contents, which are a message, as they are in data. Absent when the record is split into several events. At most
+	// 1024.
+	Fields []MessageField
+	// The number of fields behind those.
+	MoreFields uint32
+	// True when the contents cannot be read to their end as a message. Then fields has those before.
+	Malformed bool
 }
 
 // Fault: Something could not be decoded. Decoding continues after it.
@@ -1884,6 +1916,10 @@ const (
 	FaultKindStringTable FaultKind = 6
 	// A limit on memory was reached. Data that does not fit is left out.
 	FaultKindLimit FaultKind = 7
+	// A record, a message or an entry of a string table has fields that the decoder does not know, and leaves out. The detail has the
+	// message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
+	// count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
+	FaultKindUnknownField FaultKind = 8
 )
 
 // AbilityChangeType: What happened to an ability or an item.

@@ -2,14 +2,16 @@ package dem
 
 import (
 	"github.com/replayd/replayd/decoders/dem/internal/facts"
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-func parseFileInfo(f *FileInfo, b []byte) bool {
+// parseFileInfo reads CDemoFileInfo.
+func parseFileInfo(f *FileInfo, b []byte, log *pb.Log) bool {
 	*f = FileInfo{RoundStartTicks: f.RoundStartTicks[:0], Match: Match{
 		Players: f.Match.Players[:0], Draft: f.Match.Draft[:0],
 	}}
-	m := pb.NewReader(b)
+	m := pb.Read(b, lexicon.Type("CDemoFileInfo"), log)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -19,23 +21,23 @@ func parseFileInfo(f *FileInfo, b []byte) bool {
 		case 3:
 			f.PlaybackFrames = m.Int32()
 		case 4:
-			info := pb.NewReader(m.Raw)
+			info := m.Message()
 			for info.Next() {
 				switch info.Num {
 				case 4:
 					f.HasMatch = true
-					m.Bad = m.Bad || !parseMatch(&f.Match, info.Raw)
+					m.Bad = m.Bad || !parseMatch(&f.Match, info.Message())
 				case 5:
-					cs := pb.NewReader(info.Raw)
+					cs := info.Message()
 					for cs.Next() {
 						if cs.Num == 1 {
 							f.RoundStartTicks = cs.AppendInt32s(f.RoundStartTicks)
 						}
 					}
-					m.Bad = m.Bad || cs.Bad
+					m.Join(&cs)
 				}
 			}
-			m.Bad = m.Bad || info.Bad
+			m.Join(&info)
 		}
 	}
 	return !m.Bad
@@ -44,8 +46,7 @@ func parseFileInfo(f *FileInfo, b []byte) bool {
 // maxPlayers bounds the players, and the picks, of a match.
 const maxPlayers = 1 << 10
 
-func parseMatch(g *Match, b []byte) bool {
-	m := pb.NewReader(b)
+func parseMatch(g *Match, m pb.Reader) bool {
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -57,7 +58,7 @@ func parseMatch(g *Match, b []byte) bool {
 			g.Winner = m.Int32()
 		case 4:
 			var p MatchPlayer
-			for q := pb.NewReader(m.Raw); q.Next(); {
+			for q := m.Message(); q.Next(); {
 				switch q.Num {
 				case 1:
 					p.HeroName = q.Raw
@@ -78,7 +79,7 @@ func parseMatch(g *Match, b []byte) bool {
 			g.LeagueId = m.Uint32()
 		case 6:
 			var p DraftPick
-			for q := pb.NewReader(m.Raw); q.Next(); {
+			for q := m.Message(); q.Next(); {
 				switch q.Num {
 				case 1:
 					p.IsPick = q.Bool()

@@ -133,7 +133,7 @@ func samplePackets() [][]byte {
 			return out
 		}
 		if d.in.Head.Command == record.CmdPacket && !d.in.Head.Compressed {
-			out = append(out, bytes.Clone(packetData(payload)))
+			out = append(out, bytes.Clone(packetData(pb.NewReader(payload))))
 		}
 	}
 }

@@ -38,7 +38,7 @@ const (
 
 // startEventTypes begins to read the list of game events.
 func (d *Decoder) startEventTypes(b []byte) bool {
-	d.list.items = pb.NewReader(b)
+	d.list.items = d.messageParts(geGameEventList, b)
 	d.stage = stageEventTypes
 	return false
 }
@@ -49,7 +49,7 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		if m.Num != 1 {
 			continue
 		}
-		parseEventType(&ev.GameEventType, m.Raw)
+		parseEventType(&ev.GameEventType, m.Message())
 		d.keepEventType(&ev.GameEventType)
 		d.out.place.nextElement()
 		if d.out.want(KindGameEventType, slotEvent) {
@@ -64,9 +64,9 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 	return false
 }
 
-func parseEventType(t *GameEventType, b []byte) {
+func parseEventType(t *GameEventType, m pb.Reader) {
 	t.Id, t.Name, t.Keys = 0, nil, t.Keys[:0]
-	for m := pb.NewReader(b); m.Next(); {
+	for m.Next() {
 		switch m.Num {
 		case 1:
 			t.Id = m.Int32()
@@ -74,7 +74,7 @@ func parseEventType(t *GameEventType, b []byte) {
 			t.Name = m.Raw
 		case 3:
 			var k GameEventTypeKey
-			for q := pb.NewReader(m.Raw); q.Next(); {
+			for q := m.Message(); q.Next(); {
 				switch q.Num {
 				case 1:
 					k.Type = q.Int32()
@@ -134,7 +134,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	g := &ev.GameEvent
 	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
 	var t *eventType
-	m := pb.NewReader(b)
+	m := d.message(geGameEvent, b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -144,7 +144,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			t = d.match.events[g.Id]
 		case 3:
 			if len(g.Keys) < maxKeys {
-				g.Keys = appendKey(g.Keys, m.Raw)
+				g.Keys = appendKey(g.Keys, m.Message())
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	d.nameKeys(string(g.Name), g.Keys)
 	emit := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
-		d.list.items, d.list.event = pb.NewReader(b), t
+		d.list.items, d.list.event = pb.Read(b, d.shapeOf(geGameEvent), nil), t
 		d.stage = stageOldCombatLog
 	}
 	if emit {
@@ -173,7 +173,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 }
 
 // appendKey appends a key of a game event. The value is in the field that belongs to its type.
-func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
+func appendKey(keys []GameEventKey, m pb.Reader) []GameEventKey {
 	var k GameEventKey
 	typ := int32(0)
 	var text []byte
@@ -181,7 +181,7 @@ func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
 	var long, short, octet int64
 	var truth bool
 	var u64 uint64
-	for m := pb.NewReader(b); m.Next(); {
+	for m.Next() {
 		switch m.Num {
 		case 1:
 			typ = m.Int32()

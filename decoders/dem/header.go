@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
@@ -65,7 +66,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 			return false, d.in.Fail("file header", decoders.ErrCorrupt, "%v", err)
 		}
 	}
-	if !parseHeaderMessage(h, payload) {
+	if !parseHeaderMessage(h, payload, nil) {
 		return false, d.in.Fail("file header", decoders.ErrCorrupt, "not the message that it should be")
 	}
 	return true, nil
@@ -74,7 +75,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 // decodeFileHeader delivers CDemoFileHeader, and notes which game it is. ok is false when it cannot be read.
 func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	var h FileHeader
-	if !parseHeaderMessage(&h, payload) {
+	if !parseHeaderMessage(&h, payload, &d.out.unknown) {
 		return false, false
 	}
 	d.match.game = h.game()
@@ -85,8 +86,8 @@ func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	return emit, true
 }
 
-func parseHeaderMessage(h *FileHeader, b []byte) bool {
-	m := pb.NewReader(b)
+func parseHeaderMessage(h *FileHeader, b []byte, log *pb.Log) bool {
+	m := pb.Read(b, lexicon.Type("CDemoFileHeader"), log)
 	for m.Next() {
 		switch m.Num {
 		case 1:

@@ -123,7 +123,7 @@ func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32,
 	if err != nil {
 		return header, info, -1, false, err
 	}
-	if f.Command != record.CmdFileHeader || !parseHeaderMessage(&header, payload) {
+	if f.Command != record.CmdFileHeader || !parseHeaderMessage(&header, payload, nil) {
 		return header, info, -1, false, decoders.Errorf(decoders.Dem, h.Size, decoders.NoTick, "file header", decoders.ErrCorrupt, "it is not the first record")
 	}
 	if h.FileInfo < h.Size {
@@ -131,7 +131,7 @@ func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32,
 	}
 	// The offset is only a hint: any bytes may be there.
 	f, payload, absent := readRecord(at, h.FileInfo)
-	hasInfo = absent == nil && f.Command == record.CmdFileInfo && parseFileInfo(&info, payload)
+	hasInfo = absent == nil && f.Command == record.CmdFileInfo && parseFileInfo(&info, payload, nil)
 	if !hasInfo {
 		return header, FileInfo{}, -1, false, nil
 	}

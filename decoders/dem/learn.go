@@ -1,10 +1,8 @@
 package dem
 
 import (
-	"cmp"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
@@ -185,9 +183,8 @@ type Health struct {
 	Faults map[string]int64
 	// Fields is how many fields of entities and default states were decoded. FieldsLost is how many of those were left out.
 	Fields, FieldsLost int64
-	// Unknown is how many fields were passed over in messages that become events of kinds of their own, because the decoder does not
-	// know them. They are in the order of the messages' names and the fields' numbers. Fields of messages that Options leave out are
-	// not read.
+	// Unknown is how many fields of messages were passed over, because the decoder does not know them. They are in the order of the
+	// messages' names and the fields' numbers. Messages that Options leave out are not read.
 	Unknown []UnknownField
 	// UnknownMore is how many more there were of fields beyond the 1,024 in Unknown.
 	UnknownMore int64
@@ -218,12 +215,9 @@ func (d *Decoder) Health() Health {
 		}
 		h.Types = append(h.Types, t)
 	}
-	for u, n := range d.out.unknown.Counts {
-		h.Unknown = append(h.Unknown, UnknownField{u.Message, u.Num, int(u.Type), u.Changed, n})
+	for _, u := range d.out.unknown.Fields() {
+		h.Unknown = append(h.Unknown, UnknownField{u.Message, u.Num, int(u.Type), u.Changed, d.out.unknown.Counts[u]})
 	}
-	slices.SortFunc(h.Unknown, func(x, y UnknownField) int {
-		return cmp.Or(strings.Compare(x.Message, y.Message), cmp.Compare(x.Number, y.Number), cmp.Compare(x.WireType, y.WireType))
-	})
 	h.UnknownMore = d.out.unknown.More
 	return h
 }

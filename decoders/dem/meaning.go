@@ -6,6 +6,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/facts"
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -267,9 +268,9 @@ func (d *Decoder) announcement(number int32) []byte {
 }
 
 // parsePlayerInfo reads CMsgPlayerInfo, which the entries of the string table userinfo have.
-func parsePlayerInfo(p *PlayerInfo, slot int, b []byte) bool {
+func parsePlayerInfo(p *PlayerInfo, slot int, b []byte, log *pb.Log) bool {
 	*p = PlayerInfo{Slot: int32(slot)}
-	m := pb.NewReader(b)
+	m := pb.Read(b, lexicon.Type("CMsgPlayerInfo"), log)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -318,7 +319,7 @@ func (d *Decoder) namePlayers(keys []GameEventKey) {
 		}
 		for _, t := range d.tables.list {
 			var p PlayerInfo
-			if t.Role == stringtable.Players && int(k.Player) < len(t.Entries) && parsePlayerInfo(&p, int(k.Player), t.Entries[k.Player].Value) {
+			if t.Role == stringtable.Players && int(k.Player) < len(t.Entries) && parsePlayerInfo(&p, int(k.Player), t.Entries[k.Player].Value, nil) {
 				k.PlayerName, k.HasPlayerName, k.SteamId, k.HasSteamId = p.Name, true, p.SteamId, true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 // decodeMessage decodes a message of a packet. It returns whether ev was filled. More events may follow in another stage.
 func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
+	d.out.place.message = id
 	switch id {
 	case netTick:
 		return d.tick(ev, b)
@@ -54,12 +55,11 @@ func (d *Decoder) emitTyped(ev *Event, t typedMessage, id uint32, b []byte) bool
 	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
 	}
-	m := pb.Read(b, d.shapeOf(id), &d.out.unknown)
+	m := d.message(id, b)
 	t.read(d, ev, &m)
 	if m.Bad {
 		return d.badMessage(ev, id, b)
 	}
-	d.reportChanged(&m, id)
 	d.complete(ev, t.kind)
 	return d.out.want(t.kind, slotEvent)
 }
@@ -114,7 +114,7 @@ func (d *Decoder) skipsType(kind Kind, id uint32, b []byte) bool {
 
 // emitMessage delivers a message undecoded.
 func (d *Decoder) emitMessage(ev *Event, id uint32, b []byte) bool {
-	d.chunks = chunkReader{kind: KindMessage, id: id, name: d.messageName(id), data: b, then: stagePacket}
+	d.chunks = chunkReader{kind: KindMessage, id: id, name: d.messageName(id), shape: d.shapeOf(id), data: b, then: stagePacket}
 	return d.nextChunk(ev)
 }
 
@@ -128,7 +128,7 @@ func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 	var id uint32
 	var data []byte
-	for m := pb.NewReader(b); m.Next(); {
+	for m := d.message(svcUserMessage, b); m.Next(); {
 		switch m.Num {
 		case 1:
 			id = m.Uint32()

@@ -1,6 +1,7 @@
 package dem
 
 import (
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
@@ -30,7 +31,7 @@ func (d *Decoder) playerInfo(ev *Event, slot int, b []byte) bool {
 	if !d.out.reads(KindPlayerInfo, KindPlayerInfo) || len(b) == 0 {
 		return false
 	}
-	if !parsePlayerInfo(&ev.PlayerInfo, slot, b) {
+	if !parsePlayerInfo(&ev.PlayerInfo, slot, b, &d.out.unknown) {
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("userinfo: not the message that it should be")})
 		return false
 	}
@@ -43,7 +44,7 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 	if !d.out.has(KindModifier) && !d.out.has(KindFault) || len(b) == 0 || !d.match.game.has(KindModifier) {
 		return false
 	}
-	o, class, ok := parseModifier(b)
+	o, class, ok := parseModifier(b, &d.out.unknown)
 	if !ok {
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
 		return false
@@ -62,13 +63,13 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 
 // parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number
 // of any other's, and -1 for none.
-func parseModifier(b []byte) (o Modifier, class int32, ok bool) {
+func parseModifier(b []byte, log *pb.Log) (o Modifier, class int32, ok bool) {
 	o = Modifier{
 		State: ModifierStateActive, Raw: b, Duration: -1,
 		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
 	}
 	class = -1
-	m := pb.NewReader(b)
+	m := pb.Read(b, lexicon.Type("CDOTAModifierBuffTableEntry"), log)
 	for m.Next() {
 		switch m.Num {
 		case 1:

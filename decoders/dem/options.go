@@ -24,6 +24,9 @@ type Options struct {
 	// chat_event, an order or a game_event, before they are decoded. number is the number of the type, and name is its name; the
 	// name of a CombatLogType is always nil, and other names are nil when they are unknown.
 	Types func(kind Kind, number int32, name []byte) bool
+	// UnknownFields adds faults of FaultKindUnknownField, one for each part of the demo that has fields that the decoder does not know.
+	// Kinds must select KindFault. Health counts such fields in any case.
+	UnknownFields bool
 	// Schemas keeps compiled schemas for other decoders. Nil disables sharing.
 	Schemas *Schemas
 	// Record, when not nil, is called before each record is read. Snapshot may be called from it. When it returns true, Next returns

@@ -191,7 +191,7 @@ func (d *Decoder) nextMessage(ev *Event) bool {
 	if m.pass != p.pass {
 		return false
 	}
-	d.out.place.startMessage()
+	d.out.place.startMessage(m.id)
 	if m.skip {
 		return false
 	}

@@ -6,9 +6,8 @@ import (
 
 // The records, and the messages of the engine and of Dota, that become events field by field.
 
-func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
+func parseConsoleCmd(c *ConsoleCmd, m pb.Reader) bool {
 	*c = ConsoleCmd{}
-	m := pb.NewReader(b)
 	for m.Next() {
 		if m.Num == 1 {
 			c.Text = m.Raw

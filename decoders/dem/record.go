@@ -3,11 +3,18 @@ package dem
 import (
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
+
+// record returns a reader of a record of that name.
+func (d *Decoder) record(name string, payload []byte) pb.Reader {
+	return pb.Read(payload, lexicon.Type(name), &d.out.unknown)
+}
 
 // nextFrame reads a record and begins to decode it.
 func (d *Decoder) nextFrame(ev *Event) (bool, error) {
@@ -24,7 +31,7 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 		return false, err
 	}
 	d.stats.Records++
-	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick)
+	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick, d.in.Head.Command)
 	d.reportSkipped()
 	if d.in.Head.Compressed {
 		var ok bool
@@ -65,7 +72,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			d.reportUndecoded("recordings of 2014 have no schema")
 			break
 		}
-		d.startPacket(packetData(payload))
+		d.startPacket(packetData(d.record("CDemoPacket", payload)))
 		return false
 	case record.CmdFullPacket:
 		return d.decodeFullPacket(ev, payload)
@@ -78,7 +85,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		if !d.out.reads(KindFileInfo, KindCommand) {
 			return false
 		}
-		if parseFileInfo(&ev.FileInfo, payload) {
+		if parseFileInfo(&ev.FileInfo, payload, &d.out.unknown) {
 			ev.Kind = KindFileInfo
 			return d.out.want(KindFileInfo, slotEvent)
 		}
@@ -97,7 +104,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		if !d.out.reads(KindConsoleCmd, KindCommand) {
 			return false
 		}
-		if parseConsoleCmd(&ev.ConsoleCmd, payload) {
+		if parseConsoleCmd(&ev.ConsoleCmd, d.record("CDemoConsoleCmd", payload)) {
 			ev.Kind = KindConsoleCmd
 			return d.out.want(KindConsoleCmd, slotEvent)
 		}
@@ -105,7 +112,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		if !d.out.reads(KindUserCmd, KindCommand) {
 			return false
 		}
-		if parseUserCmd(&ev.UserCmd, payload) {
+		if parseUserCmd(&ev.UserCmd, d.record("CDemoUserCmd", payload)) {
 			ev.Kind = KindUserCmd
 			return d.out.want(KindUserCmd, slotEvent)
 		}
@@ -133,14 +140,18 @@ func (d *Decoder) emitEmpty(ev *Event, kind Kind) bool {
 
 // emitCommand delivers a record undecoded.
 func (d *Decoder) emitCommand(ev *Event, payload []byte) bool {
-	d.chunks = chunkReader{kind: KindCommand, id: d.in.Head.Command, name: []byte(record.CommandName(d.in.Head.Command)), data: payload, then: stageFrame}
+	name := record.CommandName(d.in.Head.Command)
+	d.chunks = chunkReader{
+		kind: KindCommand, id: d.in.Head.Command, name: []byte(name), shape: lexicon.Type("CDemo" + strings.TrimPrefix(name, "DEM_")), data: payload,
+		then: stageFrame,
+	}
 	return d.nextChunk(ev)
 }
 
 // packetData returns CDemoPacket.data.
-func packetData(payload []byte) []byte {
+func packetData(m pb.Reader) []byte {
 	var data []byte
-	for m := pb.NewReader(payload); m.Next(); {
+	for m.Next() {
 		if m.Num == 3 {
 			data = m.Raw
 		}
@@ -155,20 +166,20 @@ func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	if d.in.Header.Alpha() {
 		return d.emitCommand(ev, payload)
 	}
-	if lost, some := d.world.lost, d.lostTables(); lost || some {
-		d.world.lost = false
-		var tables, packet []byte
-		for m := pb.NewReader(payload); m.Next(); {
-			switch m.Num {
-			case 1:
-				tables = m.Raw
-			case 2:
-				packet = packetData(m.Raw)
+	var tables, packet []byte
+	lost, some := d.world.lost, d.lostTables()
+	for m := d.record("CDemoFullPacket", payload); m.Next(); {
+		switch m.Num {
+		case 1:
+			tables = m.Raw
+		case 2:
+			if lost {
+				packet = packetData(m.Message())
 			}
 		}
-		if !lost {
-			packet = nil
-		}
+	}
+	if lost || some {
+		d.world.lost = false
 		d.startDump(tables, packet, false)
 	}
 	if tell {

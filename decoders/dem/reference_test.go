@@ -238,7 +238,7 @@ func TestReferenceMessages(t *testing.T) {
 				if d.in.Head.Command != record.CmdPacket && d.in.Head.Command != record.CmdSignonPacket {
 					continue
 				}
-				d.startPacket(packetData(payload))
+				d.startPacket(packetData(pb.NewReader(payload)))
 				for _, m := range d.packet.messages {
 					counts[strconv.Itoa(int(m.id))]++
 					sizes[strconv.Itoa(int(m.id))] += len(m.data)

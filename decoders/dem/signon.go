@@ -21,7 +21,7 @@ type listReader struct {
 // decodeSendTables reads the schema.
 func (d *Decoder) decodeSendTables(payload []byte) {
 	var data []byte
-	for m := pb.NewReader(payload); m.Next(); {
+	for m := d.record("CDemoSendTables", payload); m.Next(); {
 		if m.Num == 1 {
 			data = m.Raw
 		}
@@ -31,6 +31,9 @@ func (d *Decoder) decodeSendTables(payload []byte) {
 }
 
 func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
+	if s != nil {
+		d.out.unknown.AddAll(&s.Unknown)
+	}
 	if !ok {
 		d.world.undecoded = true
 		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
@@ -91,14 +94,14 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 func (d *Decoder) startClasses(payload []byte) {
 	d.list.classes = d.list.classes[:0]
 	d.list.next = 0
-	m := pb.NewReader(payload)
+	m := d.record("CDemoClassInfo", payload)
 	for m.Next() {
 		if m.Num != 1 {
 			continue
 		}
 		var c ClassInfo
 		id := int32(0)
-		for q := pb.NewReader(m.Raw); q.Next(); {
+		for q := m.Message(); q.Next(); {
 			switch q.Num {
 			case 1:
 				id = q.Int32()
@@ -127,14 +130,14 @@ func (d *Decoder) startClasses(payload []byte) {
 
 // serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
-	m := pb.NewReader(b)
+	m := d.message(svcClassInfo, b)
 	for m.Next() {
 		if m.Num != 2 {
 			continue
 		}
 		var id int32
 		var name []byte
-		for q := pb.NewReader(m.Raw); q.Next(); {
+		for q := m.Message(); q.Next(); {
 			switch q.Num {
 			case 1:
 				id = q.Int32()
@@ -212,7 +215,7 @@ func (d *Decoder) nextClass(ev *Event) bool {
 // serverInfo reads CSVCMsg_ServerInfo.
 func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	s := ServerInfo{PlayerSlot: -1}
-	m := pb.NewReader(b)
+	m := d.message(svcServerInfo, b)
 	for m.Next() {
 		switch m.Num {
 		case 1:

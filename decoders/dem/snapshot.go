@@ -148,7 +148,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	for _, t := range d.tables.list {
 		s.tables = append(s.tables, t.Freeze())
 	}
-	s.unknown = pb.Log{Counts: maps.Clone(d.out.unknown.Counts), More: d.out.unknown.More}
+	s.unknown = d.out.unknown.Copy()
 	if len(d.out.ofClass) > 0 {
 		s.faults = map[string]int64{}
 		for class, n := range d.out.ofClass {
@@ -219,7 +219,8 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.resumeTables(s)
 	d.resumeWorld(s)
 	d.match.clock = s.clock // behind the tables: it must be as it was when they were made
-	d.out.unknown = pb.Log{Counts: maps.Clone(s.unknown.Counts), More: s.unknown.More}
+	unknown := s.unknown.Copy()
+	d.out.unknown.Counts, d.out.unknown.More = unknown.Counts, unknown.More
 	for class, n := range s.faults {
 		d.out.ofClass[d.world.tree.Intern([]byte(class))] = n
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
@@ -17,7 +18,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	var entries int32
 	fixed, compressed := false, false
 	bitsOfValue := int32(0)
-	m := pb.NewReader(b)
+	m := d.message(svcCreateStringTable, b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -107,7 +108,7 @@ func (d *Decoder) keeps(role stringtable.Role) bool {
 func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	var id, entries int32
 	var data []byte
-	m := pb.NewReader(b)
+	m := d.message(svcUpdateStringTable, b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -239,7 +240,7 @@ type dumpReader struct {
 // startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
 // lost.
 func (d *Decoder) startDump(tables, packet []byte, all bool) {
-	d.tables.dump = dumpReader{tables: pb.NewReader(tables), all: all, packet: packet, then: packet != nil}
+	d.tables.dump = dumpReader{tables: pb.ReadParts(tables, lexicon.Type("CDemoStringTables"), &d.out.unknown), all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
 }
 
@@ -256,7 +257,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 			}
 			c := stringtable.Change{Index: u.index}
 			u.index++
-			for m := pb.NewReader(u.items.Raw); m.Next(); {
+			for m := u.items.Message(); m.Next(); {
 				switch m.Num {
 				case 1:
 					c.Key = m.Raw
@@ -277,7 +278,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 			break
 		}
 		if u.tables.Num == 1 {
-			d.openDumped(u.tables.Raw)
+			d.openDumped()
 		}
 	}
 	d.stage = stageFrame
@@ -288,10 +289,10 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 	return false
 }
 
-// openDumped looks up the table that a part of the dump is of.
-func (d *Decoder) openDumped(b []byte) {
+// openDumped looks up the table that the present part of the dump is of.
+func (d *Decoder) openDumped() {
 	u := &d.tables.dump
-	for m := pb.NewReader(b); m.Next(); {
+	for m := u.tables.Message(); m.Next(); {
 		if m.Num != 1 {
 			continue
 		}
@@ -301,7 +302,7 @@ func (d *Decoder) openDumped(b []byte) {
 			}
 			t.Lost = false
 			if t.Kept {
-				u.table, u.id, u.index, u.items = t, id, 0, pb.NewReader(b)
+				u.table, u.id, u.index, u.items = t, id, 0, u.tables.Message()
 				return
 			}
 		}

@@ -1,8 +1,6 @@
 package dem
 
 import (
-	"fmt"
-
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -98,11 +96,13 @@ func (d *Decoder) messageName(id uint32) []byte {
 // shapeOf returns what is known of the fields of a message, or nil.
 func (d *Decoder) shapeOf(id uint32) *pb.Shape { return lexicon.Shape(d.match.game.lexicon(), id) }
 
-// reportChanged reports a field of a message that has another wire type than the known one. Its value was passed over.
-func (d *Decoder) reportChanged(m *pb.Reader, id uint32) {
-	if m.Changed != 0 {
-		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: fmt.Appendf(nil, "message: a field %d of it has another wire type than is known, and is left out", m.Changed)})
-	}
+// message returns a reader of a message, and messageParts one of a message that is read in several stages.
+func (d *Decoder) message(id uint32, b []byte) pb.Reader {
+	return pb.Read(b, d.shapeOf(id), &d.out.unknown)
+}
+
+func (d *Decoder) messageParts(id uint32, b []byte) pb.Reader {
+	return pb.ReadParts(b, d.shapeOf(id), &d.out.unknown)
 }
 
 // kindsOf has the kinds of events that demos of a game can have: those of all games, and those of the game's own messages.

@@ -20,9 +20,9 @@ type variant struct {
 	typ              int
 }
 
-// variants calls f with a message in which each field in turn is renumbered to each of the numbers that the message does not use,
-// and has another wire type.
-func variants(message []byte, shape *pb.Shape, f func(variant)) {
+// variants calls f with a message in which each field in turn is renumbered to each of the given numbers that the message does not use,
+// and has another wire type. It goes into messages of the message as deep as told.
+func variants(message []byte, shape *pb.Shape, numbers []int, depth int, f func(variant)) {
 	rest := message
 	for m := pb.NewReader(message); m.Next(); {
 		start, end := len(message)-len(rest), len(message)-len(m.Rest())
@@ -33,10 +33,7 @@ func variants(message []byte, shape *pb.Shape, f func(variant)) {
 		}
 		_, tag := binary.Uvarint(message[start:])
 		put := func(with []byte) []byte { return slices.Concat(message[:start], with, message[end:]) }
-		for number := 1; number < 256; number++ {
-			if number >= 100 && number < 250 {
-				continue // the time is better spent on other fields
-			}
+		for _, number := range numbers {
 			if _, used := shape.Field(number); !used {
 				head := binary.AppendUvarint(nil, uint64(number)<<3|uint64(m.Type))
 				f(variant{put(append(head, message[start+tag:end]...)), put(nil), shape.Name, number, int(m.Type)})
@@ -47,13 +44,26 @@ func variants(message []byte, shape *pb.Shape, f func(variant)) {
 			other = demtest.Proto(nil).Varint(m.Num, 5)
 		}
 		f(variant{put(other), put(nil), shape.Name, m.Num, int(other[0] & 7)})
-		if field.Of != nil {
-			variants(m.Raw, field.Of, func(v variant) {
+		if field.Of != nil && depth > 0 {
+			variants(m.Raw, field.Of, numbers, depth-1, func(v variant) {
 				v.changed, v.without = put(demtest.Proto(nil).Bytes(m.Num, v.changed)), put(demtest.Proto(nil).Bytes(m.Num, v.without))
 				f(v)
 			})
 		}
 	}
+}
+
+// manyNumbers are all that a field of a message might have; fewNumbers is for messages that take longer.
+var (
+	manyNumbers = slices.Concat(upTo(100), []int{250, 251, 252, 253, 254, 255})
+	fewNumbers  = slices.Concat(upTo(9), []int{12, 15, 16, 17, 200, 1 << 20})
+)
+
+func upTo(n int) (numbers []int) {
+	for i := 1; i < n; i++ {
+		numbers = append(numbers, i)
+	}
+	return numbers
 }
 
 // TestUnknownFields: a field with a number or a wire type that is not known is counted, and changes nothing but that its value is
@@ -75,7 +85,7 @@ func TestUnknownFields(t *testing.T) {
 				t.Fatalf("%s: no message %d, or no shape", game.name, id)
 			}
 			for _, message := range messages[id] {
-				variants(message, shape, func(v variant) {
+				variants(message, shape, manyNumbers, 8, func(v variant) {
 					tried++
 					want, _, _ := eventsOf(game.name, id, v.without)
 					got, faults, unknown := eventsOf(game.name, id, v.changed)

@@ -6,9 +6,8 @@ import (
 )
 
 // parseUserCmd reads CDemoUserCmd, a command of the player who recorded the demo.
-func parseUserCmd(c *UserCmd, b []byte) bool {
+func parseUserCmd(c *UserCmd, m pb.Reader) bool {
 	*c = UserCmd{PlayerSlot: -1, Input: c.Input}
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -22,7 +21,7 @@ func parseUserCmd(c *UserCmd, b []byte) bool {
 
 // startUserCmds begins to read CSVCMsg_UserCommands, the commands of all players.
 func (d *Decoder) startUserCmds(b []byte) bool {
-	d.list.items = pb.NewReader(b)
+	d.list.items = d.messageParts(svcUserCmds, b)
 	d.stage = stageCommands
 	return false
 }
@@ -38,9 +37,12 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 			continue
 		}
 		c := &ev.UserCmd
-		parseServerUserCmd(c, m.Raw)
+		parseServerUserCmd(c, m.Message())
 		data := d.rebuildUserCmd(c)
 		if !d.out.want(KindUserCmd, slotEvent) {
+			if len(d.out.faults) > 0 {
+				return false
+			}
 			continue
 		}
 		if c.HasInput = data != nil; c.HasInput {
@@ -58,9 +60,9 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 }
 
 // parseServerUserCmd reads CMsgServerUserCmd.
-func parseServerUserCmd(c *UserCmd, b []byte) {
+func parseServerUserCmd(c *UserCmd, m pb.Reader) {
 	*c = UserCmd{PlayerSlot: -1, Input: c.Input}
-	for m := pb.NewReader(b); m.Next(); {
+	for m.Next() {
 		switch m.Num {
 		case 1:
 			c.Data = m.Raw
@@ -85,11 +87,11 @@ func (d *Decoder) rebuildUserCmd(c *UserCmd) []byte {
 	switch {
 	case d.match.game != gameCS2:
 	case delta:
-		if data := d.match.commands.Delta(&in); data != nil {
+		if data := d.match.commands.Delta(&in, &d.out.unknown); data != nil {
 			c.Source = UserCmdSourceDelta
 			return data
 		}
-	case d.match.commands.Full(&in) && whole:
+	case d.match.commands.Full(&in, &d.out.unknown) && whole:
 		c.Source = UserCmdSourceFull
 		return c.Data
 	}
@@ -102,10 +104,10 @@ func (d *Decoder) rebuildUserCmd(c *UserCmd) []byte {
 // startCvars begins to read CNETMsg_SetConVar.
 func (d *Decoder) startCvars(ev *Event, b []byte) bool {
 	d.list.items = pb.Reader{}
-	m := pb.NewReader(b)
+	m := d.messageParts(netSetConVar, b)
 	for m.Next() {
 		if m.Num == 1 {
-			d.list.items = pb.NewReader(m.Raw)
+			d.list.items = m.Message()
 		}
 	}
 	if m.Bad {
@@ -126,7 +128,7 @@ func (d *Decoder) nextCvar(ev *Event) bool {
 			continue
 		}
 		var c ServerCvar
-		for q := pb.NewReader(m.Raw); q.Next(); {
+		for q := m.Message(); q.Next(); {
 			switch q.Num {
 			case 1:
 				c.Name = q.Raw

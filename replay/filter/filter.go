@@ -165,6 +165,19 @@ func (f *Filter) Type(kind uint8, name []byte) bool {
 	return false
 }
 
+// NamesType reports whether an include clause that may match events of that kind has a condition on types, and names that type.
+func (f *Filter) NamesType(kind uint8, name []byte) bool {
+	if f == nil {
+		return false
+	}
+	for i := range f.include {
+		if c := &f.include[i]; f.includes[kind]&(1<<i) != 0 && !c.types.any && c.types.has(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // HasTypes reports whether a clause has a condition on types. Without one, Type says nothing that Kind does not.
 func (f *Filter) HasTypes() bool {
 	typed := func(c clause) bool { return !c.types.any }

@@ -51,6 +51,9 @@ var renamed = map[string]string{
 	"DOTA_UM_CombatLogDataHLTV":     "CMsgDOTACombatLogEntry",
 	"DOTA_UM_MatchMetadata":         "CDOTAMatchMetadataFile",
 	"DOTA_UM_MatchDetails":          "CMsgDOTAMatch",
+	"DOTA_EM_InvokerSpellCast":      "CDOTAEntityMsg_InvokerSpellCast",
+	"clc_ServerPing":                "CCLCMsg_ServerPing",
+	"CS_UM_UtilMsg":                 "CCSUsrMsg_UtilMsg",
 	"CS_UM_SayText":                 "CCSUsrMsg_SayText",
 	"CS_UM_SayText2":                "CCSUsrMsg_SayText2",
 	"CS_UM_TextMsg":                 "CCSUsrMsg_TextMsg",
@@ -68,7 +71,6 @@ var unpublished = []struct {
 	game string
 	numbered
 }{
-	{"dota", numbered{586, "CDOTAEntityMsg_InvokerSpellCast"}},
 	{"cs2", numbered{338, "CCSUsrMsg_WarmupHasEnded"}},
 	{"cs2", numbered{360, "CCSUsrMsg_GlowPropTurnOff"}},
 	{"deadlock", numbered{169, "CUserMessage_RemoteServerCommand"}},
@@ -81,10 +83,11 @@ var unpublished = []struct {
 	{"deadlock", numbered{373, "CCitadelUserMsg_HeroReleaseVote"}},
 }
 
-// inside are messages that demos contain in records and in string tables, without a number of packets.
+// inside are messages that demos contain in records, string tables and other messages, without a number of packets.
 var inside = []string{
 	"CDemoFileHeader", "CDemoFileInfo", "CDemoSendTables", "CDemoClassInfo", "CDemoStringTables", "CDemoPacket", "CDemoConsoleCmd",
-	"CDemoUserCmd", "CDemoFullPacket", "CMsgPlayerInfo", "CDOTAModifierBuffTableEntry",
+	"CDemoUserCmd", "CDemoFullPacket", "CDemoCustomData", "CDemoCustomDataCallbacks", "CDemoSaveGame", "CDemoSpawnGroups",
+	"CDemoAnimationData", "CDemoAnimationHeader", "CDemoRecovery", "CMsgPlayerInfo", "CDOTAModifierBuffTableEntry", "CSGOUserCmdPB",
 }
 
 // contents are the messages that consist of the bytes of another one.

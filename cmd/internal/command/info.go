@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	client "github.com/replayd/replayd/clients/go"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service"
@@ -22,7 +23,7 @@ type infoCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 	View   string `help:"What is described: full, the header and the players in it, or participants, everybody who took part in a teehistorian file." enum:"full,participants" default:"full"`
-	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick and end."`
+	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick, end, and which fields of a demo's messages are not known."`
 }
 
 // Run prints the description.
@@ -105,6 +106,7 @@ func (c *infoCmd) count(ctx context.Context, con Console, p Program, facts map[s
 		if end.GetDetail() != "" {
 			facts["end_detail"] = asJSON(end.GetDetail())
 		}
+		addUnknownFields(facts, end.GetDem())
 	} else if err != nil {
 		facts["end_detail"] = asJSON(Message(err))
 	}
@@ -112,6 +114,15 @@ func (c *infoCmd) count(ctx context.Context, con Console, p Program, facts map[s
 	facts["last_tick"] = json.RawMessage(fmt.Sprint(lastTick))
 	facts["events"] = asJSON(counts)
 	return err
+}
+
+// addUnknownFields adds the fields of messages that the decoder of a demo does not know, if there are any.
+func addUnknownFields(facts map[string]json.RawMessage, of *demv1.Summary) {
+	fields := &demv1.Summary{UnknownFields: of.GetUnknownFields(), MoreUnknownFields: of.GetMoreUnknownFields()}
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(fields)
+	if err == nil {
+		_ = json.Unmarshal(text, &facts) // it adds to the map
+	}
 }
 
 // asJSON marshals a text or a map of numbers.

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/internal/freeport"
 )
 
@@ -37,7 +38,7 @@ import (
 //	mkfifo FILE                makes a named pipe
 //	append FILE FROM N [M]     appends the bytes of the file FROM from N up to M, or up to its end, to a file
 //
-// $SAMPLES, $FINISHED, $KILLED and $MAPCHANGE are paths of sample replays.
+// $SAMPLES, $FINISHED, $KILLED and $MAPCHANGE are paths of sample replays, $NEWER that of a demo with an unknown field.
 func TestScript(t *testing.T) {
 	samples, err := filepath.Abs(filepath.Join("..", "..", "..", "testdata"))
 	if err != nil {
@@ -49,6 +50,11 @@ func TestScript(t *testing.T) {
 			env.Setenv("SAMPLES", samples)
 			env.Setenv("FINISHED", filepath.Join(samples, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 			env.Setenv("KILLED", filepath.Join(samples, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
+			newer := filepath.Join(env.WorkDir, "newer.dem")
+			env.Setenv("NEWER", newer)
+			if err := os.WriteFile(newer, newerDemo(), 0o600); err != nil {
+				return err
+			}
 			env.Setenv("MAPCHANGE", filepath.Join(samples, "teehistorian", "mapchange"))
 			return nil
 		},
@@ -202,4 +208,16 @@ func scriptAppend(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = file.Write(data[from:to])
 	ts.Check(err)
 	ts.Check(file.Close())
+}
+
+// newerDemo returns a demo of a build of Deadlock that added a field to its kills.
+func newerDemo() []byte {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "citadel"))
+	for tick := range int32(3) {
+		d.Packet(tick, demtest.Message{ID: 319, Data: demtest.Proto(nil).Varint(1, 5).Varint(99, 1)})
+	}
+	d.Record(demtest.CmdStop, 3, nil)
+	d.Record(demtest.CmdFileInfo, 3, nil)
+	return d.Bytes()
 }

@@ -195,30 +195,52 @@ func CommandDemo(all []Issued) []byte {
 	d.Record(CmdFileHeader, -1, Proto(nil).Text(1, "PBDEMS2\x00").Text(5, "de_dust2").Text(14, "csgo").Varint(13, 10000))
 	d.Record(CmdSignonPacket, -1, PackMessages(Message{40, Proto(nil).Varint(11, 1).Float(13, 1.0/64)}))
 	d.Record(CmdSyncTick, -1, nil)
-	last := map[int]Command{}
+	w := commandWriter{all: all, last: map[int]Command{}}
 	tick := int32(0)
-	for len(all) > 0 {
-		var list Proto
-		at := all[0].Tick
-		for len(all) > 0 && all[0].Tick == at {
-			if c := all[0]; !c.Lost {
-				p := Proto(nil)
-				if c.Whole {
-					p = p.Bytes(1, c.Command.Message())
-				}
-				p = p.Varint(2, int64(c.Number)).Varint(3, int64(c.Player)).Varint(4, int64(c.Tick)).Varint(5, int64(c.Tick))
-				if !c.Whole {
-					p = p.Bytes(6, c.Command.Delta(last[c.Player]))
-				}
-				list = list.Bytes(1, p)
-			}
-			last[all[0].Player] = all[0].Command
-			all = all[1:]
-		}
-		d.Packet(tick, Message{4, Proto(nil).Varint(1, int64(at))}, Message{76, list})
+	for len(w.all) > 0 {
+		at := w.all[0].Tick
+		d.Packet(tick, Message{4, Proto(nil).Varint(1, int64(at))}, w.next())
 		tick++
 	}
 	d.Record(CmdStop, tick, nil)
 	d.Record(CmdFileInfo, tick, Proto(nil).Float(1, float32(tick)/64).Varint(2, int64(tick)).Varint(3, int64(tick)))
 	return d.Bytes()
+}
+
+// WithCommands returns a demo of Counter-Strike 2 with user commands added to its packets, those of a tick to each.
+func WithCommands(demo []byte, all []Issued) ([]byte, error) {
+	w := commandWriter{all: all, last: map[int]Command{}}
+	return Rewrite(demo, func(command uint32, payload []byte) []byte {
+		if command != CmdPacket || len(w.all) == 0 {
+			return nil
+		}
+		return PackMessages(append(Messages(payload), w.next())...)
+	})
+}
+
+// commandWriter writes user commands, those of a tick in a message.
+type commandWriter struct {
+	all  []Issued        // to come
+	last map[int]Command // of each player
+}
+
+// next returns the message with the commands of the next tick.
+func (w *commandWriter) next() Message {
+	var list Proto
+	for at := w.all[0].Tick; len(w.all) > 0 && w.all[0].Tick == at; w.all = w.all[1:] {
+		c := w.all[0]
+		if !c.Lost {
+			p := Proto(nil)
+			if c.Whole {
+				p = p.Bytes(1, c.Command.Message())
+			}
+			p = p.Varint(2, int64(c.Number)).Varint(3, int64(c.Player)).Varint(4, int64(c.Tick)).Varint(5, int64(c.Tick))
+			if !c.Whole {
+				p = p.Bytes(6, c.Command.Delta(w.last[c.Player]))
+			}
+			list = list.Bytes(1, p)
+		}
+		w.last[c.Player] = c.Command
+	}
+	return Message{76, list}
 }

@@ -1360,6 +1360,54 @@ func appendMessage(b []byte, m *dem.Message) []byte {
 		b = append(b, 0x30)
 		b = protoappend.Bool(b, m.Redacted)
 	}
+	for i := range m.Fields {
+		{
+			b = append(b, 0x3a, 0)
+			at := len(b)
+			b = appendMessageField(b, &m.Fields[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.MoreFields != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.MoreFields))
+	}
+	if m.Malformed {
+		b = append(b, 0x48)
+		b = protoappend.Bool(b, m.Malformed)
+	}
+	return b
+}
+
+func appendMessageField(b []byte, m *dem.MessageField) []byte {
+	if m.Number != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.WireType != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.WireType))
+	}
+	if m.Value != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Value))
+	}
+	if len(m.Text) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Text)
+	}
+	if len(m.Data) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.Bytes(b, m.Data)
+	}
+	if m.MaybeMessage {
+		b = append(b, 0x38)
+		b = protoappend.Bool(b, m.MaybeMessage)
+	}
 	return b
 }
 
@@ -2055,6 +2103,22 @@ func appendCommand(b []byte, m *dem.Command) []byte {
 	if m.Size != 0 {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.Size))
+	}
+	for i := range m.Fields {
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = appendMessageField(b, &m.Fields[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.MoreFields != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.MoreFields))
+	}
+	if m.Malformed {
+		b = append(b, 0x40)
+		b = protoappend.Bool(b, m.Malformed)
 	}
 	return b
 }

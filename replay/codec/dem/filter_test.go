@@ -118,3 +118,45 @@ func TestFieldFilter(t *testing.T) {
 		t.Errorf("fields %q, %d chats", fields, chats)
 	}
 }
+
+// TestUnknownFieldsOnRequest: faults that tell of unknown fields come if a filter names them, and not otherwise. The summary counts the
+// fields in any case.
+func TestUnknownFieldsOnRequest(t *testing.T) {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "citadel"))
+	d.Packet(1, demtest.Message{ID: 319, Data: demtest.Proto(nil).Varint(1, 5).Varint(99, 1)}, demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, 9).Varint(77, 1)})
+	const unknown = "FAULT_KIND_UNKNOWN_FIELD"
+	typed := func(types ...string) *replaydv1.EventFilter {
+		return &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Types: types}}
+	}
+	for name, test := range map[string]struct {
+		include, exclude []*replaydv1.EventFilter
+		want             int
+	}{
+		"no filter":            {nil, nil, 0},
+		"all faults":           {[]*replaydv1.EventFilter{{Kinds: []string{"fault", "kill", "tick"}}}, nil, 0},
+		"named":                {[]*replaydv1.EventFilter{typed(unknown), {Kinds: []string{"kill", "tick"}}}, nil, 2},
+		"named among others":   {[]*replaydv1.EventFilter{typed("FAULT_KIND_LIMIT", unknown)}, nil, 2}, // who wants faults has all messages read
+		"another type":         {[]*replaydv1.EventFilter{typed("FAULT_KIND_LIMIT"), {Kinds: []string{"kill"}}}, nil, 0},
+		"named, and left out":  {[]*replaydv1.EventFilter{typed(unknown), {Kinds: []string{"kill"}}}, []*replaydv1.EventFilter{typed(unknown)}, 0},
+		"left out by the kind": {[]*replaydv1.EventFilter{typed(unknown), {Kinds: []string{"kill"}}}, []*replaydv1.EventFilter{{Kinds: []string{"fault"}}}, 0},
+	} {
+		f, err := filter.Compile(&encoder.Codec.Filters, test.include, test.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, d.Bytes(), codec.Options{Filter: f})
+		got, _ := read(t, r, 512)
+		faults := 0
+		for _, ev := range got.list {
+			if ev.GetFault().GetKind() == demv1.FaultKind_FAULT_KIND_UNKNOWN_FIELD {
+				faults++
+			}
+		}
+		var end replaydv1.StreamEnd
+		r.Summarize(&end)
+		if fields := end.GetDem().GetUnknownFields(); faults != test.want || len(fields) == 0 || end.GetDem().GetFaults() != 0 {
+			t.Errorf("%s: %d faults, not %d; %v", name, faults, test.want, fields)
+		}
+	}
+}

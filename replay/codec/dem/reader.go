@@ -77,6 +77,7 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 				return o.Filter.Type(uint8(k), typeName(k, number, name))
 			}
 		}
+		opts.UnknownFields = o.Filter.NamesType(uint8(dem.KindFault), typeName(dem.KindFault, int32(dem.FaultKindUnknownField), nil))
 		opts.Classes = r.wantsClass
 		if o.Filter.Narrows() {
 			opts.Fields = r.wantsField

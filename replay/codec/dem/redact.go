@@ -24,7 +24,7 @@ func redact(ev *dem.Event, reveal decoders.Secrets) {
 		}
 	case dem.KindMessage:
 		if m := &ev.Message; slices.Contains(voiceMessages, m.Id) && !reveal.Has(decoders.SecretVoice) {
-			m.Data, m.Redacted = nil, true
+			m.Data, m.Fields, m.MoreFields, m.Redacted = nil, nil, 0, true
 		}
 	}
 }

@@ -208,7 +208,10 @@ var Tables = table.Format{
 			{Name: "data", Comment: "The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into several events.", Type: table.Binary},
 			{Name: "message_offset", Comment: "The position of data in the message, in bytes. 0 unless the message is split into several events.", Type: table.Uint32},
 			{Name: "size", Comment: "The size of the whole message in bytes.", Type: table.Uint32},
-			{Name: "redacted", Comment: "True when data was left out, because it is what a person said.", Type: table.Bool},
+			{Name: "redacted", Comment: "True when data and fields were left out, because they are what a person said.", Type: table.Bool},
+			{Name: "fields", Comment: "The fields of the message, as they are in data. Absent when the message is split into several events. At most 1024.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfMessageField}}},
+			{Name: "more_fields", Comment: "The number of fields behind those.", Type: table.Uint32},
+			{Name: "malformed", Comment: "True when the message cannot be read to its end. Then fields has those before.", Type: table.Bool},
 		}},
 		{Name: "chat_event", Comment: "The game announced something in the chat.", Fields: []table.Field{
 			{Name: "type", Comment: "The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as 5 paused.", Type: table.Int32},
@@ -351,6 +354,9 @@ var Tables = table.Format{
 			{Name: "data", Comment: "The bytes of the record's decompressed contents from offset on. Large records are split into several events.", Type: table.Binary},
 			{Name: "command_offset", Comment: "The position of data in the contents, in bytes. 0 unless the record is split into several events.", Type: table.Uint32},
 			{Name: "size", Comment: "The size of the whole contents in bytes.", Type: table.Uint32},
+			{Name: "fields", Comment: "The fields of the contents, which are a message, as they are in data. Absent when the record is split into several events. At most 1024.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfMessageField}}},
+			{Name: "more_fields", Comment: "The number of fields behind those.", Type: table.Uint32},
+			{Name: "malformed", Comment: "True when the contents cannot be read to their end as a message. Then fields has those before.", Type: table.Bool},
 		}},
 		{Name: "fault", Comment: "Something could not be decoded. Decoding continues after it.", Fields: []table.Field{
 			{Name: "kind", Comment: "The subject of the fault.", Type: table.Name, Enum: namesOfFaultKind},
@@ -640,6 +646,16 @@ var columnsOfInputHistory = []table.Field{
 	{Name: "shoot_position", Nullable: true, Comment: "Where a shot began, in world units. Absent for none.", Type: table.Struct, Fields: columnsOfVector},
 }
 
+var columnsOfMessageField = []table.Field{
+	{Name: "number", Comment: "The field's number.", Type: table.Uint32},
+	{Name: "name", Comment: "The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another wire type than in the definition.", Type: table.Name},
+	{Name: "wire_type", Comment: "The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.", Type: table.Uint32},
+	{Name: "value", Comment: "The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.", Type: table.Uint64},
+	{Name: "text", Comment: "The text of a field that is text by the published definition.", Type: table.Text},
+	{Name: "data", Comment: "The bytes of any other field of the wire type 2.", Type: table.Binary},
+	{Name: "maybe_message", Comment: "True when data has the form of a message of at least one field. Then it may be one, but bytes and text may have that form, too.", Type: table.Bool},
+}
+
 var columnsOfMatch = []table.Field{
 	{Name: "id", Comment: "The match's number.", Type: table.Uint64},
 	{Name: "game_mode", Comment: "The mode, as the game's number.", Type: table.Int32},
@@ -809,6 +825,7 @@ var namesOfFaultKind = map[int32]string{
 	5: "FAULT_KIND_SCHEMA",
 	6: "FAULT_KIND_STRING_TABLE",
 	7: "FAULT_KIND_LIMIT",
+	8: "FAULT_KIND_UNKNOWN_FIELD",
 }
 
 var namesOfAbilityChangeType = map[int32]string{
@@ -1437,13 +1454,33 @@ func rowInputHistory(c []table.Column, m *dem.InputHistory) {
 }
 
 func rowMessage(c []table.Column, m *dem.Message) {
-	_ = c[5]
+	_ = c[16]
 	c[0].Uint32(m.Id)
 	c[1].Name(m.Name)
 	c[2].Binary(m.Data)
 	c[3].Uint32(m.Offset)
 	c[4].Uint32(m.Size)
 	c[5].Bool(m.Redacted)
+	if !c[6].Off {
+		c[6].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[7:])
+			rowMessageField(c[8:], &m.Fields[i])
+		}
+	}
+	c[15].Uint32(m.MoreFields)
+	c[16].Bool(m.Malformed)
+}
+
+func rowMessageField(c []table.Column, m *dem.MessageField) {
+	_ = c[6]
+	c[0].Uint32(m.Number)
+	c[1].Name(m.Name)
+	c[2].Uint32(m.WireType)
+	c[3].Uint64(m.Value)
+	c[4].Text(m.Text)
+	c[5].Binary(m.Data)
+	c[6].Bool(m.MaybeMessage)
 }
 
 func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
@@ -1777,12 +1814,21 @@ func rowKeyFrame(c []table.Column, m *dem.KeyFrame) {
 }
 
 func rowCommand(c []table.Column, m *dem.Command) {
-	_ = c[4]
+	_ = c[15]
 	c[0].Uint32(m.Id)
 	c[1].Name(m.Name)
 	c[2].Binary(m.Data)
 	c[3].Uint32(m.Offset)
 	c[4].Uint32(m.Size)
+	if !c[5].Off {
+		c[5].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[6:])
+			rowMessageField(c[7:], &m.Fields[i])
+		}
+	}
+	c[14].Uint32(m.MoreFields)
+	c[15].Bool(m.Malformed)
 }
 
 func rowFault(c []table.Column, m *dem.Fault) {

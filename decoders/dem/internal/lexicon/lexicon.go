@@ -6,6 +6,7 @@
 //   - Dota 2, Counter-Strike 2, Deadlock: SteamDatabase/Protobufs, commit 8fb43df, 2026-05-04
 //   - Counter-Strike 2: markus-wa/demoinfocs-golang, commit b1bc851, 2026-04-21
 //   - Deadlock: deadlock-api/valveprotos-py, commit fcf7ec5, 2025-05-04
+//   - Counter-Strike 2, Dota 2: SteamDatabase/Protobufs, commit 038dffc, 2023-12-04
 //
 // A game gives numbers anew at times: 357 was CCitadelUserMsg_SeasonalAchievementUnlocked in the Deadlock of 2025, and has been
 // CCitadelUserMsg_SeasonalKill since. The list has the latest name. tools/demmessages writes messages.txt; its rules.go has the
@@ -63,7 +64,9 @@ var known = sync.OnceValue(func() *messages {
 			of = m.shape(part[1])
 		default:
 			n, _ := strconv.Atoi(part[0])
-			of.Add(n, m.field(part[1]))
+			f := m.field(part[1])
+			f.Name = []byte(part[2])
+			of.Add(n, f)
 		}
 	}
 	for _, numbers := range m.numbers {
@@ -104,13 +107,16 @@ func (m *messages) field(typ string) pb.Field {
 	case "double", "fixed64", "sfixed64":
 		return pb.Field{Type: pb.Fixed64, Repeated: repeated}
 	case "string", "bytes":
-		return pb.Field{Type: pb.Bytes}
+		return pb.Field{Type: pb.Bytes, Repeated: repeated, Text: typ == "string"}
 	}
-	return pb.Field{Type: pb.Bytes, Of: m.shape(typ)}
+	return pb.Field{Type: pb.Bytes, Repeated: repeated, Of: m.shape(typ)}
 }
 
 // Shape returns what is known of the fields of the message that a game gives a number, or nil.
 func Shape(g Game, number uint32) *pb.Shape { return known().numbers[g][number].shape }
+
+// Type returns what is known of the fields of a message that has no number, such as "CDemoFileHeader", or nil.
+func Type(name string) *pb.Shape { return known().shapes[name] }
 
 // Name returns the name of the message that a game gives a number, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes
 // must not be modified.

@@ -25,9 +25,8 @@ type Reader struct {
 	Raw  []byte // the contents of a length-delimited field; they alias the message
 	Bad  bool   // the message is malformed from here on
 
-	Changed int // the number of a field that was passed over, because it has another wire type than the known one; 0 for none
-	shape   *Shape
-	log     *Log
+	shape *Shape
+	log   *Log
 }
 
 // NewReader returns a reader of the fields of a message.
@@ -91,6 +90,14 @@ func (m *Reader) next() bool {
 		return m.Fail()
 	}
 	return true
+}
+
+// IsMessage reports whether bytes have the form of a message with at least one field. Other bytes may have it, too.
+func IsMessage(b []byte) bool {
+	m := NewReader(b)
+	for m.Next() {
+	}
+	return !m.Bad && len(b) > 0
 }
 
 // Fail marks the message as malformed and ends it. It returns false.

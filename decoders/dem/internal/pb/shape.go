@@ -1,5 +1,12 @@
 package pb
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Shape is what is known about the fields of a message.
 type Shape struct {
 	Name   string
@@ -8,8 +15,10 @@ type Shape struct {
 
 // Field is a known field of a message.
 type Field struct {
+	Name     []byte
 	Type     byte   // its wire type
-	Repeated bool   // a number that may be packed
+	Repeated bool   // it is a list; numbers in it may be packed
+	Text     bool   // its bytes are text
 	Of       *Shape // of a message; nil when it is not known
 	known    bool
 }
@@ -42,28 +51,76 @@ type Unknown struct {
 // Log counts fields that are not known. The zero value is empty and ready for use.
 type Log struct {
 	Counts map[Unknown]int64
-	More   int64 // of fields beyond those that are told apart
+	More   int64         // of fields beyond those that are told apart
+	Met    func(Unknown) // called for each of them, if it is not nil
 }
 
 // maxUnknown is how many unknown fields are told apart.
 const maxUnknown = 1 << 10
 
-func (l *Log) add(u Unknown) {
+// Add counts an unknown field n times. A nil Log counts nothing.
+func (l *Log) Add(u Unknown, n int64) {
+	if l == nil {
+		return
+	}
+	if l.Met != nil {
+		l.Met(u)
+	}
 	if _, ok := l.Counts[u]; !ok {
 		if len(l.Counts) >= maxUnknown {
-			l.More++
+			l.More += n
 			return
 		}
 		if l.Counts == nil {
 			l.Counts = map[Unknown]int64{}
 		}
 	}
-	l.Counts[u]++
+	l.Counts[u] += n
 }
 
+// AddAll counts what another log has counted.
+func (l *Log) AddAll(of *Log) {
+	for _, u := range of.Fields() {
+		l.Add(u, of.Counts[u])
+	}
+	l.More += of.More
+}
+
+// Fields returns the fields that are counted, in the order of the messages' names and the fields' numbers.
+func (l *Log) Fields() []Unknown {
+	return slices.SortedFunc(maps.Keys(l.Counts), func(x, y Unknown) int {
+		return cmp.Or(strings.Compare(x.Message, y.Message), cmp.Compare(x.Num, y.Num), cmp.Compare(x.Type, y.Type))
+	})
+}
+
+// Copy returns a copy of the counts.
+func (l *Log) Copy() Log { return Log{Counts: maps.Clone(l.Counts), More: l.More} }
+
 // Read returns a reader of a message of a shape. It passes over fields that are not known, or that have another wire type, and
-// counts them in log. A nil shape knows nothing, and its reader returns every field.
+// counts them in log. A nil shape knows nothing, and its reader returns every field. A nil log counts nothing.
 func Read(b []byte, shape *Shape, log *Log) Reader { return Reader{buf: b, shape: shape, log: log} }
+
+// ReadParts is like Read, for a message that is to be read in parts, with other things in between: all fields that are not known are
+// counted at once, those of the messages in it as well, and not when the parts are read.
+func ReadParts(b []byte, shape *Shape, log *Log) Reader {
+	count(Read(b, shape, log), maxDepth)
+	return Read(b, shape, nil)
+}
+
+// maxDepth is how deep messages lie within one another that are read in parts. Those of the games have four.
+const maxDepth = 8
+
+// count reads a message and those in it.
+func count(m Reader, depth int) {
+	for m.Next() {
+		if depth > 0 && m.shape != nil && m.shape.fields[m.Num].Of != nil {
+			count(m.Message(), depth-1)
+		}
+	}
+}
+
+// Join takes over from a reader of an embedded message whether it was bad.
+func (m *Reader) Join(q *Reader) { m.Bad = m.Bad || q.Bad }
 
 // Message returns a reader of the message that the present field is. It counts in the same log.
 func (m *Reader) Message() Reader {
@@ -74,23 +131,12 @@ func (m *Reader) Message() Reader {
 	return q
 }
 
-// Join takes over from a reader of an embedded message whether it was bad, or had a field of another wire type.
-func (m *Reader) Join(q *Reader) {
-	m.Bad = m.Bad || q.Bad
-	if q.Changed != 0 {
-		m.Changed = q.Changed
-	}
-}
-
 // check reports whether the present field is known, and counts it if it is not.
 func (m *Reader) check() bool {
 	f, known := m.shape.Field(m.Num)
-	if known {
-		if f.Type == m.Type || f.Repeated && m.Type == Bytes {
-			return true
-		}
-		m.Changed = m.Num
+	if known && (f.Type == m.Type || f.Repeated && m.Type == Bytes) {
+		return true
 	}
-	m.log.add(Unknown{m.shape.Name, m.Num, m.Type, known})
+	m.log.Add(Unknown{m.shape.Name, m.Num, m.Type, known}, 1)
 	return false
 }

@@ -46,7 +46,7 @@ func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	}
 	s, ok = Parse(data, dotaBuild)
 	if !ok {
-		return nil, false
+		return s, false
 	}
 	if len(c.entries) == maxSchemas {
 		copy(c.entries, c.entries[1:])

@@ -11,8 +11,8 @@ import (
 // compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
 	symbols   []symbol
-	raw       [][]byte // the fields as the file describes them
-	dotaBuild int      // that recorded; 0 of another game, and when it is not known
+	raw       []pb.Reader // the fields as the file describes them
+	dotaBuild int         // that recorded; 0 of another game, and when it is not known
 	// saysShifted: fields have the game's own serializers, by which the schema says which numbers are sent plus one.
 	saysShifted bool
 	deadlock    bool // the schema is that of Deadlock
@@ -25,17 +25,15 @@ type compiler struct {
 }
 
 // compile compiles all serializers. ok is false when one cannot be read.
-func (c *compiler) compile(serializers [][]byte) (s *Schema, ok bool) {
-	s = &Schema{
-		Serializers: make([]*Serializer, 0, len(serializers)),
-		byKey:       make(map[key]*Serializer, len(serializers)),
-		ByName:      make(map[string]*Serializer, len(serializers)),
-	}
-	c.schema, c.fields, c.named = s, make([]*Field, len(c.raw)), make([]nameUse, len(c.symbols))
-	for _, b := range serializers {
-		ser := c.serializer(b)
+func (c *compiler) compile(serializers []pb.Reader) (s *Schema, ok bool) {
+	s = c.schema
+	s.Serializers = make([]*Serializer, 0, len(serializers))
+	s.byKey, s.ByName = make(map[key]*Serializer, len(serializers)), make(map[string]*Serializer, len(serializers))
+	c.fields, c.named = make([]*Field, len(c.raw)), make([]nameUse, len(c.symbols))
+	for _, m := range serializers {
+		ser := c.serializer(m)
 		if ser == nil {
-			return nil, false
+			return s, false
 		}
 		s.Serializers = append(s.Serializers, ser)
 		// A name can occur twice: the last one counts, from there on.
@@ -47,10 +45,9 @@ func (c *compiler) compile(serializers [][]byte) (s *Schema, ok bool) {
 }
 
 // serializer compiles a serializer. It returns nil for one that cannot be read.
-func (c *compiler) serializer(b []byte) *Serializer {
+func (c *compiler) serializer(m pb.Reader) *Serializer {
 	s := &Serializer{}
 	c.indices = c.indices[:0]
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -163,12 +160,11 @@ func (c *compiler) parseType(s string) Type {
 }
 
 // parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
-func (c *compiler) parseField(b []byte) (f *Field, below []key) {
+func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 	f = &Field{}
 	told := &f.Described
 	var own string
 	var others []key
-	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {
 		case 1:
@@ -194,7 +190,7 @@ func (c *compiler) parseField(b []byte) (f *Field, below []key) {
 			f.encoder, told.Encoder = c.symbol(m.Int32())
 		case 11:
 			var o key
-			p := pb.NewReader(m.Raw)
+			p := m.Message()
 			for p.Next() {
 				switch p.Num {
 				case 1:
@@ -205,7 +201,7 @@ func (c *compiler) parseField(b []byte) (f *Field, below []key) {
 					o.version = p.Int32()
 				}
 			}
-			m.Bad = m.Bad || p.Bad
+			m.Join(&p)
 			others = append(others, o)
 		case ownSerializer:
 			// No other one changes what is on the wire.
@@ -229,8 +225,7 @@ func (c *compiler) parseField(b []byte) (f *Field, below []key) {
 const ownSerializer = 12
 
 // hasSerializer reports whether the description of a field has it.
-func hasSerializer(b []byte) bool {
-	m := pb.NewReader(b)
+func hasSerializer(m pb.Reader) bool {
 	for m.Next() {
 		if m.Num == ownSerializer {
 			return true

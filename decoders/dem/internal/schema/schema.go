@@ -4,6 +4,7 @@ package schema
 import (
 	"bytes"
 
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
@@ -16,6 +17,8 @@ type Schema struct {
 	ByName      map[string]*Serializer // the last one of each name
 	// Guesses reports whether any field has an unknown type or encoder.
 	Guesses bool
+	// Unknown has the fields of the send tables that are not known.
+	Unknown pb.Log
 	// Held is about how much memory it takes, in bytes.
 	Held int
 }
@@ -107,7 +110,8 @@ const (
 )
 
 // Parse reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. dotaBuild is the build of Dota 2 that
-// recorded the file, or 0 for another game or an unknown build. ok is false when the bytes are malformed.
+// recorded the file, or 0 for another game or an unknown build. ok is false when the bytes are malformed; a schema that is not nil then has only
+// Unknown.
 func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	n, used := pb.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
@@ -119,26 +123,26 @@ func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 // ParseFlattened reads a CSVCMsg_FlattenedSerializer. It is otherwise like Parse.
 func ParseFlattened(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	data = bytes.Clone(data) // names stay parts of it
-	c := compiler{dotaBuild: dotaBuild}
-	var serializers [][]byte
-	m := pb.NewReader(data)
+	c := compiler{dotaBuild: dotaBuild, schema: &Schema{}}
+	var serializers []pb.Reader
+	m := pb.ReadParts(data, lexicon.Type("CSVCMsg_FlattenedSerializer"), &c.schema.Unknown)
 	for m.Next() {
 		if len(c.symbols) > maxSymbols || len(serializers) > maxSerializers || len(c.raw) > maxFields {
-			return nil, false
+			return c.schema, false
 		}
 		switch m.Num {
 		case 1:
-			serializers = append(serializers, m.Raw)
+			serializers = append(serializers, m.Message())
 		case 2:
 			c.symbols = append(c.symbols, symbol{string(m.Raw), m.Raw})
 			c.deadlock = c.deadlock || bytes.HasPrefix(m.Raw, []byte("CCitadel"))
 		case 3:
-			c.raw = append(c.raw, m.Raw)
-			c.saysShifted = c.saysShifted || hasSerializer(m.Raw)
+			c.raw = append(c.raw, m.Message())
+			c.saysShifted = c.saysShifted || hasSerializer(m.Message())
 		}
 	}
 	if m.Bad {
-		return nil, false
+		return c.schema, false
 	}
 	return c.compile(serializers)
 }

@@ -1,8 +1,12 @@
+// Package usercmd rebuilds the user commands of Counter-Strike 2, of which a recording has mostly what differs from the player's command
+// before (docs/formats/dem.md, User commands).
 package usercmd
 
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 // Players is how many players have a slot.
@@ -36,18 +40,19 @@ type baseline struct {
 }
 
 // Full notes a whole command. It reports whether it can be read: all its known fields, and that it is not larger than the game's can be.
-// On one that is empty no other is built.
-func (b *Baselines) Full(c *Command) bool {
+// On one that is empty no other is built. Fields that are not known are left out of what is built on it, and counted in log.
+func (b *Baselines) Full(c *Command, log *pb.Log) bool {
 	slot := b.slot(c)
 	if slot >= 0 {
 		b.drop(slot)
 	}
-	if len(c.Data) > maxCommand || !valid(command, c.Data) {
+	if len(c.Data) > maxCommand || !valid(command(), c.Data, log) {
 		return false
 	}
 	if slot < 0 || len(c.Data) == 0 {
 		return true // nobody's, or nothing: no command is built on it
 	}
+	b.merger.log = nil // they are counted
 	// No differences bring it into the form that commands are kept in.
 	data, err := b.merger.merge(b.spare[slot][:0], c.Data, nil)
 	if err != nil {
@@ -58,8 +63,8 @@ func (b *Baselines) Full(c *Command) bool {
 }
 
 // Delta rebuilds a command that has differences. data is nil when that cannot be: then the player's commands are not known until the next
-// whole one. data is valid until the player's next command.
-func (b *Baselines) Delta(c *Command) (data []byte) {
+// whole one. data is valid until the player's next command. Differences of fields that are not known are left out, and counted in log.
+func (b *Baselines) Delta(c *Command, log *pb.Log) (data []byte) {
 	slot := b.slot(c)
 	if slot < 0 {
 		return nil
@@ -69,6 +74,7 @@ func (b *Baselines) Delta(c *Command) (data []byte) {
 		b.drop(slot)
 		return nil
 	}
+	b.merger.log = log
 	data, err := b.merger.merge(b.spare[slot][:0], from.data, c.Delta)
 	if err != nil || len(data) > maxCommand {
 		b.drop(slot)

@@ -3,9 +3,14 @@ package usercmd
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
+
+// command is the message that a command is.
+var command = sync.OnceValue(func() *pb.Shape { return lexicon.Type("CSGOUserCmdPB") })
 
 // reset is a wire type that protobuf does not have. A field of that type is set to its default; in a list it sets the length.
 const reset = 7
@@ -22,12 +27,12 @@ var (
 	errWork  = errors.New("differences of a user command are too many")
 )
 
-// maxDepth is how deep messages of a command lie within one another.
+// maxDepth bounds how deep messages of a command lie within one another. The game's have three.
 const maxDepth = 4
 
 // entry is a field of a message that is being merged.
 type entry struct {
-	num   uint64
+	num   int
 	wire  byte
 	value uint64 // of a number
 	raw   []byte // of bytes
@@ -39,13 +44,14 @@ type merger struct {
 	fields [maxDepth][]entry
 	list   [maxDepth][][]byte
 	left   int // work
+	log    *pb.Log
 }
 
 // merge appends to dst the command that base is after a delta. Unknown fields are left out: how differences of theirs are meant is not
 // known. base is not changed.
 func (m *merger) merge(dst, base, delta []byte) ([]byte, error) {
 	m.arena, m.left = m.arena[:0], maxWork
-	fields, err := m.message(0, command, base, delta)
+	fields, err := m.message(0, command(), base, delta)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func (m *merger) spend(n int) error {
 }
 
 // message reads the fields of a message of a schema that base is after a delta.
-func (m *merger) message(depth int, s *message, base, delta []byte) ([]entry, error) {
+func (m *merger) message(depth int, s *pb.Shape, base, delta []byte) ([]entry, error) {
 	if err := m.spend(len(base) + len(delta)); err != nil {
 		return nil, err
 	}
@@ -85,8 +91,8 @@ func (m *merger) message(depth int, s *message, base, delta []byte) ([]entry, er
 	return fields, nil
 }
 
-// valid reports whether a message can be read, with the messages in it, and has no list that is too long.
-func valid(s *message, b []byte) bool {
+// valid reports whether a message can be read, with the messages in it, and has no list that is too long. It counts unknown fields.
+func valid(s *pb.Shape, b []byte, log *pb.Log) bool {
 	elements := 0
 	for len(b) > 0 {
 		var e entry
@@ -94,11 +100,14 @@ func valid(s *message, b []byte) bool {
 		if e, b, err = next(b); err != nil {
 			return false
 		}
-		f := s.of(e.num)
-		if f.repeated {
+		f, known := s.Field(e.num)
+		if f.Repeated {
 			elements++
 		}
-		if elements > maxElements || e.wire == reset || f.known && e.wire != f.wire || f.child != nil && !valid(f.child, e.raw) {
+		if !known || e.wire != f.Type {
+			log.Add(pb.Unknown{Message: s.Name, Num: e.num, Type: e.wire, Changed: known}, 1)
+		}
+		if elements > maxElements || e.wire == reset || known && e.wire != f.Type || f.Of != nil && !valid(f.Of, e.raw, log) {
 			return false
 		}
 	}
@@ -115,19 +124,19 @@ func (m *merger) write(dst []byte, fields []entry) ([]byte, error) {
 }
 
 // read appends the known fields of a message.
-func read(fields []entry, s *message, b []byte) ([]entry, error) {
+func read(fields []entry, s *pb.Shape, b []byte) ([]entry, error) {
 	for len(b) > 0 {
 		var e entry
 		var err error
 		if e, b, err = next(b); err != nil {
 			return nil, err
 		}
-		f := s.of(e.num)
+		f, known := s.Field(e.num)
 		switch {
-		case !f.known:
-		case e.wire != f.wire:
+		case !known:
+		case e.wire != f.Type:
 			return nil, errDelta
-		case f.repeated:
+		case f.Repeated:
 			fields = append(fields, e)
 		default:
 			fields = put(fields, e)
@@ -137,26 +146,29 @@ func read(fields []entry, s *message, b []byte) ([]entry, error) {
 }
 
 // apply applies an operation to the fields of a message.
-func (m *merger) apply(fields []entry, depth int, s *message, op entry) ([]entry, error) {
-	f := s.of(op.num)
+func (m *merger) apply(fields []entry, depth int, s *pb.Shape, op entry) ([]entry, error) {
+	f, known := s.Field(op.num)
+	if !known || op.wire != f.Type && op.wire != reset {
+		m.log.Add(pb.Unknown{Message: s.Name, Num: op.num, Type: op.wire, Changed: known}, 1)
+	}
 	switch {
-	case !f.known && op.wire == reset:
+	case !known && op.wire == reset:
 		return nil, errDelta
-	case !f.known:
+	case !known:
 		return fields, nil
 	case op.wire == reset:
 		return remove(fields, op.num), nil
-	case op.wire != f.wire:
+	case op.wire != f.Type || f.Repeated && f.Of == nil: // how lists of numbers differ is not known
 		return nil, errDelta
-	case f.repeated:
-		return m.patch(fields, depth, f.child, op)
-	case f.child != nil:
+	case f.Repeated:
+		return m.patch(fields, depth, f.Of, op)
+	case f.Of != nil:
 		var old []byte
 		if e := find(fields, op.num); e != nil {
 			old = e.raw
 		}
 		var err error
-		if op.raw, err = m.nested(depth, f.child, old, op.raw); err != nil {
+		if op.raw, err = m.nested(depth, f.Of, old, op.raw); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +176,10 @@ func (m *merger) apply(fields []entry, depth int, s *message, op entry) ([]entry
 }
 
 // nested merges a message within another one. What it returns lies in the arena, behind all messages within it.
-func (m *merger) nested(depth int, s *message, base, delta []byte) ([]byte, error) {
+func (m *merger) nested(depth int, s *pb.Shape, base, delta []byte) ([]byte, error) {
+	if depth+1 == maxDepth {
+		return nil, errDelta
+	}
 	fields, err := m.message(depth+1, s, base, delta)
 	if err != nil {
 		return nil, err
@@ -177,7 +192,7 @@ func (m *merger) nested(depth int, s *message, base, delta []byte) ([]byte, erro
 }
 
 // patch applies the operations on a list: lengths, and differences of elements by index.
-func (m *merger) patch(fields []entry, depth int, s *message, op entry) ([]entry, error) {
+func (m *merger) patch(fields []entry, depth int, s *pb.Shape, op entry) ([]entry, error) {
 	list := m.list[depth][:0]
 	for i := range fields {
 		if fields[i].num == op.num {
@@ -228,7 +243,7 @@ func next(b []byte) (e entry, rest []byte, err error) {
 	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
 		return e, nil, errDelta
 	}
-	e, b = entry{num: tag >> 3, wire: byte(tag & 7)}, b[n:]
+	e, b = entry{num: int(tag >> 3), wire: byte(tag & 7)}, b[n:]
 	size := 0
 	switch e.wire {
 	case reset:
@@ -262,7 +277,7 @@ func next(b []byte) (e entry, rest []byte, err error) {
 
 // append appends the field to a message.
 func (e *entry) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, e.num<<3|uint64(e.wire))
+	dst = binary.AppendUvarint(dst, uint64(e.num)<<3|uint64(e.wire))
 	switch e.wire {
 	case pb.Varint:
 		return binary.AppendUvarint(dst, e.value)
@@ -275,7 +290,7 @@ func (e *entry) append(dst []byte) []byte {
 }
 
 // find returns the field with a number, or nil.
-func find(fields []entry, num uint64) *entry {
+func find(fields []entry, num int) *entry {
 	for i := range fields {
 		if fields[i].num == num {
 			return &fields[i]
@@ -294,7 +309,7 @@ func put(fields []entry, e entry) []entry {
 }
 
 // remove removes a field, or a list.
-func remove(fields []entry, num uint64) []entry {
+func remove(fields []entry, num int) []entry {
 	kept := fields[:0]
 	for _, e := range fields {
 		if e.num != num {

@@ -22,7 +22,7 @@ func delta(n int32, data []byte) *usercmd.Command {
 func begin(t *testing.T) *usercmd.Baselines {
 	t.Helper()
 	var b usercmd.Baselines
-	if !b.Full(full(10, start())) {
+	if !b.Full(full(10, start()), nil) {
 		t.Fatal("a whole command cannot be read")
 	}
 	return &b
@@ -51,7 +51,7 @@ func TestOperations(t *testing.T) {
 		"the first element":    {base(demtest.Proto(nil).Bytes(18, []byte{0<<3 | 2, 2, 2 << 3, 0})), base(buttons.Varint(14, 7).Bytes(18, move(1, 0)).Bytes(18, move(2, 1))).Varint(6, 4)},
 		"an unknown field":     {demtest.Proto(nil).Varint(40, 1), start()},
 	} {
-		if got := begin(t).Delta(delta(11, c.delta)); !bytes.Equal(got, c.want) {
+		if got := begin(t).Delta(delta(11, c.delta), nil); !bytes.Equal(got, c.want) {
 			t.Errorf("%s: %x, not %x", name, got, c.want)
 		}
 	}
@@ -69,13 +69,13 @@ func TestRefused(t *testing.T) {
 		"too many searches": bytes.Repeat([]byte{6 << 3, 1}, 20_000), "too much work": bytes.Repeat(list(0x87, 0x10, 0x07), 4000),
 	} {
 		b := begin(t)
-		if got := b.Delta(delta(11, d)); got != nil {
+		if got := b.Delta(delta(11, d), nil); got != nil {
 			t.Errorf("%s: %x", name, got)
 		}
-		if b.Delta(delta(12, nil)) != nil || b.Delta(delta(11, nil)) != nil {
+		if b.Delta(delta(12, nil), nil) != nil || b.Delta(delta(11, nil), nil) != nil {
 			t.Errorf("%s: the next command is built on something", name)
 		}
-		if !b.Full(full(13, start())) || b.Delta(delta(14, nil)) == nil {
+		if !b.Full(full(13, start()), nil) || b.Delta(delta(14, nil), nil) == nil {
 			t.Errorf("%s: no command is built on a whole one", name)
 		}
 	}
@@ -92,21 +92,21 @@ func TestNext(t *testing.T) {
 		"without ticks": {11, 0, true}, "without ticks, one missing": {12, 0, false},
 	} {
 		in := &usercmd.Command{Player: 3, Number: c.number, ServerTick: c.tick}
-		if got := begin(t).Delta(in) != nil; got != c.want {
+		if got := begin(t).Delta(in, nil) != nil; got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	b := begin(t)
-	if b.Delta(&usercmd.Command{Player: 2, Number: 11, ServerTick: 11}) != nil || b.Delta(delta(11, nil)) == nil {
+	if b.Delta(&usercmd.Command{Player: 2, Number: 11, ServerTick: 11}, nil) != nil || b.Delta(delta(11, nil), nil) == nil {
 		t.Error("another player's")
 	}
 	b.Lose()
-	if b.Delta(delta(12, nil)) != nil {
+	if b.Delta(delta(12, nil), nil) != nil {
 		t.Error("lost")
 	}
 	for _, slot := range []int32{-1, usercmd.Players, 1 << 30} {
 		c := &usercmd.Command{Player: slot, Data: start()}
-		if !b.Full(c) || b.Delta(&usercmd.Command{Player: slot, Number: 1}) != nil {
+		if !b.Full(c, nil) || b.Delta(&usercmd.Command{Player: slot, Number: 1}, nil) != nil {
 			t.Errorf("slot %d", slot)
 		}
 	}
@@ -122,11 +122,11 @@ func TestWholeRefused(t *testing.T) {
 		"too large": demtest.Proto(nil).Bytes(40, make([]byte, 1<<14)),
 	} {
 		b := begin(t)
-		if b.Full(full(11, data)) || b.Delta(delta(11, nil)) != nil || b.Full(&usercmd.Command{Player: -1, Data: data}) {
+		if b.Full(full(11, data), nil) || b.Delta(delta(11, nil), nil) != nil || b.Full(&usercmd.Command{Player: -1, Data: data}, nil) {
 			t.Errorf("%s: is read", name)
 		}
 	}
-	if b := begin(t); !b.Full(full(11, moves(256))) || b.Delta(delta(12, nil)) == nil {
+	if b := begin(t); !b.Full(full(11, moves(256)), nil) || b.Delta(delta(12, nil), nil) == nil {
 		t.Error("the longest list is refused")
 	}
 }
@@ -136,11 +136,11 @@ func TestFrozen(t *testing.T) {
 	b := begin(t)
 	f := b.Freeze()
 	for n := int32(11); n < 20; n++ {
-		b.Delta(delta(n, demtest.Proto(nil).Varint(6, int64(n))))
+		b.Delta(delta(n, demtest.Proto(nil).Varint(6, int64(n))), nil)
 	}
 	var other usercmd.Baselines
 	other.Thaw(f)
-	if got := other.Delta(delta(11, nil)); !bytes.Equal(got, start()) || f.Size() < len(start()) {
+	if got := other.Delta(delta(11, nil), nil); !bytes.Equal(got, start()) || f.Size() < len(start()) {
 		t.Errorf("%x, %d bytes", got, f.Size())
 	}
 }
@@ -157,9 +157,9 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 	run := func() {
-		b.Full(full(0, all[0].Command.Message()))
+		b.Full(full(0, all[0].Command.Message()), nil)
 		for i := 1; i < len(all); i++ {
-			if b.Delta(delta(int32(i), deltas[i])) == nil {
+			if b.Delta(delta(int32(i), deltas[i]), nil) == nil {
 				t.Fatal("not built")
 			}
 		}
@@ -167,9 +167,9 @@ func TestAllocs(t *testing.T) {
 	run()
 	first := all[0].Command.Message()
 	if n := testing.AllocsPerRun(10, func() {
-		b.Full(full(0, first))
+		b.Full(full(0, first), nil)
 		for i := 1; i < len(all); i++ {
-			b.Delta(delta(int32(i), deltas[i]))
+			b.Delta(delta(int32(i), deltas[i]), nil)
 		}
 	}); n > 2 {
 		t.Errorf("%v allocations", n)
@@ -181,8 +181,8 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte{6<<3 | 7}, []byte{1<<3 | 2, 0})
 	f.Fuzz(func(t *testing.T, data, d []byte) {
 		var b usercmd.Baselines
-		b.Full(full(1, data))
-		if got := b.Delta(delta(2, d)); len(got) > 1<<14 {
+		b.Full(full(1, data), nil)
+		if got := b.Delta(delta(2, d), nil); len(got) > 1<<14 {
 			t.Fatalf("%d bytes", len(got))
 		}
 	})

@@ -615,6 +615,10 @@ const (
 	FaultKind_FAULT_KIND_STRING_TABLE FaultKind = 6
 	// A limit on memory was reached. Data that does not fit is left out.
 	FaultKind_FAULT_KIND_LIMIT FaultKind = 7
+	// A record, a message or an entry of a string table has fields that the decoder does not know, and leaves out. The detail has the
+	// message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
+	// count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
+	FaultKind_FAULT_KIND_UNKNOWN_FIELD FaultKind = 8
 )
 
 // Enum value maps for FaultKind.
@@ -628,16 +632,18 @@ var (
 		5: "FAULT_KIND_SCHEMA",
 		6: "FAULT_KIND_STRING_TABLE",
 		7: "FAULT_KIND_LIMIT",
+		8: "FAULT_KIND_UNKNOWN_FIELD",
 	}
 	FaultKind_value = map[string]int32{
-		"FAULT_KIND_UNSPECIFIED":  0,
-		"FAULT_KIND_RECORD":       1,
-		"FAULT_KIND_MESSAGE":      2,
-		"FAULT_KIND_ENTITY":       3,
-		"FAULT_KIND_BASELINE":     4,
-		"FAULT_KIND_SCHEMA":       5,
-		"FAULT_KIND_STRING_TABLE": 6,
-		"FAULT_KIND_LIMIT":        7,
+		"FAULT_KIND_UNSPECIFIED":   0,
+		"FAULT_KIND_RECORD":        1,
+		"FAULT_KIND_MESSAGE":       2,
+		"FAULT_KIND_ENTITY":        3,
+		"FAULT_KIND_BASELINE":      4,
+		"FAULT_KIND_SCHEMA":        5,
+		"FAULT_KIND_STRING_TABLE":  6,
+		"FAULT_KIND_LIMIT":         7,
+		"FAULT_KIND_UNKNOWN_FIELD": 8,
 	}
 )
 
@@ -4637,8 +4643,14 @@ type Message struct {
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the whole message in bytes.
 	Size uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
-	// True when data was left out, because it is what a person said.
-	Redacted      bool `protobuf:"varint,6,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// True when data and fields were left out, because they are what a person said.
+	Redacted bool `protobuf:"varint,6,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// The fields of the message, as they are in data. Absent when the message is split into several events. At most 1024.
+	Fields []*MessageField `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The number of fields behind those.
+	MoreFields uint32 `protobuf:"varint,8,opt,name=more_fields,json=moreFields,proto3" json:"more_fields,omitempty"`
+	// True when the message cannot be read to its end. Then fields has those before.
+	Malformed     bool `protobuf:"varint,9,opt,name=malformed,proto3" json:"malformed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4715,6 +4727,128 @@ func (x *Message) GetRedacted() bool {
 	return false
 }
 
+func (x *Message) GetFields() []*MessageField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Message) GetMoreFields() uint32 {
+	if x != nil {
+		return x.MoreFields
+	}
+	return 0
+}
+
+func (x *Message) GetMalformed() bool {
+	if x != nil {
+		return x.Malformed
+	}
+	return false
+}
+
+// A field of a message without an event of its own, as it is in the file.
+type MessageField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The field's number.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+	// wire type than in the definition.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+	WireType uint32 `protobuf:"varint,3,opt,name=wire_type,json=wireType,proto3" json:"wire_type,omitempty"`
+	// The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.
+	Value uint64 `protobuf:"varint,4,opt,name=value,proto3" json:"value,omitempty"`
+	// The text of a field that is text by the published definition.
+	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	// The bytes of any other field of the wire type 2.
+	Data []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	// True when data has the form of a message of at least one field. Then it may be one, but bytes and text may have that form, too.
+	MaybeMessage  bool `protobuf:"varint,7,opt,name=maybe_message,json=maybeMessage,proto3" json:"maybe_message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageField) Reset() {
+	*x = MessageField{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageField) ProtoMessage() {}
+
+func (x *MessageField) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
+func (*MessageField) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *MessageField) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *MessageField) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MessageField) GetWireType() uint32 {
+	if x != nil {
+		return x.WireType
+	}
+	return 0
+}
+
+func (x *MessageField) GetValue() uint64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *MessageField) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *MessageField) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *MessageField) GetMaybeMessage() bool {
+	if x != nil {
+		return x.MaybeMessage
+	}
+	return false
+}
+
 // The game announced something in the chat.
 type ChatEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4747,7 +4881,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4759,7 +4893,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4772,7 +4906,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -4876,7 +5010,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4888,7 +5022,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4901,7 +5035,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -5028,7 +5162,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5040,7 +5174,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5053,7 +5187,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -5208,7 +5342,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5354,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5367,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -5300,7 +5434,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5312,7 +5446,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5325,7 +5459,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -5477,7 +5611,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5489,7 +5623,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5502,7 +5636,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -5766,7 +5900,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5778,7 +5912,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5791,7 +5925,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -5862,7 +5996,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5874,7 +6008,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5887,7 +6021,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -5942,7 +6076,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5954,7 +6088,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5967,7 +6101,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -6097,7 +6231,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6109,7 +6243,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6122,7 +6256,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -6453,7 +6587,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6465,7 +6599,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6478,7 +6612,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -6526,7 +6660,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6538,7 +6672,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6551,7 +6685,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -6676,7 +6810,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6688,7 +6822,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6701,7 +6835,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -6888,7 +7022,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6900,7 +7034,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6913,7 +7047,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -7130,7 +7264,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7142,7 +7276,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7155,7 +7289,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -7323,7 +7457,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7335,7 +7469,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7348,7 +7482,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -7475,7 +7609,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7487,7 +7621,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7500,7 +7634,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -7555,7 +7689,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7567,7 +7701,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7580,7 +7714,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -7644,7 +7778,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7656,7 +7790,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7669,7 +7803,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Match) GetId() uint64 {
@@ -7775,7 +7909,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7787,7 +7921,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7800,7 +7934,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -7875,7 +8009,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7887,7 +8021,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7900,7 +8034,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -8016,7 +8150,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8028,7 +8162,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8041,7 +8175,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -8096,7 +8230,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8108,7 +8242,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8121,7 +8255,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SerializerField) GetName() string {
@@ -8216,7 +8350,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8228,7 +8362,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8241,7 +8375,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Serializer) GetName() string {
@@ -8278,7 +8412,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8290,7 +8424,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8303,7 +8437,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -8329,7 +8463,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8341,7 +8475,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8354,7 +8488,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -8368,7 +8502,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8380,7 +8514,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8393,7 +8527,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -8412,7 +8546,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8424,7 +8558,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8437,7 +8571,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 // A record of the file without an event of its own.
@@ -8452,14 +8586,21 @@ type Command struct {
 	// The position of data in the contents, in bytes. 0 unless the record is split into several events.
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the whole contents in bytes.
-	Size          uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	// The fields of the contents, which are a message, as they are in data. Absent when the record is split into several events. At most
+	// 1024.
+	Fields []*MessageField `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The number of fields behind those.
+	MoreFields uint32 `protobuf:"varint,7,opt,name=more_fields,json=moreFields,proto3" json:"more_fields,omitempty"`
+	// True when the contents cannot be read to their end as a message. Then fields has those before.
+	Malformed     bool `protobuf:"varint,8,opt,name=malformed,proto3" json:"malformed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8471,7 +8612,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8484,7 +8625,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Command) GetId() uint32 {
@@ -8522,6 +8663,27 @@ func (x *Command) GetSize() uint32 {
 	return 0
 }
 
+func (x *Command) GetFields() []*MessageField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Command) GetMoreFields() uint32 {
+	if x != nil {
+		return x.MoreFields
+	}
+	return 0
+}
+
+func (x *Command) GetMalformed() bool {
+	if x != nil {
+		return x.Malformed
+	}
+	return false
+}
+
 // Something could not be decoded. Decoding continues after it.
 type Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -8551,7 +8713,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8563,7 +8725,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8576,7 +8738,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -8664,7 +8826,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8676,7 +8838,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8689,7 +8851,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -8735,7 +8897,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8747,7 +8909,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8760,7 +8922,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -9179,14 +9341,26 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05frame\x18\x06 \x01(\x05R\x05frame\x12!\n" +
 	"\x06target\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x06target\x88\x01\x01\x12=\n" +
 	"\x0eshoot_position\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\rshootPositionB\t\n" +
-	"\a_target\"\x89\x01\n" +
+	"\a_target\"\xfe\x01\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\rR\x04size\x12\x1a\n" +
-	"\bredacted\x18\x06 \x01(\bR\bredacted\"\x97\x02\n" +
+	"\bredacted\x18\x06 \x01(\bR\bredacted\x124\n" +
+	"\x06fields\x18\a \x03(\v2\x1c.replayd.dem.v1.MessageFieldR\x06fields\x12\x1f\n" +
+	"\vmore_fields\x18\b \x01(\rR\n" +
+	"moreFields\x12\x1c\n" +
+	"\tmalformed\x18\t \x01(\bR\tmalformed\"\xba\x01\n" +
+	"\fMessageField\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
+	"\twire_type\x18\x03 \x01(\rR\bwireType\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\x04R\x05value\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12#\n" +
+	"\rmaybe_message\x18\a \x01(\bR\fmaybeMessage\"\x97\x02\n" +
 	"\tChatEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value\x12\x18\n" +
@@ -9632,13 +9806,17 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\bSyncTick\"\"\n" +
 	"\bKeyFrame\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\"\x06\n" +
-	"\x04Stop\"m\n" +
+	"\x04Stop\"\xe2\x01\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\rR\x04size\"\xe7\x02\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\x124\n" +
+	"\x06fields\x18\x06 \x03(\v2\x1c.replayd.dem.v1.MessageFieldR\x06fields\x12\x1f\n" +
+	"\vmore_fields\x18\a \x01(\rR\n" +
+	"moreFields\x12\x1c\n" +
+	"\tmalformed\x18\b \x01(\bR\tmalformed\"\xe7\x02\n" +
 	"\x05Fault\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.replayd.dem.v1.FaultKindR\x04kind\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
@@ -9752,7 +9930,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x18VOICE_FORMAT_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12VOICE_FORMAT_STEAM\x10\x01\x12\x17\n" +
 	"\x13VOICE_FORMAT_ENGINE\x10\x02\x12\x15\n" +
-	"\x11VOICE_FORMAT_OPUS\x10\x03*\xd0\x01\n" +
+	"\x11VOICE_FORMAT_OPUS\x10\x03*\xee\x01\n" +
 	"\tFaultKind\x12\x1a\n" +
 	"\x16FAULT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11FAULT_KIND_RECORD\x10\x01\x12\x16\n" +
@@ -9761,7 +9939,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x13FAULT_KIND_BASELINE\x10\x04\x12\x15\n" +
 	"\x11FAULT_KIND_SCHEMA\x10\x05\x12\x1b\n" +
 	"\x17FAULT_KIND_STRING_TABLE\x10\x06\x12\x14\n" +
-	"\x10FAULT_KIND_LIMIT\x10\aB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
+	"\x10FAULT_KIND_LIMIT\x10\a\x12\x1c\n" +
+	"\x18FAULT_KIND_UNKNOWN_FIELD\x10\bB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
 
 var (
 	file_replayd_dem_v1_events_proto_rawDescOnce sync.Once
@@ -9776,7 +9955,7 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
@@ -9811,38 +9990,39 @@ var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(*SubtickMove)(nil),      // 30: replayd.dem.v1.SubtickMove
 	(*InputHistory)(nil),     // 31: replayd.dem.v1.InputHistory
 	(*Message)(nil),          // 32: replayd.dem.v1.Message
-	(*ChatEvent)(nil),        // 33: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),             // 34: replayd.dem.v1.Chat
-	(*Ping)(nil),             // 35: replayd.dem.v1.Ping
-	(*MapLine)(nil),          // 36: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),        // 37: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),           // 38: replayd.dem.v1.Damage
-	(*Kill)(nil),             // 39: replayd.dem.v1.Kill
-	(*KillStreak)(nil),       // 40: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),    // 41: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),             // 42: replayd.dem.v1.Shot
-	(*Tracer)(nil),           // 43: replayd.dem.v1.Tracer
-	(*Impact)(nil),           // 44: replayd.dem.v1.Impact
-	(*Voice)(nil),            // 45: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),    // 46: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),     // 47: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),       // 48: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),      // 49: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),        // 50: replayd.dem.v1.DraftPick
-	(*Match)(nil),            // 51: replayd.dem.v1.Match
-	(*FileInfo)(nil),         // 52: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),       // 53: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),        // 54: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),  // 55: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),       // 56: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),       // 57: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),         // 58: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),         // 59: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),             // 60: replayd.dem.v1.Stop
-	(*Command)(nil),          // 61: replayd.dem.v1.Command
-	(*Fault)(nil),            // 62: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),       // 63: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),       // 64: replayd.dem.v1.PlayerInfo
+	(*MessageField)(nil),     // 33: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),        // 34: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),             // 35: replayd.dem.v1.Chat
+	(*Ping)(nil),             // 36: replayd.dem.v1.Ping
+	(*MapLine)(nil),          // 37: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),        // 38: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),           // 39: replayd.dem.v1.Damage
+	(*Kill)(nil),             // 40: replayd.dem.v1.Kill
+	(*KillStreak)(nil),       // 41: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),    // 42: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),             // 43: replayd.dem.v1.Shot
+	(*Tracer)(nil),           // 44: replayd.dem.v1.Tracer
+	(*Impact)(nil),           // 45: replayd.dem.v1.Impact
+	(*Voice)(nil),            // 46: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),    // 47: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),     // 48: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),       // 49: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),      // 50: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),        // 51: replayd.dem.v1.DraftPick
+	(*Match)(nil),            // 52: replayd.dem.v1.Match
+	(*FileInfo)(nil),         // 53: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),       // 54: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),        // 55: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),  // 56: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),       // 57: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),       // 58: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),         // 59: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),         // 60: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),             // 61: replayd.dem.v1.Stop
+	(*Command)(nil),          // 62: replayd.dem.v1.Command
+	(*Fault)(nil),            // 63: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),       // 64: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),       // 65: replayd.dem.v1.PlayerInfo
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
@@ -9860,34 +10040,34 @@ var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	27, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
 	28, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
 	32, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	33, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	34, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	35, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	36, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	37, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	48, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	52, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	53, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	54, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	56, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	34, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	35, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	36, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	37, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	38, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	49, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	53, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	54, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	55, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	57, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
 	23, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
 	22, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	57, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	58, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	59, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	60, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	61, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	62, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	63, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	64, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	38, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	39, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	40, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	41, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	42, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	44, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	45, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	47, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	58, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	59, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	60, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	61, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	62, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	63, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	64, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	65, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	39, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	40, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	41, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	42, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	43, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	45, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	46, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	48, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
 	9,  // 43: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
 	10, // 44: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
 	11, // 45: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
@@ -9906,33 +10086,35 @@ var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	31, // 58: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
 	9,  // 59: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
 	9,  // 60: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	9,  // 61: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	9,  // 62: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 63: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	9,  // 64: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	4,  // 65: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	9,  // 66: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 67: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	9,  // 68: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	9,  // 69: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	9,  // 70: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	43, // 71: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	43, // 72: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	9,  // 73: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	9,  // 74: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	9,  // 75: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	5,  // 76: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	46, // 77: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	49, // 78: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	50, // 79: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	51, // 80: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	55, // 81: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	6,  // 82: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	33, // 61: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	9,  // 62: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	9,  // 63: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 64: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	9,  // 65: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	4,  // 66: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	9,  // 67: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 68: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	9,  // 69: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	9,  // 70: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	9,  // 71: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	44, // 72: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	44, // 73: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	9,  // 74: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	9,  // 75: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	9,  // 76: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	5,  // 77: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	47, // 78: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	50, // 79: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	51, // 80: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	52, // 81: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	56, // 82: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	33, // 83: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	6,  // 84: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -10011,29 +10193,29 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -251,9 +251,9 @@ type Summary struct {
 	Fields int64 `protobuf:"varint,10,opt,name=fields,proto3" json:"fields,omitempty"`
 	// The number of those fields that were sent without a value, because the value could not be read.
 	FieldsLost int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
-	// The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
-	// their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
-	// leaves out are not counted. At most 1024.
+	// The fields of messages that were left out, because the decoder does not know them: of records, of messages of the engine, of
+	// messages that become events of kinds of their own, of entries of string tables, and of the commands of Counter-Strike 2. What the
+	// filter leaves out is not counted. At most 1024.
 	UnknownFields []*UnknownField `protobuf:"bytes,12,rep,name=unknown_fields,json=unknownFields,proto3" json:"unknown_fields,omitempty"`
 	// How often there were other such fields.
 	MoreUnknownFields int64 `protobuf:"varint,13,opt,name=more_unknown_fields,json=moreUnknownFields,proto3" json:"more_unknown_fields,omitempty"`
@@ -389,7 +389,7 @@ type UnknownField struct {
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// The field's number.
 	Number int32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits. 7 in a user command: the field is reset to its default.
 	WireType int32 `protobuf:"varint,3,opt,name=wire_type,json=wireType,proto3" json:"wire_type,omitempty"`
 	// True when the number is known with another wire type. There is a fault for each such message, too.
 	Changed bool `protobuf:"varint,4,opt,name=changed,proto3" json:"changed,omitempty"`

@@ -124,8 +124,9 @@ class DemFilter(google.protobuf.message.Message):
         """Names of types of events, of at most 256 bytes each and without wildcards. A type divides the events of one kind. These
         kinds have types: combat_log (its type, such as "COMBAT_LOG_TYPE_DEATH"), chat_event and order (their type_name, such as
         "CHAT_MESSAGE_ROSHAN_KILL"), game_event (its name, such as "player_death"), modifier (its name), string_table_entry (its
-        table), message and command (their name), and fault (its kind, such as "FAULT_KIND_ENTITY"). A type that has a number and
-        no name matches its number in decimal. A request is refused when none of the filter's kinds can have one of the types.
+        table), message and command (their name), and fault (its kind, such as "FAULT_KIND_ENTITY"). Faults of the type
+        "FAULT_KIND_UNKNOWN_FIELD" are only sent if an include filter names it. A type that has a number and no name matches its number in
+        decimal. A request is refused when none of the filter's kinds can have one of the types.
         KindInfo.types lists the types of the kinds whose types the server knows.
         """
 

@@ -449,6 +449,11 @@ class _FaultKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The rest of a string table could not be read."""
     FAULT_KIND_LIMIT: _FaultKind.ValueType  # 7
     """A limit on memory was reached. Data that does not fit is left out."""
+    FAULT_KIND_UNKNOWN_FIELD: _FaultKind.ValueType  # 8
+    """A record, a message or an entry of a string table has fields that the decoder does not know, and leaves out. The detail has the
+    message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
+    count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
+    """
 
 class FaultKind(_FaultKind, metaclass=_FaultKindEnumTypeWrapper):
     """The subject of a fault."""
@@ -473,6 +478,11 @@ FAULT_KIND_STRING_TABLE: FaultKind.ValueType  # 6
 """The rest of a string table could not be read."""
 FAULT_KIND_LIMIT: FaultKind.ValueType  # 7
 """A limit on memory was reached. Data that does not fit is left out."""
+FAULT_KIND_UNKNOWN_FIELD: FaultKind.ValueType  # 8
+"""A record, a message or an entry of a string table has fields that the decoder does not know, and leaves out. The detail has the
+message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
+count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
+"""
 Global___FaultKind: typing_extensions.TypeAlias = FaultKind
 
 @typing.final
@@ -2197,6 +2207,9 @@ class Message(google.protobuf.message.Message):
     OFFSET_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
     REDACTED_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    MORE_FIELDS_FIELD_NUMBER: builtins.int
+    MALFORMED_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The message's number."""
     name: builtins.str
@@ -2210,7 +2223,15 @@ class Message(google.protobuf.message.Message):
     size: builtins.int
     """The size of the whole message in bytes."""
     redacted: builtins.bool
-    """True when data was left out, because it is what a person said."""
+    """True when data and fields were left out, because they are what a person said."""
+    more_fields: builtins.int
+    """The number of fields behind those."""
+    malformed: builtins.bool
+    """True when the message cannot be read to its end. Then fields has those before."""
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MessageField]:
+        """The fields of the message, as they are in data. Absent when the message is split into several events. At most 1024."""
+
     def __init__(
         self,
         *,
@@ -2220,11 +2241,59 @@ class Message(google.protobuf.message.Message):
         offset: builtins.int = ...,
         size: builtins.int = ...,
         redacted: builtins.bool = ...,
+        fields: collections.abc.Iterable[Global___MessageField] | None = ...,
+        more_fields: builtins.int = ...,
+        malformed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "id", b"id", "name", b"name", "offset", b"offset", "redacted", b"redacted", "size", b"size"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "redacted", b"redacted", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Message: typing_extensions.TypeAlias = Message
+
+@typing.final
+class MessageField(google.protobuf.message.Message):
+    """A field of a message without an event of its own, as it is in the file."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    WIRE_TYPE_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    MAYBE_MESSAGE_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """The field's number."""
+    name: builtins.str
+    """The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+    wire type than in the definition.
+    """
+    wire_type: builtins.int
+    """The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits."""
+    value: builtins.int
+    """The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message."""
+    text: builtins.str
+    """The text of a field that is text by the published definition."""
+    data: builtins.bytes
+    """The bytes of any other field of the wire type 2."""
+    maybe_message: builtins.bool
+    """True when data has the form of a message of at least one field. Then it may be one, but bytes and text may have that form, too."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        name: builtins.str = ...,
+        wire_type: builtins.int = ...,
+        value: builtins.int = ...,
+        text: builtins.str = ...,
+        data: builtins.bytes = ...,
+        maybe_message: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "maybe_message", b"maybe_message", "name", b"name", "number", b"number", "text", b"text", "value", b"value", "wire_type", b"wire_type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___MessageField: typing_extensions.TypeAlias = MessageField
 
 @typing.final
 class ChatEvent(google.protobuf.message.Message):
@@ -4094,6 +4163,9 @@ class Command(google.protobuf.message.Message):
     DATA_FIELD_NUMBER: builtins.int
     OFFSET_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    MORE_FIELDS_FIELD_NUMBER: builtins.int
+    MALFORMED_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The record's number."""
     name: builtins.str
@@ -4104,6 +4176,16 @@ class Command(google.protobuf.message.Message):
     """The position of data in the contents, in bytes. 0 unless the record is split into several events."""
     size: builtins.int
     """The size of the whole contents in bytes."""
+    more_fields: builtins.int
+    """The number of fields behind those."""
+    malformed: builtins.bool
+    """True when the contents cannot be read to their end as a message. Then fields has those before."""
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MessageField]:
+        """The fields of the contents, which are a message, as they are in data. Absent when the record is split into several events. At most
+        1024.
+        """
+
     def __init__(
         self,
         *,
@@ -4112,8 +4194,11 @@ class Command(google.protobuf.message.Message):
         data: builtins.bytes = ...,
         offset: builtins.int = ...,
         size: builtins.int = ...,
+        fields: collections.abc.Iterable[Global___MessageField] | None = ...,
+        more_fields: builtins.int = ...,
+        malformed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "id", b"id", "name", b"name", "offset", b"offset", "size", b"size"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Command: typing_extensions.TypeAlias = Command

@@ -173,9 +173,9 @@ class Summary(google.protobuf.message.Message):
 
     @property
     def unknown_fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownField]:
-        """The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
-        their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
-        leaves out are not counted. At most 1024.
+        """The fields of messages that were left out, because the decoder does not know them: of records, of messages of the engine, of
+        messages that become events of kinds of their own, of entries of string tables, and of the commands of Counter-Strike 2. What the
+        filter leaves out is not counted. At most 1024.
         """
 
     def __init__(
@@ -216,7 +216,7 @@ class UnknownField(google.protobuf.message.Message):
     number: builtins.int
     """The field's number."""
     wire_type: builtins.int
-    """The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits."""
+    """The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits. 7 in a user command: the field is reset to its default."""
     changed: builtins.bool
     """True when the number is known with another wire type. There is a fault for each such message, too."""
     count: builtins.int

@@ -2432,11 +2432,32 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
   size: number;
 
   /**
-   * True when data was left out, because it is what a person said.
+   * True when data and fields were left out, because they are what a person said.
    *
    * @generated from field: bool redacted = 6;
    */
   redacted: boolean;
+
+  /**
+   * The fields of the message, as they are in data. Absent when the message is split into several events. At most 1024.
+   *
+   * @generated from field: repeated replayd.dem.v1.MessageField fields = 7;
+   */
+  fields: MessageField[];
+
+  /**
+   * The number of fields behind those.
+   *
+   * @generated from field: uint32 more_fields = 8;
+   */
+  moreFields: number;
+
+  /**
+   * True when the message cannot be read to its end. Then fields has those before.
+   *
+   * @generated from field: bool malformed = 9;
+   */
+  malformed: boolean;
 };
 
 /**
@@ -2444,6 +2465,69 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
  * Use `create(MessageSchema)` to create a new message.
  */
 export declare const MessageSchema: GenMessage<Message>;
+
+/**
+ * A field of a message without an event of its own, as it is in the file.
+ *
+ * @generated from message replayd.dem.v1.MessageField
+ */
+export declare type MessageField = Message$1<"replayd.dem.v1.MessageField"> & {
+  /**
+   * The field's number.
+   *
+   * @generated from field: uint32 number = 1;
+   */
+  number: number;
+
+  /**
+   * The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+   * wire type than in the definition.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+   *
+   * @generated from field: uint32 wire_type = 3;
+   */
+  wireType: number;
+
+  /**
+   * The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.
+   *
+   * @generated from field: uint64 value = 4;
+   */
+  value: bigint;
+
+  /**
+   * The text of a field that is text by the published definition.
+   *
+   * @generated from field: string text = 5;
+   */
+  text: string;
+
+  /**
+   * The bytes of any other field of the wire type 2.
+   *
+   * @generated from field: bytes data = 6;
+   */
+  data: Uint8Array;
+
+  /**
+   * True when data has the form of a message of at least one field. Then it may be one, but bytes and text may have that form, too.
+   *
+   * @generated from field: bool maybe_message = 7;
+   */
+  maybeMessage: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.MessageField.
+ * Use `create(MessageFieldSchema)` to create a new message.
+ */
+export declare const MessageFieldSchema: GenMessage<MessageField>;
 
 /**
  * The game announced something in the chat.
@@ -4944,6 +5028,28 @@ export declare type Command = Message$1<"replayd.dem.v1.Command"> & {
    * @generated from field: uint32 size = 5;
    */
   size: number;
+
+  /**
+   * The fields of the contents, which are a message, as they are in data. Absent when the record is split into several events. At most
+   * 1024.
+   *
+   * @generated from field: repeated replayd.dem.v1.MessageField fields = 6;
+   */
+  fields: MessageField[];
+
+  /**
+   * The number of fields behind those.
+   *
+   * @generated from field: uint32 more_fields = 7;
+   */
+  moreFields: number;
+
+  /**
+   * True when the contents cannot be read to their end as a message. Then fields has those before.
+   *
+   * @generated from field: bool malformed = 8;
+   */
+  malformed: boolean;
 };
 
 /**
@@ -5810,6 +5916,15 @@ export enum FaultKind {
    * @generated from enum value: FAULT_KIND_LIMIT = 7;
    */
   LIMIT = 7,
+
+  /**
+   * A record, a message or an entry of a string table has fields that the decoder does not know, and leaves out. The detail has the
+   * message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
+   * count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
+   *
+   * @generated from enum value: FAULT_KIND_UNKNOWN_FIELD = 8;
+   */
+  UNKNOWN_FIELD = 8,
 }
 
 /**

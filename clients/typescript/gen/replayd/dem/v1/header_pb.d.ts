@@ -210,9 +210,9 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
   fieldsLost: bigint;
 
   /**
-   * The fields that were left out of events, because the decoder does not know them: of messages that become events of kinds of
-   * their own, other than those of the engine that describe entities, tables, game events and commands. Messages that the filter
-   * leaves out are not counted. At most 1024.
+   * The fields of messages that were left out, because the decoder does not know them: of records, of messages of the engine, of
+   * messages that become events of kinds of their own, of entries of string tables, and of the commands of Counter-Strike 2. What the
+   * filter leaves out is not counted. At most 1024.
    *
    * @generated from field: repeated replayd.dem.v1.UnknownField unknown_fields = 12;
    */
@@ -253,7 +253,7 @@ export declare type UnknownField = Message<"replayd.dem.v1.UnknownField"> & {
   number: number;
 
   /**
-   * The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
+   * The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits. 7 in a user command: the field is reset to its default.
    *
    * @generated from field: int32 wire_type = 3;
    */
