@@ -23,6 +23,30 @@ func Rewrite(data []byte, f func(command uint32, payload []byte) []byte) ([]byte
 	return d.Bytes(), nil
 }
 
+// Until returns the beginning of a demo, up to the given number of packets, and the tick of the last one.
+func Until(data []byte, packets int) (d *Demo, tick int32, err error) {
+	all, err := records(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	d = New()
+	for _, r := range all {
+		if r.command == CmdPacket {
+			packets--
+		}
+		if packets < 0 {
+			break
+		}
+		payload, err := r.payload()
+		if err != nil {
+			return nil, 0, err
+		}
+		d.Record(r.command, r.tick, payload)
+		tick = r.tick
+	}
+	return d, tick, nil
+}
+
 // Without returns a protobuf message without one of its fields.
 func Without(message []byte, field int) []byte {
 	out := []byte{}

@@ -195,16 +195,20 @@ func CommandDemo(all []Issued) []byte {
 	d.Record(CmdFileHeader, -1, Proto(nil).Text(1, "PBDEMS2\x00").Text(5, "de_dust2").Text(14, "csgo").Varint(13, 10000))
 	d.Record(CmdSignonPacket, -1, PackMessages(Message{40, Proto(nil).Varint(11, 1).Float(13, 1.0/64)}))
 	d.Record(CmdSyncTick, -1, nil)
+	d.Commands(0, all)
+	return d.Bytes()
+}
+
+// Commands adds packets with user commands, one for each tick from the given one on, and ends the demo.
+func (d *Demo) Commands(tick int32, all []Issued, also ...Message) {
 	w := commandWriter{all: all, last: map[int]Command{}}
-	tick := int32(0)
 	for len(w.all) > 0 {
 		at := w.all[0].Tick
-		d.Packet(tick, Message{4, Proto(nil).Varint(1, int64(at))}, w.next())
+		d.Packet(tick, append([]Message{{4, Proto(nil).Varint(1, int64(at))}, w.next()}, also...)...)
 		tick++
 	}
 	d.Record(CmdStop, tick, nil)
 	d.Record(CmdFileInfo, tick, Proto(nil).Float(1, float32(tick)/64).Varint(2, int64(tick)).Varint(3, int64(tick)))
-	return d.Bytes()
 }
 
 // WithCommands returns a demo of Counter-Strike 2 with user commands added to its packets, those of a tick to each.
