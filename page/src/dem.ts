@@ -1,7 +1,7 @@
 // Plays Source 2 demos: Dota 2, Counter-Strike 2 and Deadlock.
 
 import { type Batch, type Entity, EntityState, type Event, type Filter, type Kind, type Replay } from "@replayd/client";
-import { CombatLogType, type CombatLog, type GameEvent } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
+import { CombatLogType, type CombatLog, type Damage, type GameEvent, type Kill } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
 import { bare, draftOf, Drafting, words } from "./draft.js";
@@ -33,7 +33,10 @@ const nowFields = [
   "m_szClanTeamname", "m_vecPlayerTeamData.*.m_iKills", "m_vecPlayerTeamData.*.m_iDeaths", "m_vecPlayerTeamData.*.m_iAssists",
   "m_pActionTrackingServices.m_matchStats*", "*m_iPlayerKills", "*m_iDeaths", "*m_iPlayerAssists", "m_pGameRules.m_vMinimap*",
 ];
-const said: Kind[] = ["chat", "combat_log", "game_event", "fault"];
+/** What happened, and what people said. Each game tells kills in its own way. */
+const said: Kind[] = ["chat", "combat_log", "game_event", "kill", "fault"];
+/** Also asked for in Deadlock, where nothing else tells of fights. */
+const fights: Kind[] = ["damage"];
 
 /** Filters for the entity events with only these fields. Entity events without fields need a separate filter. */
 function entitiesWith(fields: string[]): Filter[] {
@@ -46,6 +49,8 @@ function entitiesWith(fields: string[]): Filter[] {
 const padded = (index: number) => String(index).padStart(4, "0");
 const handleOf = ({ index, serial }: Entity) => index | ((serial & 0x3ff) << 14);
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
+/** The handle of the body of a controller's player. */
+const pawnOf = (controller: Entity) => number(controller.get("m_hPlayerPawn") ?? controller.get("m_hHeroPawn") ?? controller.get("m_hPawn"));
 
 interface Life {
   now: number;
@@ -100,6 +105,8 @@ export class DemWorld implements World {
   /** The entities that look reads at the end of each tick. */
   private readonly watched = new Map<number, Entity>();
   private readonly sampled = new Map<number, number>();
+  /** When a kill of a player was told. */
+  private readonly killedAt = new Map<number, number>();
   private open = -1;
   private readonly drafts = new Drafting();
 
@@ -159,6 +166,10 @@ export class DemWorld implements World {
         return this.fought(kind.value, tick);
       case "gameEvent":
         return this.happened(kind.value, tick);
+      case "kill":
+        return this.killed(kind.value, tick);
+      case "damage":
+        return this.hurt(kind.value, tick);
       case "fault":
         this.fault ||= kind.value.detail;
     }
@@ -192,6 +203,40 @@ export class DemWorld implements World {
         this.news.push({ tick, kind: "join", client: id, name: this.nameOf(id, tick) || `#${id}`, text: "bought back" });
       }
     }
+  }
+
+  /** Applies a kill of Deadlock. */
+  private killed({ victimIndex, attackerIndex, scorerIndex, assisterIndexes }: Kill, tick: number): void {
+    const victim = this.ofPawn(victimIndex);
+    if (victim < 0) return;
+    const name = this.nameOf(victim, tick);
+    // The entities may have told it already.
+    const told = this.news.findLastIndex(({ kind, client, text, tick: at }) => kind === "death" && client === victim && text === "died" && tick - at < this.ticksPerSecond);
+    if (told >= 0) this.news.splice(told, 1);
+    this.killedAt.set(victim, tick);
+    const attacker = [scorerIndex, attackerIndex].map((index) => this.ofPawn(index)).find((id) => id >= 0 && id !== victim);
+    if (attacker === undefined) {
+      this.news.push({ tick, kind: "death", client: victim, name, text: "died" });
+      return;
+    }
+    const helpers = assisterIndexes.map((index) => this.ofPawn(index)).filter((id) => id >= 0 && id !== attacker).map((id) => this.nameOf(id, tick));
+    const help = helpers.length ? ` with help of ${helpers.join(", ")}` : "";
+    this.news.push({ tick, kind: "death", client: attacker, name: this.nameOf(attacker, tick), text: `killed ${name}${help}` });
+  }
+
+  /** Applies damage that players do each other. */
+  private hurt({ victimIndex, attackerIndex }: Damage, tick: number): void {
+    const [victim, attacker] = [this.ofPawn(victimIndex), this.ofPawn(attackerIndex)];
+    if (victim >= 0 && attacker >= 0 && victim !== attacker && this.beats.at(-1) !== tick) this.beats.push(tick);
+  }
+
+  /** The player whose body is in a slot, or -1 if there is none. */
+  private ofPawn(index: number | undefined): number {
+    if (index === undefined || !pawns.includes(this.watched.get(index)?.className ?? "")) return -1;
+    for (const entity of this.watched.values()) {
+      if (controllers.includes(entity.className) && ((pawnOf(entity) ?? 0xffffff) & 0x3fff) === index) return entity.index - 1;
+    }
+    return -1;
   }
 
   /** Applies a game event. It identifies players by slot. */
@@ -310,12 +355,12 @@ export class DemWorld implements World {
       return;
     }
     const own = (name: string) => number(entity.get(name) ?? entity.get(`m_PlayerDataGlobal.${name}`));
-    const pawn = this.state.byHandle(number(entity.get("m_hPlayerPawn") ?? entity.get("m_hHeroPawn") ?? entity.get("m_hPawn")) ?? 0xffffff);
+    const pawn = this.state.byHandle(pawnOf(entity) ?? 0xffffff);
     const player = this.player(id);
     player.names.note(tick, String(entity.get("m_iszPlayerName") ?? "") || `#${id}`);
     const living = entity.get("m_bPawnIsAlive") ?? entity.get("m_bAlive") ?? entity.get("m_PlayerDataGlobal.m_bAlive") ?? number(pawn?.get("m_lifeState")) === 0;
     const was = player.lives.values.at(-1)?.alive;
-    if (was && !living && entity.className === "CCitadelPlayerController") {
+    if (was && !living && entity.className === "CCitadelPlayerController" && tick - (this.killedAt.get(id) ?? -Infinity) >= this.ticksPerSecond) {
       this.news.push({ tick, kind: "death", client: id, name: this.nameOf(id, tick), text: "died" });
     }
     const health = number(pawn?.get("m_iHealth") ?? entity.get("m_iPawnHealth"));
@@ -552,13 +597,14 @@ const sideNames: Record<Title, [string, string]> = {
 export function dem(replay: Replay): Format<DemWorld> {
   const title = titleOf(replay);
   const ticksPerSecond = replay.ticksPerSecond ?? (title === "dota" ? 30 : 64);
+  const kinds = title === "deadlock" ? [...said, ...fights] : said;
   const playerOf = (world: DemWorld, id: number, tick: number) => {
     const team = world.players.get(id)?.teams.at(Math.max(tick, world.from)) ?? world.players.get(id)?.teams.values[0] ?? 0;
     return { name: world.nameOf(id, tick), colour: team ? lineColour(title, team, id) : theme().neutral };
   };
   return {
-    around: { include: [...entitiesWith([...whoFields, ...nowFields]), { kinds: [...said, "tick"] }] },
-    whole: { include: [...entitiesWith(whoFields), { kinds: said }] },
+    around: { include: [...entitiesWith([...whoFields, ...nowFields]), { kinds: [...kinds, "tick"] }] },
+    whole: { include: [...entitiesWith(whoFields), { kinds }] },
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
     world: (start) => new DemWorld(start, ticksPerSecond),
     stage: (canvas, game) => new DemStage(canvas, game, title),

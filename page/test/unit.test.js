@@ -18,6 +18,8 @@ const { doubts } = await source("doubts.ts");
 const { lineupText } = await source("lineup.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Steps, placeBetween } = await source("steps.ts");
+globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} }); // a browser's, which colours need
+const { DemWorld } = await source("dem.ts");
 
 /** The values from some ticks on. */
 function stepsOf(...entries) {
@@ -132,4 +134,49 @@ test("a line says who played against whom, and who won", () => {
   assert.equal(lineupText([{ name: "Ada", character: "", result: 0 }, { name: "", character: "", result: 0 }]), "Ada");
   assert.equal(lineupText([ada, eve]), "Ada (Zerg), Eve"); // all who are known
   assert.equal(lineupText([]), "");
+});
+
+/** A world of Deadlock with three players, whose bodies are the entities 10 to 12, and a trooper. */
+function fight() {
+  const world = new DemWorld(0, 64);
+  const entity = (index, className, fields) => world.watched.set(index, { index, className, get: (name) => fields[name], place: () => undefined });
+  const alive = (id, m_bAlive) => entity(1 + id, "CCitadelPlayerController", {
+    m_iszPlayerName: ["one", "two", "three"][id], m_hHeroPawn: (10 + id) | (5 << 14), m_iTeamNum: 2 + (id % 2), m_iPawnHealth: 100, m_bAlive,
+  });
+  for (const id of [0, 1, 2]) {
+    alive(id, true);
+    entity(10 + id, "CCitadelPlayerPawn", {});
+  }
+  entity(20, "CNPC_Trooper", {});
+  return { world, alive, tell: (tick, kind, value) => world.apply([{ tick, event: { kind: { case: kind, value } } }]) };
+}
+
+test("kills, damage and chat of Deadlock are told by players", () => {
+  const { world, tell, alive } = fight();
+  tell(1, "damage", { victimIndex: 11, attackerIndex: 10 });
+  tell(1, "damage", { victimIndex: 11, attackerIndex: 10 });
+  tell(2, "damage", { victimIndex: 11, attackerIndex: 20 });
+  tell(3, "damage", { victimIndex: 10, attackerIndex: 10 });
+  assert.deepEqual(world.beats, [1], "one for a tick, and only of players among each other");
+  tell(4, "kill", { victimIndex: 11, attackerIndex: 20, scorerIndex: 10, assisterIndexes: [12, 10] });
+  alive(1, false);
+  tell(5, "kill", { victimIndex: 20, attackerIndex: 10, assisterIndexes: [] });
+  tell(199, "tick", {});
+  alive(2, false);
+  tell(200, "tick", {}); // the entities tell it before the message
+  tell(201, "kill", { victimIndex: 12, attackerIndex: 20, assisterIndexes: [] });
+  tell(202, "chat", { $typeName: "replayd.dem.v1.Chat", playerId: 0, text: "gg", sender: "", playerName: "" });
+  tell(203, "tick", {});
+  assert.deepEqual(world.news.map(({ tick, kind, client, name, text }) => [tick, kind, client, name, text]), [
+    [4, "death", 0, "one", "killed two with help of three"], [201, "death", 2, "three", "died"], [202, "chat", 0, "one", "gg"],
+  ]);
+});
+
+test("a death of Deadlock that no message tells is told by the player", () => {
+  const { world, tell, alive } = fight();
+  tell(1, "tick", {});
+  alive(0, false);
+  tell(2, "tick", {});
+  tell(3, "tick", {});
+  assert.deepEqual(world.news.map(({ kind, name, text }) => [kind, name, text]), [["death", "one", "died"]]);
 });
