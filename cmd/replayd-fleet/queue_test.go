@@ -89,7 +89,7 @@ func TestQueue(t *testing.T) {
 		return
 	}
 	t.Run("one server", func(t *testing.T) { checkQueue(t, 40, 1) })
-	t.Run("a cluster", func(t *testing.T) { checkQueue(t, 200, 3) })
+	t.Run("a cluster", func(t *testing.T) { checkQueue(t, 80, 3) })
 }
 
 // checkQueue is TestQueue for a number of replays and of NATS servers.

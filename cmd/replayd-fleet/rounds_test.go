@@ -202,17 +202,23 @@ func (w *world) url(path string, p *faulttest.Proxy) string {
 // jobs runs a command of the queue until it succeeds: NATS may be away.
 func (w *world) jobs(args ...string) string {
 	for deadline := time.Now().Add(roundFinish); ; time.Sleep(100 * time.Millisecond) {
-		var out, errs bytes.Buffer
-		ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
-		code := newProgram().Run(ctx, append(args, "--nats", w.server), command.Console{In: strings.NewReader(""), Out: &out, Err: &errs})
-		cancel()
+		code, out, errs := w.try(args...)
 		if code == 0 {
-			return out.String()
+			return out
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatal(args, code, errs.String())
+			w.t.Fatal(args, code, errs)
 		}
 	}
+}
+
+// try runs a command of the queue once.
+func (w *world) try(args ...string) (code int, _, _ string) {
+	var out, errs bytes.Buffer
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	code = newProgram().Run(ctx, append(args, "--nats", w.server), command.Console{In: strings.NewReader(""), Out: &out, Err: &errs})
+	return code, out.String(), errs.String()
 }
 
 // rounds has n rounds, and checks what they left.
@@ -343,7 +349,7 @@ func (w *world) game(stop <-chan struct{}) (finish func()) {
 // settle waits until all jobs are over. None may have failed.
 func (w *world) settle() {
 	for deadline := time.Now().Add(roundFinish); ; time.Sleep(200 * time.Millisecond) {
-		done, left := 0, map[string]int{}
+		done, left, lost := 0, map[string]int{}, []string{}
 		for line := range strings.Lines(w.jobs("jobs", "ls", "--format", "json")) {
 			var r queue.Record
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -356,6 +362,9 @@ func (w *world) settle() {
 				w.t.Errorf("a job ended as %s: %+v", r.State, r)
 				done++
 			default:
+				if r.State == queue.Queued && r.Attempts == 0 && time.Since(r.Changed) > 10*time.Second { // NATS went while it was added
+					lost = append(lost, r.ID)
+				}
 				left[fmt.Sprintf("%s by %s, attempt %d %s", r.State, r.Worker, r.Attempts, r.Reason)]++
 			}
 		}
@@ -364,6 +373,9 @@ func (w *world) settle() {
 		}
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%d jobs of %d are done: %v", done, 2*w.replays, left)
+		}
+		for _, id := range lost { // if it was only waiting, this changes nothing
+			w.try("jobs", "retry", id)
 		}
 	}
 }

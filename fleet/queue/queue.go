@@ -244,14 +244,13 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 	})
 }
 
-// Retry puts a job that failed or was cancelled back into its line.
+// Retry puts a job that failed or was cancelled back into its line. One that is queued, and that no worker has had, is put there once more: its
+// Add, or its last Retry, may not have come to its end.
 func (q *Queue) Retry(ctx context.Context, id string) error {
 	var again *Record
 	err := q.change(ctx, id, func(r *Record) error {
-		if again = r; r.State == Queued && r.Retries > 0 && r.Attempts == 0 { // the last Retry may not have come to its end
-			return nil
-		}
-		if r.State != Failed && r.State != Cancelled {
+		again = r
+		if waits := r.State == Queued && r.Attempts == 0; !waits && r.State != Failed && r.State != Cancelled { // if it is there twice, begin drops one
 			return ErrState
 		}
 		r.again()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/fleet/queue/natsserver"
@@ -333,6 +334,53 @@ func TestFailures(t *testing.T) {
 	}
 	if _, err := q.Get(within(t), "a.*"); !errors.Is(err, queue.ErrUnknown) {
 		t.Error(err)
+	}
+}
+
+// TestLostMessage: a job whose message is not in its line, as when NATS went while it was added, is put there by Retry. If it was there, it is
+// still done once.
+func TestLostMessage(t *testing.T) {
+	url := serve(t)
+	q := connect(t, url, 0)
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := add(t, q, job("a", queue.Normal, 1))
+	stream, err := js.Stream(within(t), queue.StreamName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	ids = append(ids, add(t, q, job("a", queue.Normal, 2))...)
+	k := taker(t, q)
+	for _, id := range ids {
+		if err := q.Retry(within(t), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range ids {
+		if err := take(t, k).Done(within(t), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if j, err := k.Take(ctx); err == nil {
+		t.Errorf("taken once more: %+v", j.Record)
+	}
+	none(t, q)
+	for _, id := range ids {
+		if r := state(t, q, id); r.State != queue.Done || r.Attempts != 1 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
