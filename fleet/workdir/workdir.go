@@ -53,7 +53,7 @@ func (d *Dir) make() error {
 		return err
 	}
 	if err := ours(d.parent); err != nil {
-		return fmt.Errorf("%w: choose another --temp", err)
+		return err
 	}
 	lock, err := os.CreateTemp(d.parent, dirPrefix+"*"+lockSuffix)
 	if err != nil {

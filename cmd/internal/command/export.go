@@ -12,6 +12,7 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
@@ -28,6 +29,32 @@ type exportCmd struct {
 	Again          bool    `help:"Also export what is there already."`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
 	Reveal         Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
+
+	place *drafted
+}
+
+// drafted is a directory as a Place, with a directory for drafts in it while something is written. The next export removes the drafts
+// of one that was killed.
+type drafted struct {
+	export.Dir
+
+	work *workdir.Dir
+}
+
+// Drafts implements export.Place. Where it cannot have a directory that others leave alone, drafts are beside the files.
+func (d *drafted) Drafts(name string) (string, error) {
+	if d.work == nil && d.Temp == "" {
+		if work, err := workdir.New(filepath.Join(d.Path, ".replayd-work")); err == nil {
+			d.work, d.Temp = work, work.Path()
+		}
+	}
+	return d.Dir.Drafts(name)
+}
+
+func (d *drafted) close() {
+	if d.work != nil {
+		d.work.Close()
+	}
 }
 
 // exportMemory is the memory above which an export collects garbage more often, in bytes. An export needs some 40 MB, of which the
@@ -49,6 +76,8 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 		progress.done()
 		_, _ = fmt.Fprintln(con.Err, "replayd:", text)
 	}
+	c.place = &drafted{Dir: export.Dir{Path: c.To}}
+	defer c.place.close()
 	var first error
 	for i, replay := range c.Replay {
 		if len(c.Replay) > 1 {
@@ -82,7 +111,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		return err
 	}
 	o := export.Options{
-		Name: replay, Place: export.Dir{Path: c.To}, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
+		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
 		Tables: service.TableVersion, Note: note,
 		Progress: func(bytes int, read, total int64) {
 			progress.reach(read, total)

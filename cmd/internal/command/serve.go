@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
@@ -273,16 +274,15 @@ func (c *serveCmd) roots(ctx context.Context, d Daemon) (roots []catalog.Root, c
 	if len(roots) > 0 {
 		return roots, clean, nil
 	}
-	dir, err := os.MkdirTemp("", "replayd-samples-")
+	work, err := workdir.New(filepath.Join(os.TempDir(), fmt.Sprintf("replayd-samples-%d", os.Getuid())))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("a directory for the samples: %w", err)
 	}
-	clean = func() { _ = os.RemoveAll(dir) }
-	if err := testdata.Unpack(dir); err != nil {
-		clean()
+	if err := testdata.Unpack(work.Path()); err != nil {
+		work.Close()
 		return nil, nil, fmt.Errorf("unpacking the samples: %w", err)
 	}
-	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
+	return []catalog.Root{{Alias: "samples", Dir: work.Path()}}, work.Close, nil
 }
 
 // splitRoot splits a --root flag into alias and directory, or URL. Without an alias, the alias is the directory's base name.
