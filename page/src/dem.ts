@@ -4,10 +4,11 @@ import { type Batch, type Entity, EntityState, type Event, type Filter, type Kin
 import { CombatLogType, type CombatLog, type Damage, type GameEvent, type Kill } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
+import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { bare, draftOf, Drafting, words } from "./draft.js";
 import type { Format, News, Person, Sample, Side, World } from "./format.js";
-import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
-import { type Place, placeBetween, Steps } from "./steps.js";
+import { type Area, stretch } from "./minimap.js";
+import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
 const heroes = "CDOTA_Unit_Hero_*";
@@ -59,7 +60,7 @@ interface Life {
 }
 
 /** A player's state over time. */
-class Player {
+export class Player {
   readonly names = new Steps<string>();
   readonly heroes = new Steps<string>();
   readonly teams = new Steps<number>();
@@ -450,144 +451,10 @@ export class DemWorld implements World {
   }
 }
 
-/** The game, which determines colours and names. */
-type Title = "dota" | "cs" | "deadlock";
-
 function titleOf(replay: Replay): Title {
   const file = replay.header.case === "dem" ? replay.header.value.fileHeader : undefined;
   const text = `${file?.game} ${file?.gameDirectory}`;
   return /citadel|deadlock/i.test(text) ? "deadlock" : /csgo|cs2/i.test(text) ? "cs" : "dota";
-}
-
-/** The edges of Dota's map. A demo does not contain them. */
-const dotaEdges: Area = { left: -8700, right: 8700, top: -8700, bottom: 8700 };
-
-class DemStage extends Minimap<DemWorld> {
-  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<DemWorld>>[1], private readonly title: Title) {
-    super(canvas, game);
-  }
-
-  protected area(): Area {
-    const { given, seen } = this.game.world;
-    let area = given ?? (this.title === "dota" ? dotaEdges : undefined);
-    if (seen && (!given || this.title === "dota")) {
-      area = stretch(stretch(area, { x: seen.left, y: seen.top }), { x: seen.right, y: seen.bottom });
-      const margin = this.title === "dota" ? 0 : 400;
-      area = { left: area.left - margin, right: area.right + margin, top: area.top - margin, bottom: area.bottom + margin };
-    }
-    return area ?? { left: -4000, right: 4000, top: -4000, bottom: 4000 };
-  }
-
-  private placeOf(player: Player): Place {
-    const { tick, ticksPerSecond } = this.game;
-    return (player.teams.at(tick) ?? 0) < 2 ? undefined : placeBetween(player.places, tick, ticksPerSecond / 2, 900);
-  }
-
-  protected spots(): Spot[] {
-    const spots: Spot[] = [];
-    for (const player of this.game.world.players.values()) {
-      const place = this.placeOf(player);
-      if (place) spots.push({ id: player.id, ...place });
-    }
-    return spots.sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // draw the living over the dead
-  }
-
-  private alive(id: number): boolean {
-    return this.game.world.players.get(id)?.lives.at(this.game.tick)?.alive ?? true;
-  }
-
-  protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
-    const { world, tick, ticksPerSecond } = this.game;
-    const t = theme();
-    this.ground(c, ratio);
-    for (const spot of spots) {
-      const player = world.players.get(spot.id)!;
-      if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, teamColour(this.title, player.teams.at(tick) ?? 0), 900);
-    }
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    for (const building of world.buildings.values()) {
-      const life = building.lives.at(tick);
-      if (life === undefined) continue;
-      const { x, y } = this.onPage(building);
-      const size = building.large ? 9 : 5;
-      c.globalAlpha = life > 0 ? 0.95 : 0.25;
-      c.fillStyle = life > 0 ? teamColour(this.title, building.team) : t.neutral;
-      c.fillRect(x - size, y - size, 2 * size, 2 * size);
-      c.globalAlpha = 1;
-      if (life > 0 && life < 1) bar(c, x, y + size + 4, 2 * size + 4, life);
-    }
-    for (const spot of spots) this.draw1(c, world.players.get(spot.id)!, spot);
-    const living = spots.filter(({ id }) => this.alive(id) || id === this.followed).reverse();
-    this.names(c, ratio, living, 21, (id) => {
-      const player = world.players.get(id)!;
-      const hero = player.heroes.at(tick);
-      return hero ? words(hero) : world.nameOf(id, tick);
-    });
-  }
-
-  private draw1(c: CanvasRenderingContext2D, player: Player, spot: Spot): void {
-    const { tick } = this.game;
-    const t = theme();
-    const { x, y } = this.onPage(spot);
-    const life = player.lives.at(tick);
-    const colour = teamColour(this.title, player.teams.at(tick) ?? 0);
-    if (life && !life.alive) {
-      c.strokeStyle = colour;
-      c.globalAlpha = 0.65;
-      c.lineWidth = 2.5;
-      c.beginPath();
-      for (const [dx, dy] of [[-5, -5], [-5, 5]]) {
-        c.moveTo(x + dx, y + dy);
-        c.lineTo(x - dx, y - dy);
-      }
-      c.stroke();
-      c.globalAlpha = 1;
-      if (this.followed === player.id) this.ring(c, x, y, 14);
-      return;
-    }
-    const angle = player.angles.at(tick);
-    c.fillStyle = colour;
-    c.strokeStyle = t.outline;
-    c.lineWidth = 2;
-    if (angle !== undefined) { // the viewing direction
-      c.beginPath();
-      c.moveTo(x + Math.cos(angle) * 15, y + Math.sin(angle) * 15);
-      c.lineTo(x + Math.cos(angle + 0.75) * 9, y + Math.sin(angle + 0.75) * 9);
-      c.lineTo(x + Math.cos(angle - 0.75) * 9, y + Math.sin(angle - 0.75) * 9);
-      c.closePath();
-      c.fill();
-    }
-    c.beginPath();
-    c.arc(x, y, 9, 0, 7);
-    c.fill();
-    c.stroke();
-    if (life) bar(c, x, y + 13, 26, life.now / life.most);
-    if (this.followed === player.id) this.ring(c, x, y, 16);
-  }
-}
-
-/** Draws a health bar, in CSS pixels. */
-function bar(c: CanvasRenderingContext2D, x: number, y: number, width: number, part: number): void {
-  const t = theme();
-  c.fillStyle = t.outline;
-  c.fillRect(x - width / 2 - 1, y - 1, width + 2, 5);
-  c.fillStyle = part > 0.5 ? t.start : part > 0.25 ? t.gold : t.dire;
-  c.fillRect(x - width / 2, y, width * Math.min(1, Math.max(0, part)), 3);
-}
-
-function teamColour(title: Title, team: number): string {
-  const t = theme();
-  if (team === 2) return title === "dota" ? t.radiant : t.gold;
-  if (team === 3) return title === "dota" ? t.dire : t.blue;
-  return t.neutral;
-}
-
-/** The colour of a player's line. Players of one team have similar colours. */
-function lineColour(title: Title, team: number, id: number): string {
-  const hue = team === 3 ? (title === "dota" ? 2 : 212) : title === "dota" ? 105 : 42;
-  const light = theme().name === "light" ? 34 : 62;
-  const step = (id % 5) - 2;
-  return `hsl(${(hue + step * 13 + 360) % 360} 65% ${light + step * 4}%)`;
 }
 
 const sideNames: Record<Title, [string, string]> = {
