@@ -21,7 +21,7 @@ func concluded(tb testing.TB, data []byte) (all []sc2replay.Event) {
 	if err != nil {
 		return nil
 	}
-	d, fold := p.Events(sc2replay.Options{}), facts.New()
+	d, fold := p.Events(sc2replay.Options{}), facts.New(p)
 	var ev, fact sc2replay.Event
 	for {
 		if err := d.Next(&ev); errors.Is(err, io.EOF) {

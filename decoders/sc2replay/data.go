@@ -9,26 +9,29 @@ import (
 
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/times"
 )
 
 // Files of a Data's directory. They have the format of the embedded ones: docs/patch-day.md.
 const (
 	ProtocolFile = "protocol.txt"
 	NamesFile    = "names.txt"
+	TimesFile    = "times.txt"
 )
 
-// Data is what replays of the game's versions are decoded with: protocol tables and names. It does not change.
+// Data is what replays of the game's versions are decoded with: protocol tables, names and build times. It does not change.
 type Data struct {
 	tables *protocol.Set
 	names  *names.Set
+	times  *times.Set
 }
 
-// ReadData returns the embedded data with that of the files ProtocolFile and NamesFile in a directory, of which one may be
-// missing. It compiles every table of the directory, so that a mistake is an error here and not in a replay. Errors have the
+// ReadData returns the embedded data with that of the files ProtocolFile, NamesFile and TimesFile in a directory, of which one must be
+// there. It compiles every table of the directory, so that a mistake is an error here and not in a replay. Errors have the
 // file's name and, for most mistakes, the line.
 func ReadData(dir fs.FS) (*Data, error) {
 	text := map[string][]string{}
-	for _, name := range []string{ProtocolFile, NamesFile} {
+	for _, name := range []string{ProtocolFile, NamesFile, TimesFile} {
 		content, err := fs.ReadFile(dir, name)
 		switch {
 		case err == nil:
@@ -38,7 +41,7 @@ func ReadData(dir fs.FS) (*Data, error) {
 		}
 	}
 	if len(text) == 0 {
-		return nil, fmt.Errorf("neither %s nor %s is there", ProtocolFile, NamesFile)
+		return nil, fmt.Errorf("none of %s, %s and %s is there", ProtocolFile, NamesFile, TimesFile)
 	}
 	tables, err := protocol.Parse(text[ProtocolFile]...)
 	if err != nil {
@@ -55,11 +58,15 @@ func ReadData(dir fs.FS) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", NamesFile, err)
 	}
-	return &Data{tables, known}, nil
+	durations, err := times.Parse(text[TimesFile]...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", TimesFile, err)
+	}
+	return &Data{tables, known, durations}, nil
 }
 
 // embeddedData is the data of the program itself.
-var embeddedData = sync.OnceValue(func() *Data { return &Data{protocol.Default(), names.Default()} })
+var embeddedData = sync.OnceValue(func() *Data { return &Data{protocol.Default(), names.Default(), times.Default()} })
 
 // current is the data of replays that are opened from now on, or nil for the embedded data.
 var current atomic.Pointer[Data]

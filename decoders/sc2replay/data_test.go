@@ -263,10 +263,11 @@ func TestNewNames(t *testing.T) {
 
 func TestReadDataErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ file, text, want string }{
-		"no file":            {"tables.txt", "", "neither protocol.txt nor names.txt"},
+		"no file":            {"tables.txt", "", "none of protocol.txt, names.txt and times.txt"},
 		"no build":           {"protocol.txt", "tables\nx", "protocol.txt: tables: line 2"},
 		"a wrong layout":     {"protocol.txt", "tables\n99999\n\ngame Cmd\n99999 27 {a u99}", "protocol.txt: table 99999: game Cmd"},
 		"no such list":       {"names.txt", "tables\nLotV 97564 100000 LotV/1 LotV/1", "names.txt: names: line 2"},
+		"no time":            {"times.txt", "SCV 99999 0", "times.txt: line 1: SCV"},
 		"two events, one id": {"protocol.txt", "tables\n99999\n\ngame New\n99999 27 {a u9}", "is Cmd already"},
 	} {
 		_, err := sc2replay.ReadData(fstest.MapFS{tt.file: {Data: []byte(tt.text)}})

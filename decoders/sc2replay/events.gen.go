@@ -1954,6 +1954,12 @@ type FactBuildStep struct {
 	Supply float32
 	// HasSupply reports whether Supply is set.
 	HasSupply bool
+	// The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a
+	// second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
+	// one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
+	ReckonedTick int32
+	// HasReckonedTick reports whether ReckonedTick is set.
+	HasReckonedTick bool
 }
 
 // FactPlayer: A player's game in numbers.

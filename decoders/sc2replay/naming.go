@@ -36,6 +36,15 @@ func (p *Replay) chooseNames() {
 	}
 }
 
+// BuildTime returns how many gameloops a unit, a structure or an upgrade takes to be made in the replay's version of the game, by its
+// name in the tracker's events and to half a second. ok is false where that is not known.
+func (p *Replay) BuildTime(name []byte) (loops int32, ok bool) {
+	if t := &p.nameTable; t.ExpansionGuessed || string(t.Expansion) != string(names.Void) {
+		return 0, false
+	}
+	return p.data.times.Loops(name, p.Start.Version.Build)
+}
+
 // newestExpansion returns the newest expansion of a major version of the game. Games of bots and of the game's API are
 // played with it, and do not name it.
 func newestExpansion(major uint32) names.Expansion {

@@ -38,7 +38,7 @@ func (p *Replay) findObservers(data []byte) {
 	var s stream
 	var ev Event
 	s.open(protocol.Tracker, memberTracker, p.table, &contents{data: data, found: true}, layouts{})
-	var halls, forces [MaxPlayers]bool // by player id
+	halls, forces := map[uint32]bool{}, map[uint32]bool{} // by player id
 	for s.ready {
 		if _, ok := s.read(&ev); !ok {
 			return // nobody knows what follows
@@ -57,24 +57,18 @@ func (p *Replay) findObservers(data []byte) {
 		forces[owner] = forces[owner] || ev.Kind == KindUnitOwnerChange || p.data.names.ClassOf(unit.TypeName) != names.NoClass
 	}
 	if s.err == nil {
-		p.setObservers(&halls, &forces)
+		p.setObservers(halls, forces)
 	}
 }
 
 // setObservers makes observers of the players without forces, if enough others have town halls.
-func (p *Replay) setObservers(halls, forces *[MaxPlayers]bool) {
-	chosen := 0
-	for _, has := range halls {
-		if has {
-			chosen++
-		}
-	}
-	if chosen < leastChosen {
+func (p *Replay) setObservers(halls, forces map[uint32]bool) {
+	if len(halls) < leastChosen {
 		return
 	}
 	for i := range p.Players {
 		q := &p.Players[i]
-		if q.Observer || q.Computer || !q.Ref.HasPlayerId || q.Ref.PlayerId >= MaxPlayers {
+		if q.Observer || q.Computer || !q.Ref.HasPlayerId {
 			continue
 		}
 		q.ObserverSource = ObserverSourceRule

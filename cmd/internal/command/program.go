@@ -65,7 +65,7 @@ type Objects interface {
 type cli struct {
 	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
 
-	SC2Data string `help:"A directory with protocol tables and names of StarCraft II builds that are newer than this program, protocol.txt and names.txt (docs/patch-day.md)." name:"sc2-data" env:"REPLAYD_SC2_DATA" type:"path" placeholder:"DIR"`
+	SC2Data string `help:"A directory with protocol tables, names and build times of StarCraft II builds that are newer than this program: protocol.txt, names.txt, times.txt (docs/patch-day.md)." name:"sc2-data" env:"REPLAYD_SC2_DATA" type:"path" placeholder:"DIR"`
 
 	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
 	Ls     lsCmd     `cmd:"" help:"List replays."`
@@ -89,7 +89,7 @@ type cli struct {
 	Man        manCmd        `cmd:"" help:"Print the man page." hidden:""`
 }
 
-// AfterApply makes the process decode StarCraft II replays with the tables and names of --sc2-data, before the command runs.
+// AfterApply makes the process decode StarCraft II replays with the data of --sc2-data, before the command runs.
 func (c *cli) AfterApply() error {
 	if c.SC2Data == "" {
 		return nil

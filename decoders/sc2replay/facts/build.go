@@ -32,7 +32,7 @@ func (f *Fold) upgraded(ev *sc2replay.Event) {
 		}
 	}
 	if p := f.maker(ev); p != nil && ev.Upgrade.Count > 0 {
-		f.ready = append(f.ready, p.step(ev.AtTick, sc2replay.FactBuildStep{Name: name, Upgrade: true}))
+		f.ready = append(f.ready, p.step(ev.AtTick, f.reckon(ev.AtTick, sc2replay.FactBuildStep{Name: name, Upgrade: true})))
 	}
 }
 
@@ -45,9 +45,21 @@ func (f *Fold) step(ev *sc2replay.Event, of *sc2replay.Unit, began int32, known 
 	if ev.Kind != sc2replay.KindUnitTypeChange {
 		p.made(of)
 	}
-	f.ready = append(f.ready, p.step(ev.AtTick, sc2replay.FactBuildStep{
+	f.ready = append(f.ready, p.step(ev.AtTick, f.reckon(ev.AtTick, sc2replay.FactBuildStep{
 		Name: of.TypeName, Unit: *of, HasUnit: true, BeganTick: began, HasBeganTick: known,
-	}))
+	})))
+}
+
+// reckon adds when a step was begun that was complete at tick, by its build time, if the replay does not tell and the time is known. What
+// would have been begun before the game was given or created.
+func (f *Fold) reckon(tick int32, step sc2replay.FactBuildStep) sc2replay.FactBuildStep {
+	if f.of == nil || step.HasBeganTick {
+		return step
+	}
+	if loops, ok := f.of.BuildTime(step.Name); ok && loops <= tick {
+		step.ReckonedTick, step.HasReckonedTick = tick-loops, true
+	}
+	return step
 }
 
 // maker returns the player who made what the event is about, or nil if nobody did.

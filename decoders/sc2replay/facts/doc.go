@@ -1,7 +1,7 @@
 // Package facts concludes what happened in a StarCraft II game from the events of its replay: the lives of units, the steps of
 // build orders, and each player's game in numbers.
 //
-//	fold := facts.New()
+//	fold := facts.New(replay)
 //	var fact sc2replay.Event
 //	for ev, err := range decoders.All(replay.Events(sc2replay.Options{})) {
 //		...

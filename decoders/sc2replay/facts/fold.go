@@ -4,6 +4,7 @@ import "github.com/replayd/replayd/decoders/sc2replay"
 
 // Fold concludes facts from the events of one replay. Make it with New. It must not be used by several goroutines at once.
 type Fold struct {
+	of      *sc2replay.Replay
 	units   units
 	players players
 
@@ -20,9 +21,9 @@ type fact struct {
 	player *player
 }
 
-// New returns a Fold in the state before the first event.
-func New() *Fold {
-	return &Fold{units: units{lives: map[uint32]*life{}}}
+// New returns a Fold in the state before the first event of a replay. Without one, which is nil, no build time is known.
+func New(of *sc2replay.Replay) *Fold {
+	return &Fold{of: of, units: units{lives: map[uint32]*life{}}}
 }
 
 // Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. The facts that it completes are

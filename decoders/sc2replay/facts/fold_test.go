@@ -105,7 +105,7 @@ func text(ev *sc2replay.Event) string {
 
 // conclude returns the facts of events.
 func conclude(events ...*sc2replay.Event) (all []string) {
-	fold := facts.New()
+	fold := facts.New(nil)
 	var fact sc2replay.Event
 	for _, ev := range events {
 		for fold.Apply(ev); fold.Pending(); {
@@ -290,7 +290,7 @@ func TestRoom(t *testing.T) {
 	if len(kinds) != 3 {
 		t.Errorf("facts of the kinds %v", kinds)
 	}
-	fold, fact := facts.New(), new(sc2replay.Event)
+	fold, fact := facts.New(nil), new(sc2replay.Event)
 	cmdEvent := at(1, 1, sc2replay.KindCmd, nil)
 	fold.Apply(cmdEvent)
 	if n := testing.AllocsPerRun(100, func() { fold.Apply(cmdEvent); fold.Next(fact) }); n > 0 {

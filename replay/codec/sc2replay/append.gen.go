@@ -3502,6 +3502,10 @@ func appendFactBuildStep(b []byte, m *sc2replay.FactBuildStep) []byte {
 		b = append(b, 0x2d)
 		b = protoappend.Float(b, m.Supply)
 	}
+	if m.HasReckonedTick {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.ReckonedTick))
+	}
 	return b
 }
 

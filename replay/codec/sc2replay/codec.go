@@ -48,7 +48,8 @@ func settled(in source.Input, memory int64) (*sc2replay.Replay, *sc2replay.Unpac
 	if err != nil {
 		return nil, nil, err
 	}
-	return unpacked.Replay(), unpacked, nil
+	p = unpacked.Replay()
+	return p, unpacked, nil
 }
 
 // describe reads the header and the small members, and the event streams only as far as settled does.

@@ -73,7 +73,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.state = sc2replay.NewState(r.d)
 	}
 	if r.Filter.Facts() {
-		r.fold = facts.New()
+		r.fold = facts.New(p)
 	}
 	return nil
 }

@@ -495,6 +495,7 @@ var Tables = table.Format{
 			{Name: "unit", Nullable: true, Comment: "The unit or structure. Absent for an upgrade.", Type: table.Struct, Fields: columnsOfUnit},
 			{Name: "began_tick", Nullable: true, Comment: "The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to research an upgrade.", Type: table.Int32},
 			{Name: "supply", Nullable: true, Comment: "The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the last player_stats before. Absent before the first.", Type: table.Float32},
+			{Name: "reckoned_tick", Nullable: true, Comment: "The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.", Type: table.Int32},
 		}},
 		{Name: "fact_player", Comment: "A player's game in numbers.", Fields: []table.Field{
 			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
@@ -2945,7 +2946,7 @@ func rowFactUnit(c []table.Column, m *sc2replay.FactUnit) {
 }
 
 func rowFactBuildStep(c []table.Column, m *sc2replay.FactBuildStep) {
-	_ = c[10]
+	_ = c[11]
 	c[0].Name(m.Name)
 	c[1].Bool(m.Upgrade)
 	if !c[2].Off {
@@ -2965,6 +2966,11 @@ func rowFactBuildStep(c []table.Column, m *sc2replay.FactBuildStep) {
 		c[10].Float32(m.Supply)
 	} else {
 		c[10].Null()
+	}
+	if m.HasReckonedTick {
+		c[11].Int32(m.ReckonedTick)
+	} else {
+		c[11].Null()
 	}
 }
 

@@ -11076,7 +11076,11 @@ type FactBuildStep struct {
 	BeganTick *int32 `protobuf:"varint,4,opt,name=began_tick,json=beganTick,proto3,oneof" json:"began_tick,omitempty"`
 	// The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
 	// last player_stats before. Absent before the first.
-	Supply        *float32 `protobuf:"fixed32,5,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
+	Supply *float32 `protobuf:"fixed32,5,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
+	// The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a
+	// second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
+	// one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
+	ReckonedTick  *int32 `protobuf:"varint,6,opt,name=reckoned_tick,json=reckonedTick,proto3,oneof" json:"reckoned_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11142,6 +11146,13 @@ func (x *FactBuildStep) GetBeganTick() int32 {
 func (x *FactBuildStep) GetSupply() float32 {
 	if x != nil && x.Supply != nil {
 		return *x.Supply
+	}
+	return 0
+}
+
+func (x *FactBuildStep) GetReckonedTick() int32 {
+	if x != nil && x.ReckonedTick != nil {
+		return *x.ReckonedTick
 	}
 	return 0
 }
@@ -12211,16 +12222,18 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	" \x01(\rR\x01yB\x10\n" +
 	"\x0e_appeared_tickB\x10\n" +
 	"\x0e_complete_tickB\x13\n" +
-	"\x11_killer_player_id\"\xc8\x01\n" +
+	"\x11_killer_player_id\"\x84\x02\n" +
 	"\rFactBuildStep\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aupgrade\x18\x02 \x01(\bR\aupgrade\x12.\n" +
 	"\x04unit\x18\x03 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12\"\n" +
 	"\n" +
 	"began_tick\x18\x04 \x01(\x05H\x00R\tbeganTick\x88\x01\x01\x12\x1b\n" +
-	"\x06supply\x18\x05 \x01(\x02H\x01R\x06supply\x88\x01\x01B\r\n" +
+	"\x06supply\x18\x05 \x01(\x02H\x01R\x06supply\x88\x01\x01\x12(\n" +
+	"\rreckoned_tick\x18\x06 \x01(\x05H\x02R\freckonedTick\x88\x01\x01B\r\n" +
 	"\v_began_tickB\t\n" +
-	"\a_supply\"\xbf\x04\n" +
+	"\a_supplyB\x10\n" +
+	"\x0e_reckoned_tick\"\xbf\x04\n" +
 	"\n" +
 	"FactPlayer\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12=\n" +

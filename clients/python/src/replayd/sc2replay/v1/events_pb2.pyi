@@ -5195,6 +5195,7 @@ class FactBuildStep(google.protobuf.message.Message):
     UNIT_FIELD_NUMBER: builtins.int
     BEGAN_TICK_FIELD_NUMBER: builtins.int
     SUPPLY_FIELD_NUMBER: builtins.int
+    RECKONED_TICK_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The name of the type or of the upgrade, as the replay has it."""
     upgrade: builtins.bool
@@ -5208,6 +5209,11 @@ class FactBuildStep(google.protobuf.message.Message):
     """The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the
     last player_stats before. Absent before the first.
     """
+    reckoned_tick: builtins.int
+    """The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a
+    second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
+    one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
+    """
     @property
     def unit(self) -> Global___Unit:
         """The unit or structure. Absent for an upgrade."""
@@ -5220,17 +5226,22 @@ class FactBuildStep(google.protobuf.message.Message):
         unit: Global___Unit | None = ...,
         began_tick: builtins.int | None = ...,
         supply: builtins.float | None = ...,
+        reckoned_tick: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_supply", b"_supply", "began_tick", b"began_tick", "supply", b"supply", "unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_reckoned_tick", b"_reckoned_tick", "_supply", b"_supply", "began_tick", b"began_tick", "reckoned_tick", b"reckoned_tick", "supply", b"supply", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_supply", b"_supply", "began_tick", b"began_tick", "name", b"name", "supply", b"supply", "unit", b"unit", "upgrade", b"upgrade"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_reckoned_tick", b"_reckoned_tick", "_supply", b"_supply", "began_tick", b"began_tick", "name", b"name", "reckoned_tick", b"reckoned_tick", "supply", b"supply", "unit", b"unit", "upgrade", b"upgrade"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__began_tick: typing_extensions.TypeAlias = typing.Literal["began_tick"]
     _WhichOneofArgType__began_tick: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick"]
+    _WhichOneofReturnType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["reckoned_tick"]
+    _WhichOneofArgType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick"]
     _WhichOneofReturnType__supply: typing_extensions.TypeAlias = typing.Literal["supply"]
     _WhichOneofArgType__supply: typing_extensions.TypeAlias = typing.Literal["_supply", b"_supply"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__began_tick) -> _WhichOneofReturnType__began_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reckoned_tick) -> _WhichOneofReturnType__reckoned_tick | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__supply) -> _WhichOneofReturnType__supply | None: ...
 

@@ -6006,6 +6006,15 @@ export declare type FactBuildStep = Message<"replayd.sc2replay.v1.FactBuildStep"
    * @generated from field: optional float supply = 5;
    */
   supply?: number | undefined;
+
+  /**
+   * The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a
+   * second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
+   * one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
+   *
+   * @generated from field: optional int32 reckoned_tick = 6;
+   */
+  reckonedTick?: number | undefined;
 };
 
 /**
