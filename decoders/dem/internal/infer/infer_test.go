@@ -1,0 +1,141 @@
+package infer_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
+
+// parse compiles the schema of a class with text, a field of the given description, and 32 bits behind it. It says which numbers are sent
+// plus one, as those since 2024 do.
+func parse(t *testing.T, field demtest.Field) *schema.Schema {
+	t.Helper()
+	field.Name = "m_unknown"
+	tables := demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
+		{Name: "m_text", Type: "CUtlString"}, field, {Name: "m_fl", Type: "float32"}, {Name: "m_n", Type: "int32", VarSerializer: "minusone"},
+	}})
+	m := pb.NewReader(tables)
+	m.Next()
+	s, ok := schema.Parse(m.Raw, 0)
+	if !ok {
+		t.Fatal("the schema cannot be read")
+	}
+	return s
+}
+
+// infers adds payloads with values that write writes, each behind a text of random length, and returns the guess.
+func infers(t *testing.T, field demtest.Field, payloads int, write func(w *demtest.Bits, g *rand.Rand)) (g *infer.Guess, refuted bool) {
+	t.Helper()
+	s := parse(t, field)
+	book := infer.NewBook()
+	p := infer.Prober{Book: &book, Tick: 1.0 / 64, Left: infer.MaxFields}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range payloads {
+		var w demtest.Bits
+		w.Fields(
+			demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.CString("some text"[:random.IntN(10)]) }},
+			demtest.Value{Path: []int{1}, Write: func(w *demtest.Bits) { write(w, random) }},
+			demtest.Value{Path: []int{2}, Write: func(w *demtest.Bits) { w.Float32(random.Float32()) }},
+		)
+		p.Add(&infer.Payload{Root: s.Lookup("C", 0), Data: bits.New(w.Bytes()), Size: w.Len()})
+	}
+	refuted = p.Search()
+	if book.Len() != 1 {
+		t.Fatalf("%d guesses", book.Len())
+	}
+	return book.At(1), refuted
+}
+
+// TestWays: an unknown type is read as the known one that gives all payloads their lengths.
+func TestWays(t *testing.T) {
+	for want, write := range map[string]func(w *demtest.Bits, g *rand.Rand){
+		"uint64":     func(w *demtest.Bits, g *rand.Rand) { w.Varint(g.Uint64N(1 << 20)) },
+		"bool":       func(w *demtest.Bits, g *rand.Rand) { w.Bool(g.IntN(2) == 0) },
+		"float32":    func(w *demtest.Bits, g *rand.Rand) { w.Float32(g.Float32()) },
+		"CUtlString": func(w *demtest.Bits, g *rand.Rand) { w.CString("another text"[:g.IntN(12)]) },
+		"Vector": func(w *demtest.Bits, g *rand.Rand) {
+			for range 3 {
+				w.Float32(g.Float32())
+			}
+		},
+		"BloodType": func(w *demtest.Bits, g *rand.Rand) { w.Bits(128+g.Uint64N(4), 8) },
+	} {
+		g, refuted := infers(t, demtest.Field{Type: "Mystery_t"}, 40, write)
+		if refuted || g.State != infer.Proven || g.ReadAs() != want || g.Proofs != 40 || g.Name != "Mystery_t" {
+			t.Errorf("%s: read as %s (%d), %d proofs, refuted: %v", want, g.ReadAs(), g.State, g.Proofs, refuted)
+		}
+		if g.Sure(1, false) != true {
+			t.Errorf("%s: a value that is proven is not sure", want)
+		}
+	}
+}
+
+// TestRefuted: a type of which no way gives the lengths is refuted, and none of its values is sure.
+func TestRefuted(t *testing.T) {
+	g, refuted := infers(t, demtest.Field{Type: "Mystery_t"}, 40, func(w *demtest.Bits, g *rand.Rand) { w.Bits(g.Uint64(), 37); w.Bits(g.Uint64(), g.IntN(5)) })
+	if !refuted || g.State != infer.Refuted || g.Sure(1, true) {
+		t.Errorf("read as %s (%d), refuted: %v", g.ReadAs(), g.State, refuted)
+	}
+}
+
+// TestSigned: whether numbers are signed is open unless odd ones say so; then 0 alone is sure.
+func TestSigned(t *testing.T) {
+	even := func(w *demtest.Bits, g *rand.Rand) { w.Varint(2 * g.Uint64N(100)) }
+	g, _ := infers(t, demtest.Field{Type: "Mystery_t"}, 40, even)
+	if !g.MaybeSigned || g.Sure(2, true) || !g.Sure(0, true) {
+		t.Errorf("even numbers: may be signed: %v", g.MaybeSigned)
+	}
+	odd := func(w *demtest.Bits, g *rand.Rand) { w.Varint(g.Uint64N(40)) }
+	if g, _ := infers(t, demtest.Field{Type: "Mystery_t"}, 200, odd); g.MaybeSigned || !g.Sure(2, true) {
+		t.Errorf("any numbers: may be signed: %v", g.MaybeSigned)
+	}
+}
+
+// TestEncoder: an unknown encoder is read as the known one that gives the lengths. No value is sure, not even 0.
+func TestEncoder(t *testing.T) {
+	g, refuted := infers(t, demtest.Field{Type: "uint64", Encoder: "fixed_new"}, 40, func(w *demtest.Bits, g *rand.Rand) { w.Bits(g.Uint64(), 64) })
+	if refuted || g.State != infer.Proven || g.ReadAs() != "uint64(fixed64)" || g.Name != "uint64(fixed_new)" {
+		t.Errorf("%s is read as %s (%d)", g.Name, g.ReadAs(), g.State)
+	}
+	if g.Sure(0, true) || g.Sure(1, false) {
+		t.Error("a value with an unknown encoder is sure")
+	}
+}
+
+// TestUnseen: without a payload that has values of a type, nothing is known of it.
+func TestUnseen(t *testing.T) {
+	s := parse(t, demtest.Field{Type: "Mystery_t"})
+	book := infer.NewBook()
+	p := infer.Prober{Book: &book, Tick: 1.0 / 64, Left: infer.MaxFields}
+	var w demtest.Bits
+	w.Fields(demtest.Value{Path: []int{2}, Write: func(w *demtest.Bits) { w.Float32(1) }})
+	p.Add(&infer.Payload{Root: s.Lookup("C", 0), Data: bits.New(w.Bytes()), Size: w.Len()})
+	if p.Search() {
+		t.Error("refuted")
+	}
+	if g := book.OfField(s.Lookup("C", 0).Fields[1], false); g.State != infer.Unseen || g.Proofs != 0 || g.Sure(2, true) {
+		t.Errorf("state %d, %d proofs", g.State, g.Proofs)
+	}
+}
+
+// TestCopies: another decoder goes on with copies of the guesses, by the same numbers.
+func TestCopies(t *testing.T) {
+	s := parse(t, demtest.Field{Type: "Mystery_t"})
+	book := infer.NewBook()
+	g := book.OfField(s.Lookup("C", 0).Fields[1], false)
+	g.State, g.Proofs = infer.Refuted, 7
+	other := infer.NewBook()
+	other.Put(book.Copy())
+	g.Proofs = 8
+	if c := other.At(g.Number); c.Proofs != 7 || other.Len() != 1 || other.Sorted()[0].Name != "Mystery_t" || !other.Refuted(s.Lookup("C", 0).Fields[1].Unknown) {
+		t.Errorf("%+v", c)
+	}
+	if other.Refuted(nil) || book.OfField(s.Lookup("C", 0).Fields[1], false) != g {
+		t.Error("what is known is refuted, or a guess is made twice")
+	}
+}
