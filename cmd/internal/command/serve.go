@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -222,7 +223,9 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 
 	defer notify(ctx, log, c.DrainTimeout)()
 	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", Version(), "roots", len(roots))
-	c.greet(ctx, con, server, doors)
+	var greeting sync.WaitGroup // it waits for the index, and for who reads the output
+	greeting.Go(func() { c.greet(ctx, con, server, doors) })
+	defer greeting.Wait()
 	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
 }
 
