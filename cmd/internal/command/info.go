@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -23,10 +23,11 @@ type infoCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 	View   string `help:"What is described: full, the header and the players in it, or participants, everybody who took part in a teehistorian file." enum:"full,participants" default:"full"`
+	Format string `help:"text: for people. json: everything that is known. auto: text on a terminal, else json." enum:"auto,text,json" default:"auto" env:"-"`
 	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick, end, and which fields of a demo's messages are not known."`
 }
 
-// Run prints the description.
+// Run prints the description, and returns the error that makes it partial.
 func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 	if c.Count && c.Replay == "-" && c.Addr == "" {
 		return usageError{errors.New("--count reads the replay twice, so it cannot be the standard input")}
@@ -35,24 +36,59 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 	if replay == nil {
 		return err
 	}
-	text, marshalErr := protojson.MarshalOptions{UseProtoNames: true}.Marshal(replay)
-	if marshalErr != nil {
-		return marshalErr
+	var counts *terminal.Counts
+	if c.Count && err == nil {
+		counts = &terminal.Counts{Events: map[string]int64{}}
+		err = c.count(ctx, con, p, replay, counts)
 	}
-	facts := map[string]json.RawMessage{}
+	show := printJSON
+	if c.Format == "text" || c.Format == "auto" && widthOf(con) > 0 {
+		show = terminal.Describe
+	}
+	if printErr := show(con.Out, replay, counts); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+// printJSON prints a description and, if the replay was decoded, what that has found.
+func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) error {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(replay)
+	if err != nil {
+		return err
+	}
+	facts := map[string]json.RawMessage{} // fields of messages in it stay in their order
 	if err := json.Unmarshal(text, &facts); err != nil {
 		return err
 	}
-	if c.Count && err == nil {
-		err = c.count(ctx, con, p, facts)
+	if counts != nil {
+		if err := addCounts(facts, replay.GetLastTick(), counts); err != nil {
+			return err
+		}
 	}
-	encoder := json.NewEncoder(con.Out)
+	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	if encodeErr := encoder.Encode(facts); encodeErr != nil {
-		return encodeErr
+	return encoder.Encode(facts)
+}
+
+// addCounts adds what decoding a replay has found.
+func addCounts(facts map[string]json.RawMessage, lastTick int32, counts *terminal.Counts) error {
+	unknown, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(
+		&demv1.Summary{UnknownFields: counts.Unknown, MoreUnknownFields: counts.MoreUnknown})
+	if err != nil {
+		return err
 	}
-	return err
+	found, err := json.Marshal(struct {
+		End      string           `json:"end"`
+		Detail   string           `json:"end_detail,omitempty"`
+		Events   map[string]int64 `json:"events"`
+		LastTick int32            `json:"last_tick"`
+	}{counts.End, counts.Detail, counts.Events, lastTick})
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.Unmarshal(unknown, &facts), json.Unmarshal(found, &facts)) // which add to the map
 }
 
 // describe returns the description. It may return both a partial description and the error that makes it partial.
@@ -76,9 +112,8 @@ func (c *infoCmd) describe(ctx context.Context, p Program, in io.Reader) (replay
 	return service.DescribeParticipants(ctx, file, codec.Secrets{})
 }
 
-// count decodes the whole replay and adds the counts to facts, even if decoding fails.
-func (c *infoCmd) count(ctx context.Context, con Console, p Program, facts map[string]json.RawMessage) error {
-	counts := map[string]int64{}
+// count decodes the whole replay and counts its events, up to where decoding fails. It sets the replay's last tick.
+func (c *infoCmd) count(ctx context.Context, con Console, p Program, replay *replaydv1.Replay, counts *terminal.Counts) error {
 	var end *replaydv1.StreamEnd
 	var lastTick int32
 	progress := newProgress(con)
@@ -92,44 +127,22 @@ func (c *infoCmd) count(ctx context.Context, con Console, p Program, facts map[s
 			if err != nil {
 				return err
 			}
-			counts[event.Kind]++
+			counts.Events[event.Kind]++
 			lastTick = event.Tick
 		}
 		return nil
 	}}
 	err := s.run(ctx, &replaydv1.StreamEventsRequest{Replay: c.Replay, MaxBatchEvents: 4096})
 	progress.done()
-	reason := "error"
+	counts.End = "error"
 	if end != nil {
 		lastTick = end.GetLastTick()
-		reason = strings.ToLower(strings.TrimPrefix(end.GetReason().String(), "END_REASON_"))
-		if end.GetDetail() != "" {
-			facts["end_detail"] = asJSON(end.GetDetail())
-		}
-		addUnknownFields(facts, end.GetDem())
+		counts.End = strings.ToLower(strings.TrimPrefix(end.GetReason().String(), "END_REASON_"))
+		counts.Detail = end.GetDetail()
+		counts.Unknown, counts.MoreUnknown = end.GetDem().GetUnknownFields(), end.GetDem().GetMoreUnknownFields()
 	} else if err != nil {
-		facts["end_detail"] = asJSON(Message(err))
+		counts.Detail = Message(err)
 	}
-	facts["end"] = asJSON(reason)
-	facts["last_tick"] = json.RawMessage(fmt.Sprint(lastTick))
-	facts["events"] = asJSON(counts)
+	replay.LastTick = &lastTick
 	return err
-}
-
-// addUnknownFields adds the fields of messages that the decoder of a demo does not know, if there are any.
-func addUnknownFields(facts map[string]json.RawMessage, of *demv1.Summary) {
-	fields := &demv1.Summary{UnknownFields: of.GetUnknownFields(), MoreUnknownFields: of.GetMoreUnknownFields()}
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(fields)
-	if err == nil {
-		_ = json.Unmarshal(text, &facts) // it adds to the map
-	}
-}
-
-// asJSON marshals a text or a map of numbers.
-func asJSON[T string | map[string]int64](v T) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null") // neither can fail
-	}
-	return b
 }

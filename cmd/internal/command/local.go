@@ -67,8 +67,8 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 		return err
 	}
 	defer func() { _ = server.Close() }()
-	for token := ""; ; {
-		page, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: "local", PageToken: token, PageSize: 1000})
+	for req := c.request("local"); ; {
+		page, err := server.ListReplays(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 				return err
 			}
 		}
-		if token = page.GetNextPageToken(); token == "" {
+		if req.PageToken = page.GetNextPageToken(); req.PageToken == "" {
 			return nil
 		}
 	}

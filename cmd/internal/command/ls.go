@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,52 +11,80 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 type lsCmd struct {
 	Target
 
-	Format string `help:"table: for people. json: one Replay per line." enum:"table,json" default:"table" env:"-"`
+	Format string `help:"table: for people, with maps and players. lines: format, size in bytes, time of the last change, state and name. json: one Replay per line. auto: a table on a terminal, else lines." enum:"auto,table,lines,json" default:"auto" env:"-"`
 
 	Dir string `arg:"" optional:"" help:"A directory, or with --addr ROOT or ROOT/PATH of the daemon. Default: the current directory, or all roots."`
 }
 
-// Run lists replays, one per line: format, size in bytes, modification time, state, name.
+// Run lists replays.
 func (c *lsCmd) Run(ctx context.Context, con Console, p Program) error {
-	table := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', 0)
+	width := widthOf(con)
+	if c.Format == "auto" {
+		c.Format = "lines"
+		if width > 0 {
+			c.Format = "table"
+		}
+	}
 	list := func(ctx context.Context, each func(*replaydv1.Replay) error) error { return c.local(ctx, p, each) }
 	if c.Addr != "" {
 		list = c.remote
 	}
-	err := list(ctx, func(r *replaydv1.Replay) error {
-		if c.Format == "json" {
+	switch c.Format {
+	case "json":
+		return list(ctx, func(r *replaydv1.Replay) error {
 			line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r)
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(con.Out, "%s\n", line)
 			return err
+		})
+	case "table":
+		table := terminal.List{Out: con.Out, Width: cmp.Or(width, unknownWidth), Dim: newPainter(con).dim}
+		err := list(ctx, table.Add)
+		if flushed := table.Flush(); err == nil {
+			err = flushed
 		}
+		return err
+	}
+	lines := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', 0)
+	err := list(ctx, func(r *replaydv1.Replay) error {
 		state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "REPLAY_STATE_"))
 		if r.GetState() == replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED {
 			state = ""
 		}
-		_, err := fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n",
+		_, err := fmt.Fprintf(lines, "%s\t%d\t%s\t%s\t%s\n",
 			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSizeBytes(),
 			r.GetModifyTime().AsTime().UTC().Format(time.RFC3339), state, r.GetName())
 		return err
 	})
-	if flushed := table.Flush(); err == nil {
+	if flushed := lines.Flush(); err == nil {
 		err = flushed
 	}
 	return err
 }
 
+// unknownWidth is how many columns a table takes that is printed to no terminal.
+const unknownWidth = 160
+
+// request returns the request for a page. A table has players, so headers are read for it.
+func (c *lsCmd) request(directory string) *replaydv1.ListReplaysRequest {
+	if c.Format == "table" {
+		return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: terminal.PageSize, View: replaydv1.ReplayView_REPLAY_VIEW_FULL}
+	}
+	return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: 1000}
+}
+
 func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) error {
 	return c.ask(func(daemon *client.Client) error {
-		req := &replaydv1.ListReplaysRequest{Directory: Directory(c.Dir), PageSize: 1000}
-		for replay, err := range daemon.Replays(ctx, req) {
+		for replay, err := range daemon.Replays(ctx, c.request(Directory(c.Dir))) {
 			if err != nil {
 				return err
 			}

@@ -69,6 +69,19 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// widthOf returns how many columns the terminal has to which a command prints. It returns 0 if it prints to no terminal.
+func widthOf(con Console) int {
+	f, ok := con.Out.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 80
+	}
+	return width
+}
+
 // Bar shows on a terminal how many of a number of things are done.
 type Bar struct {
 	progress

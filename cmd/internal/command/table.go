@@ -24,6 +24,9 @@ const (
 	cyan   = 36
 )
 
+// dim returns a text in the colour of what matters less.
+func (p painter) dim(text string) string { return string(p.append(nil, dim, text)) }
+
 func (p painter) append(dst []byte, color int, text string) []byte {
 	if !p.on {
 		return append(dst, text...)

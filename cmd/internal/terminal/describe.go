@@ -1,0 +1,174 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replayd/replayd/clients/go/sc2"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// Counts are what decoding a whole replay has found.
+type Counts struct {
+	// End is how the stream ended, Detail why, if there is a reason.
+	End, Detail string
+	// Events has the number of events of each kind.
+	Events map[string]int64
+	// Unknown are the fields of a demo's messages that the decoder does not know; of MoreUnknown others only their number.
+	Unknown     []*demv1.UnknownField
+	MoreUnknown int64
+}
+
+// Describe prints what is known of a replay: a line for each thing, with its name before it. counts may be nil.
+func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
+	d := description{}
+	d.add("name", clean(r.GetName()))
+	format := name(r.GetFormat().String(), "FORMAT_")
+	if c := r.GetCompression(); c != replaydv1.Compression_COMPRESSION_NONE && c != replaydv1.Compression_COMPRESSION_UNSPECIFIED {
+		format += ", compressed by " + name(c.String(), "COMPRESSION_")
+	}
+	d.add("format", format)
+	d.add("map", clean(r.GetMapName()))
+	d.add("map file", clean(r.GetMapReplay()))
+	d.header(r)
+	if t := r.GetStartTime(); t != nil {
+		d.add("started", t.AsTime().UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	if r.GetDuration() != nil {
+		d.add("length", length(r.GetDuration().AsDuration()))
+	}
+	d.add("state", state(r))
+	if r.GetSizeBytes() > 0 {
+		d.add("size", size(r.GetSizeBytes()))
+	}
+	d.people(r)
+	d.counts(counts)
+	d.add("doubts", sc2.Doubts(r.GetSc2Replay().GetStart().GetDecodeInfo())...)
+	return d.print(out)
+}
+
+// entry is a name and the lines behind it.
+type entry struct {
+	name  string
+	lines []string
+}
+
+type description struct{ entries []entry }
+
+// add adds what is known under a name, a line for each. What is empty is left out.
+func (d *description) add(name string, lines ...string) {
+	if lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" }); len(lines) > 0 {
+		d.entries = append(d.entries, entry{name, lines})
+	}
+}
+
+func (d *description) print(out io.Writer) error {
+	widest := 0
+	for _, e := range d.entries {
+		widest = max(widest, len(e.name))
+	}
+	var b strings.Builder
+	for _, e := range d.entries {
+		for i, line := range e.lines {
+			if i > 0 {
+				e.name = ""
+			}
+			fmt.Fprintf(&b, "%-*s  %s\n", widest, e.name, line)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// header adds what the format's own header says of the server and the game.
+func (d *description) header(r *replaydv1.Replay) {
+	switch h := r.GetHeader().(type) {
+	case *replaydv1.Replay_Teehistorian:
+		d.add("server", clean(h.Teehistorian.GetServerName()))
+		d.add("version", clean(h.Teehistorian.GetServerVersion()))
+	case *replaydv1.Replay_Dem:
+		file := h.Dem.GetFileHeader()
+		directory := strings.ReplaceAll(file.GetGameDirectory(), `\`, "/")
+		d.add("game", clean(cmp.Or(file.GetGame(), directory[strings.LastIndexByte(directory, '/')+1:])))
+		d.add("server", clean(file.GetServerName()))
+	case *replaydv1.Replay_Sc2Replay:
+		v := h.Sc2Replay.GetStart().GetVersion()
+		d.add("version", fmt.Sprintf("%d.%d.%d.%d", v.GetMajor(), v.GetMinor(), v.GetRevision(), v.GetBuild()))
+	}
+}
+
+// people adds the players by side, or everybody who took part.
+func (d *description) people(r *replaydv1.Replay) {
+	sides, won, lost := sidesOf(r.GetPlayers())
+	lines := make([]string, len(sides))
+	for i, side := range sides {
+		lines[i] = strings.Join(side, ", ")
+	}
+	d.add("players", lines...)
+	if lost {
+		d.add("won", strings.Join(won, ", "))
+	}
+	perSecond := cmp.Or(r.GetTicksPerSecond(), 50)
+	at := func(tick int32) string {
+		return length(time.Duration(float64(tick) / perSecond * float64(time.Second)))
+	}
+	lines = nil
+	for _, p := range r.GetParticipants() {
+		to := "the end"
+		if p.ToTick != nil {
+			to = at(p.GetToTick())
+		}
+		line := fmt.Sprintf("%s  %s to %s", clean(cmp.Or(strings.Join(p.GetNames(), " → "), fmt.Sprintf("client %d", p.GetClientId()))), at(p.GetFromTick()), to)
+		for _, more := range append([]string{p.GetClan()}, append(p.GetRoles(), p.GetLeaveReason())...) {
+			if more != "" {
+				line += ", " + clean(more)
+			}
+		}
+		if n := p.GetFinishCount(); n > 0 {
+			line += fmt.Sprintf(", finished %d times", n)
+		}
+		lines = append(lines, line)
+	}
+	if n := r.GetParticipantsLeftOut(); n > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", n))
+	}
+	d.add("took part", lines...)
+}
+
+// counts adds how decoding ended, and the kinds of events, the frequent ones first.
+func (d *description) counts(c *Counts) {
+	if c == nil {
+		return
+	}
+	end := c.End
+	if c.Detail != "" {
+		end += ": " + clean(c.Detail)
+	}
+	d.add("end", end)
+	kinds := slices.SortedFunc(maps.Keys(c.Events), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.Events[b], c.Events[a]), cmp.Compare(a, b))
+	})
+	lines := make([]string, len(kinds))
+	for i, kind := range kinds {
+		lines[i] = fmt.Sprintf("%10d  %s", c.Events[kind], kind)
+	}
+	d.add("events", lines...)
+	lines = nil
+	for _, f := range c.Unknown {
+		line := fmt.Sprintf("field %d of %s, %d times", f.GetNumber(), clean(f.GetMessage()), f.GetCount())
+		if f.GetChanged() {
+			line += ", known with another wire type"
+		}
+		lines = append(lines, line)
+	}
+	if c.MoreUnknown > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", c.MoreUnknown))
+	}
+	d.add("unknown", lines...)
+}
