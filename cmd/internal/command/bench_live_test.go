@@ -24,20 +24,20 @@ import (
 func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
-		g := newGame(b, filepath.Join(dir, "live.teehistorian"))
+		g := commandtest.NewGame(b, "../../..", filepath.Join(dir, "live.teehistorian"))
 		addr, _ := daemon(b, dir)
 		ctx, cancel := context.WithCancel(context.Background())
-		var f follower
+		var f commandtest.Follower
 		ready := make(chan struct{})
-		go f.run(ctx, commandtest.ClientOf(b, addr), &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, g, func() { close(ready) })
+		go f.Run(ctx, commandtest.ClientOf(b, addr), &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, g, func() { close(ready) })
 		<-ready
 		playing, stop := context.WithTimeout(ctx, 10*time.Second)
-		g.play(playing, b)
+		g.Play(playing, b)
 		stop()
 		cancel()
-		b.ReportMetric(ms(f.percentile(0.5)), "p50-ms")
-		b.ReportMetric(ms(f.percentile(0.99)), "p99-ms")
-		b.ReportMetric(float64(len(f.late)), "appends")
+		b.ReportMetric(commandtest.Ms(f.Percentile(0.5)), "p50-ms")
+		b.ReportMetric(commandtest.Ms(f.Percentile(0.99)), "p99-ms")
+		b.ReportMetric(float64(len(f.Late)), "appends")
 	}
 }
 
@@ -59,8 +59,8 @@ func BenchmarkFollowers(b *testing.B) {
 			for b.Loop() {
 				core, late := followers(b, req, c.followers, c.connections, 0)
 				b.ReportMetric(100*core, "%core")
-				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
-				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
+				b.ReportMetric(commandtest.Ms(commandtest.Percentile(late, 0.5)), "p50-ms")
+				b.ReportMetric(commandtest.Ms(commandtest.Percentile(late, 0.99)), "p99-ms")
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func BenchmarkBare(b *testing.B) {
 func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections, stalled int) (core float64, late []time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
-	g := newGame(b, filepath.Join(dir, "live.teehistorian"))
+	g := commandtest.NewGame(b, "../../..", filepath.Join(dir, "live.teehistorian"))
 	addr, p := daemon(b, dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -159,13 +159,13 @@ func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections,
 	for i := range clients {
 		clients[i] = commandtest.ClientOf(b, addr)
 	}
-	all := make([]*follower, n)
+	all := make([]*commandtest.Follower, n)
 	var ready, done sync.WaitGroup
 	for i := range all {
-		all[i] = new(follower)
+		all[i] = new(commandtest.Follower)
 		ready.Add(1)
 		done.Go(func() {
-			all[i].run(ctx, clients[i%connections], req, g, ready.Done)
+			all[i].Run(ctx, clients[i%connections], req, g, ready.Done)
 		})
 	}
 	for range stalled {
@@ -175,23 +175,21 @@ func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections,
 	}
 	ready.Wait()
 	playing, stop := context.WithTimeout(ctx, time.Second)
-	g.play(playing, b)
+	g.Play(playing, b)
 	stop()
 	for _, f := range all {
-		f.mu.Lock()
-		f.late = nil
-		f.mu.Unlock()
+		f.Forget()
 	}
 	before, began := p.cpu(b), time.Now()
 	playing, stop = context.WithTimeout(ctx, 8*time.Second)
-	g.play(playing, b)
+	g.Play(playing, b)
 	stop()
 	core = float64(p.cpu(b)-before) / float64(time.Since(began))
 	time.Sleep(100 * time.Millisecond)
 	cancel()
 	done.Wait()
 	for _, f := range all {
-		late = append(late, f.late...)
+		late = append(late, f.Late...)
 	}
 	return core, late
 }
@@ -203,8 +201,8 @@ func BenchmarkStalled(b *testing.B) {
 		b.Run(strconv.Itoa(stalled), func(b *testing.B) {
 			for b.Loop() {
 				_, late := followers(b, req, 99, 99, stalled)
-				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
-				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
+				b.ReportMetric(commandtest.Ms(commandtest.Percentile(late, 0.5)), "p50-ms")
+				b.ReportMetric(commandtest.Ms(commandtest.Percentile(late, 0.99)), "p99-ms")
 			}
 		})
 	}
@@ -216,17 +214,17 @@ func BenchmarkThousand(b *testing.B) {
 	const n = 1000
 	for b.Loop() {
 		dir := b.TempDir()
-		g := newGame(b, filepath.Join(dir, "live.teehistorian"))
+		g := commandtest.NewGame(b, "../../..", filepath.Join(dir, "live.teehistorian"))
 		addr, p := daemon(b, dir)
 		ctx, cancel := context.WithCancel(context.Background())
 		empty, _ := p.memory(b)
-		all := make([]*follower, n)
+		all := make([]*commandtest.Follower, n)
 		var ready, done sync.WaitGroup
 		for i := range all {
-			all[i] = new(follower)
+			all[i] = new(commandtest.Follower)
 			ready.Add(1)
 			done.Go(func() {
-				all[i].run(ctx, commandtest.ClientOf(b, addr), &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, nil, ready.Done)
+				all[i].Run(ctx, commandtest.ClientOf(b, addr), &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, nil, ready.Done)
 			})
 		}
 		ready.Wait()
@@ -234,7 +232,7 @@ func BenchmarkThousand(b *testing.B) {
 		full, _ := p.memory(b)
 		before, began := p.cpu(b), time.Now()
 		playing, stop := context.WithTimeout(ctx, 5*time.Second)
-		g.play(playing, b)
+		g.Play(playing, b)
 		stop()
 		core := float64(p.cpu(b)-before) / float64(time.Since(began))
 		busy, _ := p.memory(b)
@@ -242,7 +240,7 @@ func BenchmarkThousand(b *testing.B) {
 		done.Wait()
 		b.ReportMetric(float64(full-empty)/n/1024, "KiB-each-idle")
 		b.ReportMetric(float64(busy-empty)/n/1024, "KiB-each-busy")
-		b.ReportMetric(float64(len(g.at))*players*n/5/1e6, "Mevents/s")
+		b.ReportMetric(float64(g.Events())*n/5/1e6, "Mevents/s")
 		b.ReportMetric(100*core, "%core")
 	}
 }
@@ -253,18 +251,18 @@ func BenchmarkIdle(b *testing.B) {
 	const idle, active = 1000, 10
 	for b.Loop() {
 		dir := b.TempDir()
-		var games []*game
+		var games []*commandtest.Game
 		for i := range idle + active {
 			sub := filepath.Join(dir, fmt.Sprintf("server%d", i)) // only the newest file of a directory may grow
 			if err := os.MkdirAll(sub, 0o750); err != nil {
 				b.Fatal(err)
 			}
-			g := newGame(b, filepath.Join(sub, "live.teehistorian"))
-			g.step(b)
+			g := commandtest.NewGame(b, "../../..", filepath.Join(sub, "live.teehistorian"))
+			g.Step(b)
 			if i >= idle {
 				games = append(games, g)
 			} else {
-				_ = g.file.Close()
+				g.Close()
 			}
 		}
 		began := time.Now()
@@ -280,7 +278,7 @@ func BenchmarkIdle(b *testing.B) {
 			c := client
 			ready.Add(1)
 			done.Go(func() {
-				new(follower).run(ctx, c, &replaydv1.StreamEventsRequest{
+				new(commandtest.Follower).Run(ctx, c, &replaydv1.StreamEventsRequest{
 					Replay: fmt.Sprintf("live/server%d/live.teehistorian", i), Follow: true,
 				}, nil, ready.Done)
 			})
@@ -295,7 +293,7 @@ func BenchmarkIdle(b *testing.B) {
 		var wg sync.WaitGroup
 		before = p.cpu(b)
 		for _, g := range games {
-			wg.Go(func() { g.play(playing, b) })
+			wg.Go(func() { g.Play(playing, b) })
 		}
 		wg.Wait()
 		stop()
@@ -303,8 +301,8 @@ func BenchmarkIdle(b *testing.B) {
 		rss, _ := p.memory(b)
 		cancel()
 		done.Wait()
-		b.ReportMetric(ms(started), "start-ms")
-		b.ReportMetric(ms(following), "all-following-ms")
+		b.ReportMetric(commandtest.Ms(started), "start-ms")
+		b.ReportMetric(commandtest.Ms(following), "all-following-ms")
 		b.ReportMetric(100*quiet, "%core-idle")
 		b.ReportMetric(100*busy, "%core-10-active")
 		b.ReportMetric(float64(rss)/(1<<20), "MiB")

@@ -33,9 +33,9 @@ func TestSoak(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range 3 {
-		g := newGame(t, filepath.Join(dir, fmt.Sprintf("%d.teehistorian", i)))
-		g.step(t)
-		wg.Go(func() { g.play(ctx, t) })
+		g := commandtest.NewGame(t, "../../..", filepath.Join(dir, fmt.Sprintf("%d.teehistorian", i)))
+		g.Step(t)
+		wg.Go(func() { g.Play(ctx, t) })
 	}
 	requests := []*replaydv1.StreamEventsRequest{
 		{Replay: "live/0.teehistorian"},

@@ -162,9 +162,9 @@ func beside(t *testing.T, attacks func(c *chaos) []func(context.Context), lasts 
 	}
 	for i, what := range []string{"beside the attackers", "control"} {
 		t.Logf("%s: %d reads, median %v, 99th percentile %v, longest %v; %d calls of attackers, %d connections", what, len(took[i]),
-			percentile(took[i], 0.5), percentile(took[i], 0.99), percentile(took[i], 1), daemons[i].calls.Load(), daemons[i].connections.Load())
+			commandtest.Percentile(took[i], 0.5), commandtest.Percentile(took[i], 0.99), commandtest.Percentile(took[i], 1), daemons[i].calls.Load(), daemons[i].connections.Load())
 	}
-	if beside, control := percentile(took[0], 0.99), percentile(took[1], 0.99); measured && beside > 2*control {
+	if beside, control := commandtest.Percentile(took[0], 0.99), commandtest.Percentile(took[1], 0.99); measured && beside > 2*control {
 		t.Errorf("the 99th percentile is %v, that of the control %v", beside, control)
 	}
 }
