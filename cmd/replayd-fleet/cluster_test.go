@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func clusterOf(t *testing.T, config string) (servers []string) {
 		program := commandtest.Build(t, nodePackage, "nats-server")
 		faulttest.Supervise(t, "nats", func() *exec.Cmd {
 			cmd := exec.Command(program, "-c", name)
-			cmd.Env = append(environment[:len(environment):len(environment)], fmt.Sprintf("NODE=nats%d", i+1))
+			cmd.Env = slices.Concat(environment, []string{fmt.Sprintf("NODE=nats%d", i+1)})
 			return cmd
 		})
 	}

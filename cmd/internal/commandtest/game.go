@@ -139,7 +139,7 @@ func lastX(response []byte) int32 {
 		return 0
 	}
 	var last client.Event
-	for e := range r.Batch.Events() {
+	for e := range r.Batch.Events() { //nolint:errcheck // it is a sequence
 		last = e
 	}
 	diff, _ := last.Value().(*teehistorianv1.PlayerDiff)

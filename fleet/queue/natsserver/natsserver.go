@@ -125,5 +125,5 @@ func diskSize(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("the disk of %s: %w", dir, err)
 	}
-	return int64(min(stat.Blocks*uint64(stat.Bsize), math.MaxInt64)), nil //nolint:gosec,unconvert // a block's size is positive; its type differs between systems
+	return int64(min(stat.Blocks*uint64(stat.Bsize), math.MaxInt64)), nil // the type of a block's size differs between systems
 }
