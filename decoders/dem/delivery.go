@@ -51,6 +51,8 @@ func (p *place) index(slot int) int64 {
 type delivery struct {
 	kinds  kindSet // those that are wanted
 	fields bool    // unknown fields are told in faults
+
+	entities, clock, clockTicks, roster bool // kinds of such sets are wanted
 	offset int64   // of the record
 	tick   int32   // of the record
 	place  place   // of the element that is being decoded
@@ -80,6 +82,8 @@ func newDelivery(opts *Options) delivery {
 			o.kinds.add(k)
 		}
 	}
+	o.entities, o.roster = o.kinds.meets(&entityKinds), o.kinds.meets(&rosterKinds)
+	o.clock, o.clockTicks = o.kinds.meets(&clockKinds), o.kinds.meets(&clockTicks)
 	return o
 }
 
@@ -130,9 +134,7 @@ func (o *delivery) holds(slot int) bool {
 }
 
 // wantsEntities reports whether Options select any event of entities.
-func (o *delivery) wantsEntities() bool {
-	return o.kinds.meets(&entityKinds)
-}
+func (o *delivery) wantsEntities() bool { return o.entities }
 
 var entityKinds = setOf(KindEntityUpdated, KindEntityCreated, KindEntityEntered, KindEntityLeft, KindEntityDeleted)
 

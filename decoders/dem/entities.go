@@ -44,7 +44,7 @@ const (
 // for Dota's clock and players.
 func (d *Decoder) walksEntities() bool {
 	return d.out.wantsEntities() || d.out.has(KindFault) ||
-		d.match.game == gameDota && (d.out.kinds.meets(&clockTicks) || d.out.kinds.meets(&rosterKinds) || d.out.has(KindCombatLog) && !d.match.clock.settled)
+		d.match.game == gameDota && (d.out.clockTicks || d.out.roster || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
 // startEntities begins with a message of entities.
@@ -159,7 +159,7 @@ func (d *Decoder) passedWatched() bool {
 	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || w.learn.refuted {
 		return false
 	}
-	return (!d.out.kinds.meets(&clockKinds) || d.match.clock.met) && (!d.out.kinds.meets(&rosterKinds) || d.match.roster.met)
+	return (!d.out.clock || d.match.clock.met) && (!d.out.roster || d.match.roster.met)
 }
 
 // nextEntry goes on with the entries. done is true when there is an event or a fault, or the rest is to wait.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
@@ -15,6 +16,9 @@ import (
 func (d *Decoder) record(name string, payload []byte) pb.Reader {
 	return pb.Read(payload, lexicon.Type(name), &d.out.unknown)
 }
+
+// packetShape is what is known of the records that a demo has most of.
+var packetShape = sync.OnceValue(func() *pb.Shape { return lexicon.Type("CDemoPacket") })
 
 // nextFrame reads a record and begins to decode it.
 func (d *Decoder) nextFrame(ev *Event) (bool, error) {
@@ -72,7 +76,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			d.reportUndecoded("recordings of 2014 have no schema")
 			break
 		}
-		d.startPacket(packetData(d.record("CDemoPacket", payload)))
+		d.startPacket(packetData(pb.Read(payload, packetShape(), &d.out.unknown)))
 		return false
 	case record.CmdFullPacket:
 		return d.decodeFullPacket(ev, payload)

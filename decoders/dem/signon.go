@@ -187,8 +187,8 @@ func (d *Decoder) setRoot(c *entity.Class) {
 // giveRoles notes what a class is needed for beside its events.
 func (d *Decoder) giveRoles(c *entity.Class, name string) {
 	if d.match.game == gameDota {
-		c.Rules = name == "CDOTAGamerulesProxy" && d.out.kinds.meets(&clockKinds)
-		if c.Roster = name == "CDOTA_PlayerResource" && d.out.kinds.meets(&rosterKinds); c.Roster {
+		c.Rules = name == "CDOTAGamerulesProxy" && d.out.clock
+		if c.Roster = name == "CDOTA_PlayerResource" && d.out.roster; c.Roster {
 			d.match.roster.setClass(c)
 		}
 		c.Decoded = c.Decoded || c.Rules || c.Roster

@@ -34,7 +34,7 @@ func TestSnapshotFields(t *testing.T) {
 		reflect.TypeFor[meanings](): {"kept": "game names"},
 		reflect.TypeFor[learner]():  {"kept": "changed left begun refuted known", "cache": "suspects"},
 		reflect.TypeFor[delivery](): {
-			"kept": "counted ofClass unknown", "passing": "offset tick place at faults last reached from quiet unseen hold kept arrived", "options": "kinds fields",
+			"kept": "counted ofClass unknown", "passing": "offset tick place at faults last reached from quiet unseen hold kept arrived", "options": "kinds fields entities clock clockTicks roster",
 		},
 		reflect.TypeFor[Stats](): {
 			"kept": "Records Messages EntityUpdates EntitySkips EntityMismatches Fields FieldsLost EntityUnknown BaselinesMissing Faults",

@@ -72,12 +72,25 @@ func (g game) numbers() game {
 
 func (g game) lexicon() lexicon.Game { return lexicon.Game(g.numbers() - gameDota) }
 
+// typedByNumber are the typed messages of each game, by number.
+var typedByNumber = func() (all [gameDeadlock + 1][]typedMessage) {
+	for g := range all {
+		for _, messages := range []map[uint32]typedMessage{typedMessages.all, typedMessages.game[game(g).numbers()]} {
+			for id, t := range messages {
+				all[g] = append(all[g], make([]typedMessage, max(0, int(id)+1-len(all[g])))...)
+				all[g][id] = t
+			}
+		}
+	}
+	return all
+}()
+
 // typed returns what a message becomes; its kind is KindNone when it has no kind of its own.
 func (g game) typed(id uint32) typedMessage {
-	if t, ok := typedMessages.game[g.numbers()][id]; ok {
-		return t
+	if of := typedByNumber[g]; id < uint32(len(of)) {
+		return of[id]
 	}
-	return typedMessages.all[id]
+	return typedMessage{}
 }
 
 // kindOf returns the kind of event that a message becomes.

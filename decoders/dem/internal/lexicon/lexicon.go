@@ -45,15 +45,12 @@ type message struct {
 
 // messages are the lists of messages that the text has.
 type messages struct {
-	numbers [games]map[uint32]message
+	numbers [games][]message // by number
 	shapes  map[string]*pb.Shape
 }
 
 var known = sync.OnceValue(func() *messages {
 	m := &messages{shapes: map[string]*pb.Shape{}}
-	for g := range m.numbers {
-		m.numbers[g] = map[uint32]message{}
-	}
 	var of *pb.Shape
 	for line := range strings.Lines(text) {
 		switch part := strings.Fields(line); part[0] {
@@ -70,9 +67,8 @@ var known = sync.OnceValue(func() *messages {
 		}
 	}
 	for _, numbers := range m.numbers {
-		for n, of := range numbers {
-			of.shape = m.shapes[string(of.name)]
-			numbers[n] = of
+		for n := range numbers {
+			numbers[n].shape = m.shapes[string(numbers[n].name)]
 		}
 	}
 	return m
@@ -80,10 +76,12 @@ var known = sync.OnceValue(func() *messages {
 
 // add adds a message with a number to the games that a label names.
 func (m *messages) add(label, number, name string) {
-	n, _ := strconv.ParseUint(number, 10, 32)
+	n, _ := strconv.Atoi(number)
 	for g, game := range gameNames {
 		if label == "all" || strings.Contains(","+label+",", ","+game+",") {
-			m.numbers[g][uint32(n)] = message{name: []byte(name)}
+			of := &m.numbers[g]
+			*of = append(*of, make([]message, max(0, n+1-len(*of)))...)
+			(*of)[n] = message{name: []byte(name)}
 		}
 	}
 }
@@ -113,11 +111,19 @@ func (m *messages) field(typ string) pb.Field {
 }
 
 // Shape returns what is known of the fields of the message that a game gives a number, or nil.
-func Shape(g Game, number uint32) *pb.Shape { return known().numbers[g][number].shape }
+func Shape(g Game, number uint32) *pb.Shape { return numbered(g, number).shape }
+
+// numbered returns the message with a number, or an empty one.
+func numbered(g Game, number uint32) message {
+	if of := known().numbers[g]; number < uint32(len(of)) {
+		return of[number]
+	}
+	return message{}
+}
 
 // Type returns what is known of the fields of a message that has no number, such as "CDemoFileHeader", or nil.
 func Type(name string) *pb.Shape { return known().shapes[name] }
 
 // Name returns the name of the message that a game gives a number, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes
 // must not be modified.
-func Name(g Game, number uint32) []byte { return known().numbers[g][number].name }
+func Name(g Game, number uint32) []byte { return numbered(g, number).name }

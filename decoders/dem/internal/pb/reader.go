@@ -18,13 +18,13 @@ import (
 // Fields whose wire type is not the expected one read as zero or as no bytes. A message that ends inside a field, or
 // that uses groups, sets Bad; the fields before that are good.
 type Reader struct {
-	buf  []byte
 	Num  int    // the field's number
-	Type byte   // its wire type: Varint, Fixed64, Bytes or Fixed32
 	Val  uint64 // the value of a varint, fixed32 or fixed64
 	Raw  []byte // the contents of a length-delimited field; they alias the message
+	Type byte   // its wire type: Varint, Fixed64, Bytes or Fixed32
 	Bad  bool   // the message is malformed from here on
 
+	buf   []byte
 	shape *Shape
 	log   *Log
 }
@@ -45,51 +45,67 @@ const (
 
 // Next moves to the next field. It reports whether there is one.
 func (m *Reader) Next() bool {
-	for m.next() {
-		if m.shape == nil || m.check() {
+	for len(m.buf) > 0 {
+		b := m.buf
+		tag, n := uint64(b[0]), 1
+		if tag >= 0x80 {
+			tag, n = binary.Uvarint(b)
+		}
+		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+			return m.Fail()
+		}
+		m.Num, m.Type = int(tag>>3), byte(tag&7)
+		if n = m.value(b, n); n < 0 {
+			return m.Fail()
+		}
+		m.buf = b[n:]
+		if m.shape == nil || m.shape.knows(m.Num, m.Type) {
 			return true
 		}
+		m.passOver()
 	}
 	return false
 }
 
-func (m *Reader) next() bool {
-	if len(m.buf) == 0 {
-		return false
-	}
-	tag, n := Uvarint(m.buf)
-	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
-		return m.Fail()
-	}
-	m.buf = m.buf[n:]
-	m.Num, m.Type, m.Val, m.Raw = int(tag>>3), byte(tag&7), 0, nil
+// value reads the value of a field, which begins at an index, and returns the index behind it; -1 if the bytes end inside it, or if
+// messages have no such values.
+func (m *Reader) value(b []byte, at int) int {
+	m.Val, m.Raw = 0, nil
 	switch m.Type {
-	case Varint:
-		v, n := Uvarint(m.buf)
-		if n <= 0 {
-			return m.Fail()
+	case Varint, Bytes:
+		if at >= len(b) {
+			return -1
 		}
-		m.Val, m.buf = v, m.buf[n:]
+		v, n := uint64(b[at]), 1
+		if v >= 0x80 {
+			v, n = binary.Uvarint(b[at:])
+		}
+		if at += n; n <= 0 {
+			return -1
+		}
+		if m.Type == Varint {
+			m.Val = v
+			return at
+		}
+		if v > uint64(len(b)-at) {
+			return -1
+		}
+		m.Raw = b[at : at+int(v)]
+		return at + int(v)
 	case Fixed64:
-		if len(m.buf) < 8 {
-			return m.Fail()
+		if len(b)-at < 8 {
+			return -1
 		}
-		m.Val, m.buf = binary.LittleEndian.Uint64(m.buf), m.buf[8:]
-	case Bytes:
-		v, n := Uvarint(m.buf)
-		if n <= 0 || v > uint64(len(m.buf)-n) {
-			return m.Fail()
-		}
-		m.Raw, m.buf = m.buf[n:n+int(v)], m.buf[n+int(v):]
+		m.Val = binary.LittleEndian.Uint64(b[at:])
+		return at + 8
 	case Fixed32:
-		if len(m.buf) < 4 {
-			return m.Fail()
+		if len(b)-at < 4 {
+			return -1
 		}
-		m.Val, m.buf = uint64(binary.LittleEndian.Uint32(m.buf)), m.buf[4:]
-	default:
-		return m.Fail()
+		m.Val = uint64(binary.LittleEndian.Uint32(b[at:]))
+		return at + 4
 	}
-	return true
+	return -1
 }
 
 // IsMessage reports whether bytes have the form of a message with at least one field. Other bytes may have it, too.

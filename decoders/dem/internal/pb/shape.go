@@ -11,6 +11,7 @@ import (
 type Shape struct {
 	Name   string
 	fields []Field // by number
+	wire   []uint8 // by number, the wire types that the field may have, a bit for each; 0 for an unknown field
 }
 
 // Field is a known field of a message.
@@ -20,24 +21,28 @@ type Field struct {
 	Repeated bool   // it is a list; numbers in it may be packed
 	Text     bool   // its bytes are text
 	Of       *Shape // of a message; nil when it is not known
-	known    bool
 }
 
 // Add adds a field with a number.
 func (s *Shape) Add(num int, f Field) {
 	for num >= len(s.fields) {
-		s.fields = append(s.fields, Field{})
+		s.fields, s.wire = append(s.fields, Field{}), append(s.wire, 0)
 	}
-	f.known = true
-	s.fields[num] = f
+	s.fields[num], s.wire[num] = f, 1<<f.Type
+	if f.Repeated {
+		s.wire[num] |= 1 << Bytes
+	}
 }
+
+// knows reports whether a field is known, and with that wire type.
+func (s *Shape) knows(num int, typ byte) bool { return num < len(s.wire) && s.wire[num]&(1<<typ) != 0 }
 
 // Field returns the field with a number. ok is false when it is not known.
 func (s *Shape) Field(num int) (f Field, ok bool) {
 	if s == nil || num >= len(s.fields) {
 		return f, false
 	}
-	return s.fields[num], s.fields[num].known
+	return s.fields[num], s.wire[num] != 0
 }
 
 // Unknown identifies a field that is not known, or that has another wire type than the known one.
@@ -131,12 +136,8 @@ func (m *Reader) Message() Reader {
 	return q
 }
 
-// check reports whether the present field is known, and counts it if it is not.
-func (m *Reader) check() bool {
-	f, known := m.shape.Field(m.Num)
-	if known && (f.Type == m.Type || f.Repeated && m.Type == Bytes) {
-		return true
-	}
+// passOver counts the present field, which is not known.
+func (m *Reader) passOver() {
+	_, known := m.shape.Field(m.Num)
 	m.log.Add(Unknown{m.shape.Name, m.Num, m.Type, known}, 1)
-	return false
 }
