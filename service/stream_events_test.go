@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/cursor"
@@ -286,16 +287,7 @@ func beyondCheckpoint() int {
 // players repeat.
 func longRecording(tb testing.TB, sample string, size int) []byte {
 	tb.Helper()
-	data := read(tb, sample)
-	header := bytes.IndexByte(data[16:], 0) + 17
-	// The records up to the finish record, which is the last byte. Players join again
-	// who are already in the game, which is odd but valid.
-	body := data[header : len(data)-1]
-	long := slices.Clone(data[:header])
-	for len(long) < size {
-		long = append(long, body...)
-	}
-	return append(long, data[len(data)-1])
+	return teetest.Repeat(read(tb, sample), size)
 }
 
 // TestTruncated: a stream of a truncated file ends with that reason.

@@ -98,44 +98,59 @@ var playerDiffKind, inputDiffKind, tickKind = func() (p, i, t *kind) {
 // flat holds the wire values of a message's fields by number. The message has only varint fields, with numbers up to 10.
 type flat [11]uint64
 
-// read parses a message. It returns false if b holds anything but varints with field numbers 1 to last. An absent field is 0.
-func (f *flat) read(b []byte, last byte) bool {
+// read parses a message. It returns false if b holds anything but varints with field numbers 1 to last. An absent field is 0; bit 1<<n
+// of present is set if field n is not absent.
+func (f *flat) read(b []byte, last byte) (present uint16, ok bool) {
 	i := 0
 	for i+1 < len(b) {
 		tag, v := b[i], uint64(b[i+1])
 		if i += 2; v >= 0x80 {
 			if v, i = protoscan.VarintAt(b, i-1); i < 0 {
-				return false
+				return 0, false
 			}
 		}
 		number := tag >> 3
 		if tag&7 != byte(protowire.VarintType) || number-1 >= last || int(number) >= len(f) {
-			return false
+			return 0, false
 		}
 		f[number] = v
+		present |= 1 << number
 	}
-	return i == len(b)
+	return present, i == len(b)
+}
+
+// optional returns where an optional field is stored, in the memory that it had, or nil if it is absent.
+func optional(memory *int32, v uint64, present bool) *int32 {
+	switch {
+	case !present:
+		return nil
+	case memory == nil:
+		memory = new(int32)
+	}
+	*memory = zigzag(v)
+	return memory
 }
 
 // The functions below set every field of a message, so that it need not be reset first.
 
 func playerDiff(b []byte, m *teehistorianv1.PlayerDiff) bool {
 	var f flat
-	ok := f.read(b, 5)
-	m.ClientId, m.Dx, m.Dy, m.X, m.Y = int32(f[1]), zigzag(f[2]), zigzag(f[3]), zigzag(f[4]), zigzag(f[5])
+	present, ok := f.read(b, 5)
+	m.ClientId, m.Dx, m.Dy = int32(f[1]), zigzag(f[2]), zigzag(f[3])
+	m.X, m.Y = optional(m.X, f[4], present&(1<<4) != 0), optional(m.Y, f[5], present&(1<<5) != 0)
 	return ok
 }
 
 func tick(b []byte, m *teehistorianv1.Tick) bool {
 	var f flat
-	ok := f.read(b, 2)
+	_, ok := f.read(b, 2)
 	m.Skipped, m.Implicit = int32(f[1]), f[2] != 0
 	return ok
 }
 
 func input(b []byte, m *teehistorianv1.Input) bool {
 	var f flat
-	ok := f.read(b, 10)
+	_, ok := f.read(b, 10)
 	m.Direction, m.TargetX, m.TargetY = zigzag(f[1]), zigzag(f[2]), zigzag(f[3])
 	m.Jump, m.Fire, m.Hook = zigzag(f[4]), zigzag(f[5]), zigzag(f[6])
 	m.PlayerFlags, m.WantedWeapon = zigzag(f[7]), zigzag(f[8])

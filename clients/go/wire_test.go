@@ -31,7 +31,7 @@ func TestFormats(t *testing.T) {
 func FuzzValue(f *testing.F) {
 	input := &teehistorianv1.Input{Direction: -1, TargetX: 100, TargetY: -1000, PlayerFlags: 1 << 20, PrevWeapon: 3}
 	for i, m := range []proto.Message{
-		&teehistorianv1.PlayerDiff{ClientId: 63, Dx: -3, Dy: 1 << 30, X: -1 << 31, Y: 5},
+		&teehistorianv1.PlayerDiff{ClientId: 63, Dx: -3, Dy: 1 << 30, X: proto.Int32(-1 << 31), Y: proto.Int32(0)},
 		&teehistorianv1.InputDiff{ClientId: -1, Input: input, Diff: &teehistorianv1.Input{Jump: 1}},
 		&teehistorianv1.InputDiff{Diff: input},
 		&teehistorianv1.Tick{Skipped: 300, Implicit: true},
@@ -69,7 +69,7 @@ func FuzzValue(f *testing.F) {
 
 // FuzzResponse checks that parsing arbitrary bytes does not panic, and that a batch has as many events as it claims.
 func FuzzResponse(f *testing.F) {
-	diff := &teehistorianv1.Event{AtTick: 7, Kind: &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{X: 9}}}
+	diff := &teehistorianv1.Event{AtTick: 7, Kind: &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{X: proto.Int32(9)}}}
 	list := &teehistorianv1.EventList{Events: []*teehistorianv1.Event{diff, diff, diff}}
 	b, err := proto.Marshal(&replaydv1.StreamEventsResponse{
 		Cursor: []byte("cursor"), Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{

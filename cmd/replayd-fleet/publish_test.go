@@ -37,7 +37,8 @@ func TestPublish(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a"), sample, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	damaged := append(bytes.Clone(sample[:6000]), bytes.Repeat([]byte{0xff}, 64)...)
+	damaged := bytes.Clone(sample)
+	copy(damaged[6000:], bytes.Repeat([]byte{0xff}, 64))
 	if err := os.WriteFile(filepath.Join(dir, "b"), bytes.ReplaceAll(damaged, []byte("4fa04b32"), []byte("5fa04b32")), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 )
 
@@ -120,11 +121,11 @@ func gamesOf(t *testing.T, store *buckettest.Store, dir string, n, size int) (fi
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, end := 16+1+bytes.IndexByte(sample[16:], 0), len(sample)-1
-	records := bytes.Repeat(sample[header:end], max(1, size/(end-header)))
+	header, round := teetest.Parts(sample)
+	records := bytes.Repeat(round, max(1, size/len(round)))
 	for i := range n {
 		uuid := fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i)
-		data := slices.Concat(bytes.ReplaceAll(sample[:header], []byte(id), []byte(uuid)), records, sample[end:])
+		data := slices.Concat(bytes.ReplaceAll(header, []byte(id), []byte(uuid)), records, sample[len(sample)-1:])
 		path := filepath.Join(dir, uuid+".teehistorian")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)

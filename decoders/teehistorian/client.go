@@ -12,7 +12,7 @@ type Client struct {
 	Joined bool
 	// Ready reports whether the client has entered the game, as far as the file shows.
 	Ready bool
-	// Alive reports whether the client has a character, at X and Y.
+	// Alive reports whether the client has a character, at X and Y. Behind damage, it is false for a character that appeared before it.
 	Alive bool
 	// X and Y are the position of the character, or its last position if it is not alive. They are in world units, 32
 	// to a tile. Y grows downwards.
@@ -35,6 +35,8 @@ type Client struct {
 	authed  bool // the file states the login, or that there is none
 	// versioned reports that the file states the version, or that it is not known any more.
 	versioned bool
+	// settled reports that the file states, since the last damage, whether the client has a character.
+	settled bool
 
 	player
 }

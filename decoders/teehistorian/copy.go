@@ -67,7 +67,7 @@ func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
 // *decoders.Error.
 func copyError(d *Decoder, err error) error {
 	switch {
-	case errors.Is(err, decoders.ErrMore) && d.header == nil:
+	case errors.Is(err, decoders.ErrMore) && (d.header == nil || d.searching()):
 		return d.Close()
 	case errors.Is(err, decoders.ErrMore), errors.Is(err, io.EOF):
 		return nil
@@ -91,6 +91,10 @@ func (c *copier) run() error {
 				return c.w.Write(&Event{Kind: KindFinish})
 			}
 			return err
+		}
+		if ev.Kind == KindDamage { // a copy of what follows would have no sign of it
+			return decoders.Errorf(decoders.Teehistorian, ev.Damage.From, ev.AtTick, "records", decoders.ErrCorrupt,
+				"those up to byte %d are none that a server writes: %s", ev.Damage.To, ev.Damage.Reason)
 		}
 		if c.o.To != nil && ev.AtTick > *c.o.To {
 			return c.w.Write(&Event{AtTick: c.w.tick, Kind: KindFinish})

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -46,10 +45,15 @@ type Decoder struct {
 	// event that the record implies, and 0 otherwise.
 	index int64
 
-	scanned  int             // bytes of the header already searched for its NUL
-	searches [2]search       // for the ends of the texts of a partly present record
-	ex       ex              // a field, so that no record allocates it
-	names    map[UUID][]byte // names of the header's UUIDs, filled at first use
+	// fast: records may be decoded by the paths for usual ones: the header was read, there is no error, and there was no damage.
+	fast     bool
+	finished bool  // the finish event was delivered
+	seam     *seam // what is searched behind a record that no server writes; nil before the first one
+
+	scanned int             // bytes of the header already searched for its NUL
+	read    record          // a field, so that no record allocates it
+	ex      ex              // as read
+	names   map[UUID][]byte // names of the header's UUIDs, filled at first use
 }
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
@@ -70,7 +74,8 @@ const fastBytes = 72
 //   - decoders.ErrMore when the bytes present hold no further whole record. ev is then not valid, and Next may be
 //     called again when more bytes have arrived.
 //   - io.EOF after the finish event.
-//   - a *decoders.Error, which is final, when the record cannot be decoded. Its Offset is where the record starts.
+//   - a *decoders.Error, which is final, when the record cannot be decoded. Its Offset is where the record starts. After
+//     the finish event of a file with damage, it wraps decoders.ErrCorrupt and its Offset is that of the first damage.
 //   - an error of the window's source, unchanged.
 func (d *Decoder) Next(ev *Event) error {
 	if len(ev.Warnings) > 0 {
@@ -78,10 +83,10 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 	// Nearly all records are small moves and changes of inputs. They are decoded here without checks for the end of the
 	// bytes. For an unusual one, the general path decodes it from its start.
-	if b := d.w.Bytes(); len(b) >= fastBytes && d.header != nil && d.err == nil {
+	if b := d.w.Bytes(); len(b) >= fastBytes && d.fast {
 		x := binary.LittleEndian.Uint32(b)
 		switch {
-		case x&0x8080c0 == 0: // an id, dx and dy of one byte each
+		case x&0x8080c0 == 0 && x&0xffff00 != 0: // an id, dx and dy of one byte each
 			if d.fastPlayerDiff(ev, int32(x&0x3f), short(byte(x>>8)), short(byte(x>>16))) {
 				return nil
 			}
@@ -105,11 +110,11 @@ func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
 		return false
 	}
 	c := &s.clients[id]
-	if !c.Alive {
+	if !c.Alive || beyond(c.X+dx, c.Y+dy) {
 		return false
 	}
 	if id <= s.prev {
-		if s.tick == math.MaxInt32 {
+		if s.tick >= lastTick {
 			return false
 		}
 		s.tick++
@@ -139,17 +144,21 @@ func (c *Client) move(m *PlayerDiff, id, dx, dy int32) {
 // it decoded. It is faster than Next, which decodes everything else. The first one starts at Position, and each of the others
 // MoveBytes behind the one before, with an Index of 0. None has a warning.
 func (d *Decoder) Moves(moves []PlayerDiff) int {
-	if d.header == nil || d.err != nil {
+	if !d.fast {
 		return 0
 	}
 	s, b, n := &d.state, d.w.Bytes(), 0
 	for n < len(moves) && len(b) >= fastBytes {
 		x := binary.LittleEndian.Uint32(b)
 		id := int32(x & 0x3f)
-		if x&0x8080c0 != 0 || id <= s.prev || int(id) >= len(s.clients) || !s.clients[id].Alive {
+		if x&0x8080c0 != 0 || x&0xffff00 == 0 || id <= s.prev || int(id) >= len(s.clients) {
 			break
 		}
-		s.clients[id].move(&moves[n], id, short(byte(x>>8)), short(byte(x>>16)))
+		c, dx, dy := &s.clients[id], short(byte(x>>8)), short(byte(x>>16))
+		if !c.Alive || beyond(c.X+dx, c.Y+dy) {
+			break
+		}
+		c.move(&moves[n], id, dx, dy)
 		s.prev = id
 		b = b[MoveBytes:]
 		n++
@@ -173,7 +182,11 @@ func (d *Decoder) next(ev *Event) error {
 	}
 	for {
 		ev.Warnings = ev.Warnings[:0]
-		whole, err := d.record(ev)
+		step := d.record
+		if d.searching() {
+			step = d.search
+		}
+		whole, err := step(ev)
 		if whole || err != nil {
 			return err
 		}
@@ -198,21 +211,35 @@ func (d *Decoder) fail(what string, kind error, detail string, args ...any) erro
 	if d.header == nil {
 		tick = decoders.NoTick
 	}
-	d.err = decoders.Errorf(decoders.Teehistorian, d.w.Offset(), tick, what, kind, detail, args...)
+	d.fast, d.err = false, decoders.Errorf(decoders.Teehistorian, d.Position().Offset, tick, what, kind, detail, args...)
 	return d.err
 }
 
 // Position returns where the next event starts. Its Index is decoders.Room between the tick event that a record implies and the
-// record's own event, and 0 otherwise.
+// record's own event, and 0 otherwise. While Next waits for more bytes behind a record that no server writes, it is the start of that
+// record.
 func (d *Decoder) Position() decoders.Position {
+	if d.searching() {
+		return decoders.Position{Offset: d.seam.from}
+	}
 	return decoders.Position{Offset: d.w.Offset(), Index: d.index}
 }
 
 // Sum returns the sum of the bytes before Position's Offset.
-func (d *Decoder) Sum() decoders.Sum { return d.w.Sum() }
+func (d *Decoder) Sum() decoders.Sum {
+	if d.searching() {
+		return d.seam.sum
+	}
+	return d.w.Sum()
+}
 
 // SumTo returns the sum of the bytes before the last event, which starts at at.
-func (d *Decoder) SumTo(at decoders.Position) decoders.Sum { return d.w.SumTo(at.Offset) }
+func (d *Decoder) SumTo(at decoders.Position) decoders.Sum {
+	if d.seam != nil && at.Offset == d.seam.from {
+		return d.seam.sum
+	}
+	return d.w.SumTo(at.Offset)
+}
 
 // Tick returns the current tick, which is the tick of the last event. It is 0 before the first one.
 func (d *Decoder) Tick() int32 { return d.state.tick }
@@ -232,6 +259,13 @@ func (d *Decoder) Close() error {
 		return d.err
 	case d.header == nil:
 		return d.fail("header", decoders.ErrTruncated, "the file ends after %d bytes of it", len(rest))
+	case d.searching(), d.state.damaged():
+		m, end := d.state.damage, d.w.Offset()+int64(len(rest))
+		if d.searching() {
+			m.add(d.seam.from, end, d.seam.reason)
+		}
+		d.fast, d.err = false, m.error(end, d.state.tick)
+		return d.err
 	case len(rest) == 0:
 		return d.fail("finish", decoders.ErrTruncated, "the file ends between two records, without this last one")
 	default:

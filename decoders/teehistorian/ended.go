@@ -2,18 +2,16 @@ package teehistorian
 
 import (
 	"bufio"
-	"errors"
 	"io"
 )
 
-// Ended reports whether r has a recording with its own end, which one of a server that was killed lacks. It reads r up to that end, or
-// to where r is no recording.
+// Ended reports whether r has a recording with its own end, which one of a server that was killed lacks. It reads r up to that end.
 func Ended(r io.Reader) bool {
 	d := New(bufio.NewReaderSize(r, 64<<10), Options{})
 	var ev Event
 	for {
 		if err := d.Next(&ev); err != nil {
-			return errors.Is(err, io.EOF)
+			return d.finished
 		}
 	}
 }

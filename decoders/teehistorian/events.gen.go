@@ -80,6 +80,8 @@ type Event struct {
 	// The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
 	// not record it.
 	PlayerState PlayerState
+	// Bytes were left out because they are no records of a server.
+	Damage Damage
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -101,9 +103,9 @@ type PlayerDiff struct {
 	Dx int32
 	// Change of y since the last recorded position, in world units; positive is down.
 	Dy int32
-	// The resulting x, in world units.
+	// The resulting x, in world units. Absent behind damage until the character appears anew.
 	X int32
-	// The resulting y, in world units.
+	// The resulting y, in world units. Absent as x is.
 	Y int32
 }
 
@@ -111,7 +113,7 @@ type PlayerDiff struct {
 type InputDiff struct {
 	// The client.
 	ClientId int32
-	// The resulting input, which the next tick uses (since DDNet 15.3).
+	// The resulting input, which the next tick uses (since DDNet 15.3). Absent behind damage until the client sends a first input.
 	Input Input
 	// HasInput reports whether Input is set.
 	HasInput bool
@@ -391,9 +393,9 @@ type PlayerNew struct {
 type PlayerOld struct {
 	// The client that owned the character.
 	ClientId int32
-	// Its last recorded x, in world units.
+	// Its last recorded x, in world units. Absent behind damage if the character appeared before that.
 	X int32
-	// Its last recorded y, in world units.
+	// Its last recorded y, in world units. Absent as x is.
 	Y int32
 }
 
@@ -876,6 +878,18 @@ type PlayerState struct {
 	Ready bool
 }
 
+// Damage: Bytes were left out because they are no records of a server: the disk was full for some time, or the file was changed. Behind it
+// nothing is known of clients until a record says it: positions are absent until the character appears anew, inputs until the client
+// connects anew. The stream ends with the status DATA_LOSS, also behind a finish.
+type Damage struct {
+	// The offset of the first byte that was left out, in the decompressed file.
+	From int64
+	// The offset of the next record that was read.
+	To int64
+	// Which rule the record at from breaks.
+	Reason []byte
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -932,10 +946,11 @@ const (
 	KindPlayerFinish
 	KindTeamFinish
 	KindPlayerState
+	KindDamage
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 35
+const KindCount = 36
 
 var kindNames = [KindCount]string{
 	"none",
@@ -973,6 +988,7 @@ var kindNames = [KindCount]string{
 	"player_finish",
 	"team_finish",
 	"player_state",
+	"damage",
 }
 
 // String returns the kind's name in the API.
@@ -1016,30 +1032,33 @@ type Warning int32
 const (
 	// Never sent.
 	WarningUnspecified Warning = 0
-	// A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
+	// Not sent any more: a character that does not exist cannot move or disappear. Such a record is damage.
 	WarningPlayerAbsent Warning = 1
-	// A character appeared that already existed.
+	// Not sent any more: a character that exists cannot appear. Such a record is damage.
 	WarningPlayerPresent Warning = 2
-	// The input of a client changed that had sent none. The previous input was taken to be all zeros.
+	// Not sent any more: an input that does not exist cannot change. Such a record is damage.
 	WarningInputAbsent Warning = 3
 	// The record names a client that never joined in this file. Only the first such record of a client has this warning.
 	// Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 	WarningClientNeverJoined Warning = 4
-	// A variable-length integer was longer than needed or had padding bits set.
+	// In a client's message, a variable-length integer was longer than needed or had padding bits set.
 	WarningIntegerPadding Warning = 5
-	// The tick counter ran past its range and wrapped.
+	// Not sent any more: the tick counter cannot run past its range. Such a record is damage.
 	WarningTickOverflow Warning = 6
-	// A tick skip was negative.
+	// A tick skip of -1 in tick 0, which servers before 11.0.3 write. Any other negative one is damage.
 	WarningTickBackward Warning = 7
 	// The record's data is longer than its known fields. The rest was ignored.
 	WarningTrailingData Warning = 8
 	// The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
 	// before DDNet 18.8.
 	WarningTextCut Warning = 9
-	// Bytes follow the finish record. They were ignored.
+	// Not sent any more: a finish record with bytes behind it is damage.
 	WarningDataAfterFinish Warning = 10
-	// A console command has a negative number of arguments. It was taken to have none.
+	// Not sent any more: a command with a negative number of arguments is damage.
 	WarningNegativeCount Warning = 11
+	// The event lies behind damage, in which ticks and other records were lost. at_tick is the least that it can be. Each event behind
+	// damage has this warning.
+	WarningAfterDamage Warning = 12
 )
 
 // Protocol: The numbering of a client's game messages.

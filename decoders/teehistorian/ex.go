@@ -1,9 +1,6 @@
 package teehistorian
 
-import (
-	"bytes"
-	"strconv"
-)
+import "bytes"
 
 // extensionData decodes the data of an extension record, which x reads, into the event, and sets its kind.
 type extensionData func(x *ex, ev *Event)
@@ -175,38 +172,25 @@ func (x *ex) save() []byte {
 // saveTextMinor is the first minor version whose servers do not cut texts.
 const saveTextMinor = 9
 
-// extension decodes an EX record. An unknown extension becomes an unknown_ex event, and so does one whose data is
-// malformed. Its length is known, so the next record can still be read.
-func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
+// contents decodes the data of an EX record into an event, and stores in d.ex how that went.
+func (d *Decoder) contents(r *record, ev *Event) {
+	r.known = extensions[r.uuid]
+	d.ex = ex{cursor: cursor{b: r.data}, oldMinor: d.header.VersionMinor < saveTextMinor}
+	if r.known != nil && !r.tooLong {
+		r.known.data(&d.ex, ev)
+	}
+}
+
+// extension finishes the event of an EX record, whose contents it has. An unknown extension becomes an unknown_ex event.
+func (d *Decoder) extension(c *cursor, ev *Event, r *record) {
 	start := d.w.Offset()
-	u := c.uuid()
-	raw, whole, err := d.data(c, idEx)
-	if !whole {
-		return false, err
+	if r.known == nil {
+		d.begin(c, ev, KindUnknownEx)
+		d.unknown(ev, r.uuid, d.uuidName(r.uuid), r.data)
+		return
 	}
-	d.begin(c, ev, KindUnknownEx)
-	known := extensions[u]
-	if known == nil {
-		d.unknown(ev, u, d.uuidName(u), raw)
-		return true, nil
-	}
+	d.begin(c, ev, ev.Kind)
 	x := &d.ex
-	*x = ex{cursor: cursor{b: raw}, oldMinor: d.header.VersionMinor < saveTextMinor}
-	known.data(x, ev)
-	if x.cut || x.bad {
-		ev.Kind = KindUnknownEx
-		d.unknown(ev, u, known.name, raw)
-		reason := &ev.UnknownEx.Error
-		if x.cut {
-			*reason = strconv.AppendInt(append(*reason, "it ends inside field "...), int64(x.fields), 10)
-		} else {
-			*reason = strconv.AppendInt(append(*reason, "it names client "...), int64(x.clients[x.named-1]), 10)
-		}
-		return true, nil
-	}
-	if x.odd {
-		warn(ev, WarningIntegerPadding)
-	}
 	if x.rest() > 0 {
 		warn(ev, WarningTrailingData)
 	}
@@ -217,7 +201,6 @@ func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
 	if ev.Kind == KindAuthLogout || ev.Kind == KindAntibot {
 		d.state.reclaim.pass(start, d.w.Offset())
 	}
-	return true, nil
 }
 
 // apply updates the state with the contents of an extension record.

@@ -89,6 +89,7 @@ func (d *Decoder) Header() (*Header, error) {
 				return nil, d.fail("header", err.kind, "%s", err.detail)
 			}
 			d.header, d.state.rules, d.state.settings = h, rulesOf(h), settingsOf(h)
+			d.fast = true
 			d.w.Advance(end + 1)
 		}
 	}

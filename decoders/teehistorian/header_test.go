@@ -100,9 +100,11 @@ func TestHeaderErrors(t *testing.T) {
 	}
 }
 
-// TestSmallWindow checks that a header larger than the window exceeds a limit and is not corrupt.
+// TestSmallWindow checks that a record larger than the window exceeds a limit and is not corrupt.
 func TestSmallWindow(t *testing.T) {
-	data := file(func(w *writer) { w.drop(0, strings.Repeat("x", 100<<10)) })
+	data := file(func(w *writer) {
+		w.ex("teehistorian-antibot@ddnet.org", func(w *writer) { w.b = append(w.b, make([]byte, 100<<10)...) })
+	})
 	d := teehistorian.New(strings.NewReader(string(data)), teehistorian.Options{Window: 1})
 	var ev teehistorian.Event
 	if err := d.Next(&ev); !errors.Is(err, decoders.ErrLimit) {

@@ -126,8 +126,8 @@ func TestMemory(t *testing.T) {
 func TestSlowText(t *testing.T) {
 	data := file(func(w *writer) {
 		w.join(0)
-		w.command(0, 0, strings.Repeat("c", 90_000), make([]string, 4000)...)
-		w.drop(0, strings.Repeat("r", 190_000))
+		w.command(0, 0, strings.Repeat("c", 16_000), make([]string, 4000)...)
+		w.drop(0, strings.Repeat("r", 2000))
 		w.finish()
 	})
 	src := pieces{bytes.NewReader(data), 1}

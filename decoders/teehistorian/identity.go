@@ -17,6 +17,8 @@ const tickRate = 50
 type rules struct {
 	// repeatsLogins: the file states all logins that are older than the file, in tick 0. A client without one has none.
 	repeatsLogins bool
+	// recordsJoins: every connection has a JOIN. Servers before did not write all, by mistake, and later ones are not known.
+	recordsJoins bool
 	// recordsReady: PLAYER_READY tells which clients have entered the game.
 	recordsReady bool
 	// refusesInvalid: a message whose texts are not UTF-8 has no effect.
@@ -28,7 +30,8 @@ const (
 	readyMinor    = 3  // DDNet 16.0
 	unpackedMinor = 7  // 18.2
 	noLoginsMinor = 15 // 19.6: logins are no longer repeated, by mistake
-	loginsMinor   = 22 // 19.9
+	loginsMinor   = 22 // 19.9: all joins and logins are repeated
+	knownMinor    = 23 // 20.1.1
 )
 
 // rulesOf returns the rules of the server that wrote a header.
@@ -36,6 +39,7 @@ func rulesOf(h *Header) rules {
 	extended := h.Version >= 2
 	return rules{
 		repeatsLogins:  extended && (h.VersionMinor < noLoginsMinor || h.VersionMinor >= loginsMinor),
+		recordsJoins:   h.VersionMinor >= loginsMinor && h.VersionMinor <= knownMinor,
 		recordsReady:   h.VersionMinor >= readyMinor,
 		refusesInvalid: h.VersionMinor >= unpackedMinor,
 	}

@@ -53,8 +53,9 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 		return false
 	}
 	var v [inputFields]int32
-	p := 2
+	p, changed := 2, byte(0)
 	for i := range v {
+		changed |= b[p]
 		if b[p] < 0x80 {
 			v[i] = short(b[p])
 			p++
@@ -66,6 +67,9 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 		}
 		v[i] = value
 		p += n
+	}
+	if changed == 0 {
+		return false
 	}
 	m := &ev.InputDiff
 	m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
@@ -79,7 +83,7 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 // SkipInputs decodes the changes of inputs that come next, as far as they are usual ones, without their events, and returns how many
 // there were. It is faster than Next, which decodes everything else. None of them has a warning.
 func (d *Decoder) SkipInputs() int {
-	if d.header == nil || d.err != nil {
+	if !d.fast {
 		return 0
 	}
 	s, b, n := &d.state, d.w.Bytes(), 0
@@ -113,7 +117,7 @@ func (in *Input) change(b *[fastBytes]byte) int {
 	y, ny, unusualY := short2(w >> (8 + 8*nx))
 	p := 3 + nx + ny
 	rest := binary.LittleEndian.Uint64(b[p&15:]) & (1<<(8*buttons) - 1)
-	if w&0x80|unusualX|unusualY|rest&0x80808080808080 != 0 {
+	if w&0x80|unusualX|unusualY|rest&0x80808080808080 != 0 || w&0xffffff|rest == 0 {
 		return 0
 	}
 	in.Direction += short(byte(w))
@@ -138,45 +142,21 @@ func short2(w uint64) (v int32, n uint64, unusual uint64) {
 	return v, 1 + two, two & (second>>7 | (second-1)>>63)
 }
 
-func (d *Decoder) inputDiff(c *cursor, ev *Event) (bool, error) {
-	id, v, whole, err := d.readInput(c, idInputDiff)
-	if !whole {
-		return false, err
-	}
+func (d *Decoder) inputDiff(c *cursor, ev *Event, r *record) {
 	d.begin(c, ev, KindInputDiff)
-	client := d.namedClient(ev, id)
-	if !client.HasInput {
-		warn(ev, WarningInputAbsent)
-		client.HasInput, client.Input = true, Input{}
+	client := d.namedClient(ev, r.client)
+	ev.InputDiff = InputDiff{ClientId: r.client, HasInput: client.HasInput, HasDiff: true}
+	if !client.HasInput { // the client sent its first input before damage
+		ev.InputDiff.Diff = input(&r.v)
+		return
 	}
-	ev.InputDiff = InputDiff{ClientId: id, HasInput: true, HasDiff: true}
-	client.Input.add(&v, &ev.InputDiff.Diff, &ev.InputDiff.Input)
-	return true, nil
+	client.Input.add(&r.v, &ev.InputDiff.Diff, &ev.InputDiff.Input)
 }
 
-func (d *Decoder) inputNew(c *cursor, ev *Event) (bool, error) {
-	id, v, whole, err := d.readInput(c, idInputNew)
-	if !whole {
-		return false, err
-	}
+func (d *Decoder) inputNew(c *cursor, ev *Event, r *record) {
 	d.begin(c, ev, KindInputNew)
-	client := d.namedClient(ev, id)
+	client := d.namedClient(ev, r.client)
 	client.markPresent()
-	client.HasInput, client.Input = true, input(&v)
-	ev.InputNew = InputNew{ClientId: id, Input: client.Input, HasInput: true}
-	return true, nil
-}
-
-func (d *Decoder) readInput(c *cursor, record int32) (id int32, v [inputFields]int32, whole bool, err error) {
-	id = c.int()
-	for i := range v {
-		v[i] = c.int()
-	}
-	if c.cut {
-		return 0, v, false, nil
-	}
-	if err := d.checkClient(id, record); err != nil {
-		return 0, v, false, err
-	}
-	return id, v, true, nil
+	client.HasInput, client.Input = true, input(&r.v)
+	ev.InputNew = InputNew{ClientId: r.client, Input: client.Input, HasInput: true}
 }

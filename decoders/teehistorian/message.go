@@ -4,19 +4,9 @@ import "strconv"
 
 // message decodes a MESSAGE record, which is a client's packet as the server received it. Malformed contents are not an
 // error of the file. See docs/formats/teehistorian.md, "Game messages".
-func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
-	id := c.int()
-	if c.cut {
-		return false, nil
-	}
-	if err := d.checkClient(id, idMessage); err != nil {
-		return false, err
-	}
-	raw, whole, err := d.data(c, idMessage)
-	if !whole {
-		return false, err
-	}
+func (d *Decoder) message(c *cursor, ev *Event, r *record) {
 	d.begin(c, ev, KindMessage)
+	id, raw := r.client, r.data
 	client := d.namedClient(ev, id)
 	client.markPresent()
 	m := &ev.Message
@@ -48,7 +38,6 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	case MessageContentSkinChange:
 		d.state.skinChange(client, m.SkinChange.SkinParts)
 	}
-	return true, nil
 }
 
 // fit is how well a message matches a protocol.

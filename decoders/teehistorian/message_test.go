@@ -141,10 +141,7 @@ func TestUnreadableMessages(t *testing.T) {
 		body func(*writer)
 		want []string
 	}{
-		{"empty", func(*writer) {}, []string{`Raw:"" Error:"it has no number"`, "Protocol:6"}},
-		{"system", func(w *writer) { w.int(20<<1 | 1) }, []string{`Error:"it is a system message"`}},
 		{"unknown", func(w *writer) { w.int(99<<1, 1) }, []string{`MessageId:99`, `Name:""`, `Error:""`, `Raw:"\x86\x03\x01"`}},
-		{"negative", func(w *writer) { w.int(-4) }, []string{`MessageId:-2`, `Error:""`}},
 		{"of a mod", func(w *writer) {
 			w.int(0)
 			w.uuid(teehistorian.NameUUID("teehistorian-mod@example.org").String())
@@ -183,7 +180,7 @@ func TestProtocolOfClient(t *testing.T) {
 	}
 	ambiguous := number(31) // show_others_legacy or vote, with an int
 	body := func(w *writer) { ambiguous(w); w.int(1) }
-	data := file(func(w *writer) {
+	data := oldFile(func(w *writer) {
 		w.join(0)
 		w.message(0, body)
 		w.message(0, start7)

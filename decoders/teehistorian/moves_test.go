@@ -1,6 +1,7 @@
 package teehistorian_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -52,6 +53,14 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// many writes moves of client 0, so that those before are not the last bytes.
+func (w *writer) many() {
+	for tick := range int32(40) {
+		w.begin(w.tick + 1)
+		w.playerDiff(0, 1-tick%2*2, 0)
+	}
+}
+
 // TestMovesLeave checks what Moves leaves for Next, in the middle of moves that it takes.
 func TestMovesLeave(t *testing.T) {
 	for what, test := range map[string]struct {
@@ -65,6 +74,8 @@ func TestMovesLeave(t *testing.T) {
 		"one of the largest": {func(w *writer) { w.playerDiff(3, 63, -64) }, 7},
 		"nobody's":           {func(w *writer) { w.playerDiff(60, 1, 1) }, 3},
 		"of one who left":    {func(w *writer) { w.playerDiff(7, 1, 1) }, 3},
+		"no move":            {func(w *writer) { w.playerDiff(3, 0, 0) }, 3},
+		"out of reach":       {func(w *writer) { w.playerDiff(3, -50, 0) }, 3},
 		"a high id":          {func(w *writer) { w.playerDiff(64, 1, 1) }, 3},
 		"a join":             {func(w *writer) { w.join(3) }, 3},
 		"an input":           {func(w *writer) { w.input(-6, 0, [10]int32{}) }, 3},
@@ -73,7 +84,11 @@ func TestMovesLeave(t *testing.T) {
 			data := file(func(w *writer) {
 				w.begin(1)
 				for id := range int32(8) {
-					w.playerNew(id, 100, 100)
+					x := int32(100)
+					if id == 3 {
+						x = 20 - 1<<16 // near the end of the reach
+					}
+					w.playerNew(id, x, 100)
 				}
 				w.begin(2)
 				w.playerOld(7)
@@ -85,8 +100,7 @@ func TestMovesLeave(t *testing.T) {
 				for id := int32(4); id < 7; id++ {
 					w.playerDiff(id, 2, 2)
 				}
-				w.begin(4)
-				w.b = append(w.b, make([]byte, 100)...) // moves of client 0, so that these are not the last bytes
+				w.many()
 			})
 			d := decode(data, nil)
 			var ev teehistorian.Event
@@ -111,22 +125,20 @@ func TestMovesLeave(t *testing.T) {
 // TestMovesOfNobody: a move in a game in which nobody has been is left for Next.
 func TestMovesOfNobody(t *testing.T) {
 	data := file(func(w *writer) {
+		w.join(0)
 		w.begin(1)
 		w.playerDiff(0, 1, 1)
-		w.begin(2)
-		w.b = append(w.b, make([]byte, 100)...)
+		w.many()
 	})
 	d := decode(data, nil)
 	var ev teehistorian.Event
-	for d.Tick() < 1 {
-		if err := d.Next(&ev); err != nil {
-			t.Fatal(err)
-		}
+	if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindJoin {
+		t.Fatal(err)
 	}
 	if n := d.Moves(make([]teehistorian.PlayerDiff, 10)); n != 0 {
 		t.Errorf("Moves took %d", n)
 	}
-	if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindPlayerDiff || len(ev.Warnings) == 0 {
+	if err := d.Next(&ev); !errors.Is(err, decoders.ErrMore) {
 		t.Errorf("%v, %v", &ev, err)
 	}
 }

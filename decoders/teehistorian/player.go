@@ -14,104 +14,67 @@ func (d *Decoder) advance(ev *Event, id int32) bool {
 	if id > s.prev {
 		return false
 	}
-	if s.tick == math.MaxInt32 {
-		warn(ev, WarningTickOverflow)
-	}
 	s.tick++
 	s.prev = -1
 	d.index = decoders.Room
-	ev.AtTick, ev.Kind, ev.Tick = s.tick, KindTick, Tick{Implicit: true}
+	d.stamp(ev, KindTick)
+	ev.Tick = Tick{Implicit: true}
 	return true
 }
 
-func (d *Decoder) tickSkip(c *cursor, ev *Event) (bool, error) {
-	skipped := c.int()
-	if c.cut {
-		return false, nil
-	}
+func (d *Decoder) tickSkip(c *cursor, ev *Event, r *record) {
 	s := &d.state
-	tick := int64(s.tick) + int64(skipped) + 1
-	if tick > math.MaxInt32 || tick < math.MinInt32 {
-		warn(ev, WarningTickOverflow)
-	}
-	if skipped < 0 {
+	if r.v[0] < 0 {
 		warn(ev, WarningTickBackward)
 	}
-	s.tick = int32(tick)
+	s.tick += r.v[0] + 1
 	s.prev = -1
 	d.begin(c, ev, KindTick)
-	ev.Tick = Tick{Skipped: skipped}
-	return true, nil
+	ev.Tick = Tick{Skipped: r.v[0]}
 }
 
-func (d *Decoder) playerDiff(c *cursor, ev *Event, id int32) (bool, error) {
-	dx, dy := c.int(), c.int()
-	if c.cut {
-		return false, nil
-	}
-	if err := d.checkClient(id, id); err != nil {
-		return false, err
-	}
-	if d.advance(ev, id) {
-		return true, nil
+// noPlace is the X and Y of a character whose place is not known.
+const noPlace = math.MinInt32
+
+func (d *Decoder) playerDiff(c *cursor, ev *Event, r *record) {
+	if d.advance(ev, r.client) {
+		return
 	}
 	d.begin(c, ev, KindPlayerDiff)
-	client := d.character(ev, id)
-	client.X += dx
-	client.Y += dy
-	ev.PlayerDiff = PlayerDiff{ClientId: id, Dx: dx, Dy: dy, X: client.X, Y: client.Y}
-	return true, nil
+	client := d.character(ev, r.client)
+	if !client.Alive { // it appeared before damage
+		ev.PlayerDiff = PlayerDiff{ClientId: r.client, Dx: r.v[0], Dy: r.v[1], X: noPlace, Y: noPlace}
+		return
+	}
+	client.move(&ev.PlayerDiff, r.client, r.v[0], r.v[1])
 }
 
-func (d *Decoder) playerNew(c *cursor, ev *Event) (bool, error) {
-	id, x, y := c.int(), c.int(), c.int()
-	if c.cut {
-		return false, nil
-	}
-	if err := d.checkClient(id, idPlayerNew); err != nil {
-		return false, err
-	}
-	if d.advance(ev, id) {
-		return true, nil
+func (d *Decoder) playerNew(c *cursor, ev *Event, r *record) {
+	if d.advance(ev, r.client) {
+		return
 	}
 	d.begin(c, ev, KindPlayerNew)
-	d.state.prev = id
-	client := d.namedClient(ev, id)
-	if client.Alive {
-		warn(ev, WarningPlayerPresent)
-	}
+	client := d.character(ev, r.client)
 	client.markPresent()
-	client.Alive, client.X, client.Y = true, x, y
-	ev.PlayerNew = PlayerNew{ClientId: id, X: x, Y: y}
-	return true, nil
+	client.settled, client.Alive, client.X, client.Y = true, true, r.v[0], r.v[1]
+	ev.PlayerNew = PlayerNew{ClientId: r.client, X: client.X, Y: client.Y}
 }
 
-func (d *Decoder) playerOld(c *cursor, ev *Event) (bool, error) {
-	id := c.int()
-	if c.cut {
-		return false, nil
-	}
-	if err := d.checkClient(id, idPlayerOld); err != nil {
-		return false, err
-	}
-	if d.advance(ev, id) {
-		return true, nil
+func (d *Decoder) playerOld(c *cursor, ev *Event, r *record) {
+	if d.advance(ev, r.client) {
+		return
 	}
 	d.begin(c, ev, KindPlayerOld)
-	client := d.character(ev, id)
-	client.Alive = false
-	ev.PlayerOld = PlayerOld{ClientId: id, X: client.X, Y: client.Y}
-	return true, nil
+	client := d.character(ev, r.client)
+	ev.PlayerOld = PlayerOld{ClientId: r.client, X: client.X, Y: client.Y}
+	if !client.Alive { // it appeared before damage
+		ev.PlayerOld.X, ev.PlayerOld.Y = noPlace, noPlace
+	}
+	client.settled, client.Alive = true, false
 }
 
-// character returns the client that a PLAYER record names and sets prev. If the client has no character, it warns and
-// creates one at 0, 0.
+// character returns the client that a PLAYER record names and sets prev.
 func (d *Decoder) character(ev *Event, id int32) *Client {
 	d.state.prev = id
-	client := d.namedClient(ev, id)
-	if !client.Alive {
-		warn(ev, WarningPlayerAbsent)
-		client.Alive, client.X, client.Y = true, 0, 0
-	}
-	return client
+	return d.namedClient(ev, id)
 }

@@ -7,7 +7,7 @@ import "fmt"
 // them after a map change.
 
 // rosterVersion is the first byte of a roster. Any change of the layout changes it.
-const rosterVersion = 2
+const rosterVersion = 3
 
 // Roster appends the roster at the decoder's Position to b. Pass it to Carry of a decoder of the next game in the same
 // server process.
@@ -28,7 +28,9 @@ func (d *Decoder) Carry(roster []byte) error {
 	if err != nil {
 		return err
 	}
-	d.state.carry(before)
+	if !d.state.damaged() { // behind it, a client may be another one
+		d.state.carry(before)
+	}
 	return nil
 }
 

@@ -57,7 +57,7 @@ func TestCarry(t *testing.T) {
 	for errors.Is(nil, first.Next(&ev)) {
 	}
 	roster := first.Roster(nil)
-	second := file(func(w *writer) {
+	second := oldFile(func(w *writer) {
 		w.join(0) // carried over
 		w.start(0, "bot0", "new")
 		w.start(1, "bot1", "") // carried over, by a server that writes no JOIN then

@@ -64,7 +64,11 @@ func TestSkipInputsLeave(t *testing.T) {
 		skipped int // of four, of which the second is this one
 	}{
 		"small":                  {func(w *writer) { w.input(-5, 1, [10]int32{1, 63, -64, 1, 1, 1, 63, -64, 1, -1}) }, 4},
-		"zeros":                  {func(w *writer) { w.input(-5, 1, [10]int32{}) }, 4},
+		"zeros":                  {func(w *writer) { w.input(-5, 1, [10]int32{}) }, 1},
+		"the last field":         {func(w *writer) { w.input(-5, 1, [10]int32{9: -1}) }, 4},
+		"the direction":          {func(w *writer) { w.input(-5, 1, [10]int32{-1}) }, 4},
+		"the target's x":         {func(w *writer) { w.input(-5, 1, [10]int32{1: 1}) }, 4},
+		"the target's y":         {func(w *writer) { w.input(-5, 1, [10]int32{2: 1}) }, 4},
 		"a far target":           {func(w *writer) { w.input(-5, 1, [10]int32{0, 64, -65}) }, 4},
 		"the farthest target":    {func(w *writer) { w.input(-5, 1, [10]int32{0, -8192, 8191}) }, 4},
 		"a target too far right": {func(w *writer) { w.input(-5, 1, [10]int32{0, 8192, 0}) }, 1},
@@ -96,8 +100,7 @@ func TestSkipInputsLeave(t *testing.T) {
 				test.write(w)
 				w.input(-5, 1, [10]int32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
 				w.input(-5, 2, [10]int32{0, 2})
-				w.begin(3)
-				w.b = append(w.b, make([]byte, 100)...) // so that these are not the last bytes
+				w.many()
 			})
 			d := decode(data, nil)
 			var ev teehistorian.Event

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/replayd/replayd/decoders"
@@ -14,7 +13,7 @@ import (
 var ErrSnapshot = errors.New("teehistorian: unusable snapshot")
 
 // snapshotVersion is the first byte of a snapshot. Any change of the layout changes it.
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 // The bits of a client in a snapshot.
 const (
@@ -34,11 +33,12 @@ const (
 	snapVersioned
 	snapIntroduced
 	snapHasCode
+	snapSettled
 	snapAll = 1<<iota - 1
 )
 
 // flags returns the boolean fields of a client and their bits.
-func (c *Client) flags() [13]struct {
+func (c *Client) flags() [14]struct {
 	value *bool
 	bit   int64
 } {
@@ -59,6 +59,7 @@ func (c *Client) flags() [13]struct {
 		{&c.HasSkin, snapHasSkin},
 		{&c.versioned, snapVersioned},
 		{&c.introduced, snapIntroduced},
+		{&c.settled, snapSettled},
 	}
 }
 
@@ -67,13 +68,16 @@ const (
 	stageRecord   = iota // a record is next
 	stageTicked          // the tick that the next record implies was delivered
 	stageFinished        // the file has ended
+	stageSearch          // where the next record starts is not known
 	stageCount
 )
 
 func (d *Decoder) stage() byte {
 	switch {
-	case errors.Is(d.err, io.EOF):
+	case d.finished:
 		return stageFinished
+	case d.searching() && d.seam.again:
+		return stageSearch
 	case d.index > 0:
 		return stageTicked
 	default:
@@ -87,7 +91,7 @@ func (d *Decoder) stage() byte {
 func (d *Decoder) Snapshot(b []byte) []byte {
 	s := &d.state
 	b = append(b, snapshotVersion)
-	b = binary.AppendVarint(b, d.w.Offset())
+	b = binary.AppendVarint(b, d.Position().Offset)
 	b = append(b, d.stage())
 	b = binary.AppendVarint(b, int64(s.tick))
 	b = binary.AppendVarint(b, int64(s.prev))
@@ -106,6 +110,7 @@ func (d *Decoder) Snapshot(b []byte) []byte {
 	b = append(b, boolByte(s.spamProtection))
 	b = binary.AppendUvarint(b, uint64(s.infoDelay))
 	b = s.reclaim.append(b)
+	b = s.damage.append(b)
 	return s.appendClients(b, func(c *Client) bool { return c.seen })
 }
 
@@ -117,6 +122,17 @@ func (r *reclaim) append(b []byte) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(r.client))
 	return binary.LittleEndian.AppendUint64(b, r.code)
+}
+
+// append appends the damage so far in the layout of snapshots.
+func (m *damage) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(m.count))
+	if m.count == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(m.from))
+	b = binary.AppendUvarint(b, uint64(m.to))
+	return appendText(b, m.reason)
 }
 
 // appendClients appends the clients for which include returns true.
@@ -227,13 +243,19 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	if d.state.reclaim.end = r.varint(0, math.MaxInt64); d.state.reclaim.end != 0 {
 		d.state.reclaim.client, d.state.reclaim.code = int32(r.uvarint(MaxClients-1)), r.uint64()
 	}
+	r.damage(&d.state.damage)
 	r.clients(&d.state)
+	d.fast = !d.state.damaged()
 	switch stage {
 	case stageTicked:
 		d.index = decoders.Room
 		r.bad = r.bad || d.state.prev != -1
 	case stageFinished:
-		d.err = io.EOF
+		d.end()
+	case stageSearch:
+		if r.bad = r.bad || !d.state.damaged(); !r.bad {
+			d.tear(goesOn)
+		}
 	}
 	switch {
 	case r.bad || len(r.b) > 0 || stage >= stageCount:
@@ -304,6 +326,16 @@ func (r *snapshotReader) uvarint(high uint64) int64 {
 	}
 	r.b = r.b[n:]
 	return int64(v)
+}
+
+// damage is the inverse of damage.append.
+func (r *snapshotReader) damage(m *damage) {
+	if m.count = int32(r.uvarint(math.MaxInt32)); m.count == 0 {
+		return
+	}
+	m.from, m.to = r.uvarint(math.MaxInt64), r.uvarint(math.MaxInt64)
+	r.text(&m.reason)
+	r.bad = r.bad || m.to <= m.from
 }
 
 // clients reads the output of appendClients.

@@ -19,6 +19,7 @@ type State struct {
 	rules
 	settings
 	reclaim reclaim
+	damage  damage
 }
 
 func newState() State { return State{prev: math.MaxInt32} }

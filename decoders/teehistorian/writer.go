@@ -170,7 +170,7 @@ func (w *Writer) append(ev *Event) error {
 		}
 	case KindFinish:
 		w.ints(idFinish)
-	case KindNone, KindTick, KindPlayerState:
+	case KindNone, KindTick, KindPlayerState, KindDamage:
 		return fmt.Errorf("%w: an event of kind %v", ErrWrite, ev.Kind)
 	default:
 		return w.extension(ev)

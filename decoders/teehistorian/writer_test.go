@@ -33,6 +33,9 @@ func newWriter(header string) *writer {
 const simpleHeader = `{"version":"2","version_minor":"22","game_uuid":"01020304-0506-4708-890a-0b0c0d0e0f10",` +
 	`"map_name":"dm1","uuids":["teehistorian-mod@example.org"]}`
 
+// oldHeader is of a server that does not write a JOIN for each client.
+const oldHeader = `{"version":"2","version_minor":"14","game_uuid":"01020304-0506-4708-890a-0b0c0d0e0f10","map_name":"dm1"}`
+
 // int appends an integer in the shortest way, bit by bit.
 func (w *writer) int(values ...int32) {
 	for _, v := range values {
@@ -146,6 +149,13 @@ func (w *writer) ex(name string, f func(*writer)) {
 // file returns a file with the records that f writes after the header.
 func file(f func(*writer)) []byte {
 	w := newWriter(simpleHeader)
+	f(w)
+	return w.b
+}
+
+// oldFile is file with oldHeader.
+func oldFile(f func(*writer)) []byte {
+	w := newWriter(oldHeader)
 	f(w)
 	return w.b
 }

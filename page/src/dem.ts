@@ -170,7 +170,8 @@ export class DemWorld implements World {
       case "kill":
         return this.killed(kind.value, tick);
       case "damage":
-        return this.hurt(kind.value, tick);
+        if (kind.value.$typeName === "replayd.dem.v1.Damage") this.hurt(kind.value, tick);
+        return;
       case "fault":
         this.fault ||= kind.value.detail;
     }

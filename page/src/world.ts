@@ -108,9 +108,14 @@ export class TeeWorld implements World {
         this.input(tick, clientId, input);
         break;
       }
-      case "playerDiff":
-        this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
+      case "damage": // who is where is not known any more
+        for (const client of this.clients.values()) client.places.push(tick, undefined);
         break;
+      case "playerDiff": {
+        const { clientId, x, y } = kind.value;
+        if (x !== undefined && y !== undefined) this.move(tick, clientId, x, y);
+        break;
+      }
       case "playerNew":
         this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
         break;

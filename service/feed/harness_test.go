@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
@@ -371,11 +372,5 @@ func liveAlone(t *testing.T, data []byte, first int, parts func(g *growing)) {
 // sample returns a finished recording, and a longer one with its records repeated.
 func sample(tb testing.TB, size int) []byte {
 	data := read(tb, filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	header := 16 + 1 + slices.Index(data[16:], 0)
-	body := data[header : len(data)-1]
-	long := slices.Clone(data[:header])
-	for len(long) < size {
-		long = append(long, body...)
-	}
-	return append(long, data[len(data)-1])
+	return teetest.Repeat(data, size)
 }

@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
@@ -33,13 +33,7 @@ func recording(tb testing.TB, size int) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	header := 16 + 1 + bytes.IndexByte(data[16:], 0)
-	body := data[header : len(data)-1]
-	long := slices.Clone(data[:header])
-	for len(long) < size {
-		long = append(long, body...)
-	}
-	return append(long, data[len(data)-1])
+	return teetest.Repeat(data, size)
 }
 
 func config(data []byte) stream.Config {

@@ -17,7 +17,7 @@ import (
 func event(i int) *teehistorianv1.Event {
 	return &teehistorianv1.Event{
 		AtTick: int32(i),
-		Kind:   &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{ClientId: 1, Dx: 1, X: int32(i)}},
+		Kind:   &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{ClientId: 1, Dx: 1, X: &[]int32{int32(i)}[0]}},
 	}
 }
 
@@ -131,7 +131,7 @@ func TestCheck(t *testing.T) {
 	nameless := start("a", 0)
 	nameless.Cursor = nil
 	altered := batch(0, 0, 1, 2)
-	altered.GetBatch().GetTeehistorian().Events[1].GetPlayerDiff().X++
+	altered.GetBatch().GetTeehistorian().Events[1].GetPlayerDiff().Dx++
 	miscounted := batch(0, 0, 1, 2)
 	miscounted.GetBatch().NextSequence++
 	huge := batch(0, 0)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -86,15 +87,15 @@ func repeat(tb testing.TB, path string, size int64) int64 {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	header := 16 + 1 + bytes.IndexByte(sample[16:], 0)
-	body := bytes.Repeat(sample[header:len(sample)-1], 100)
+	header, round := teetest.Parts(sample)
+	body := bytes.Repeat(round, 100)
 	file, err := os.Create(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer file.Close()
-	written := int64(header) + 1
-	_, err = file.Write(sample[:header])
+	written := int64(len(header)) + 1
+	_, err = file.Write(header)
 	for ; err == nil && written < size; written += int64(len(body)) {
 		_, err = file.Write(body)
 	}

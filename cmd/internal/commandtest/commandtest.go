@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/internal/freeport"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -145,8 +146,8 @@ func AppendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct
 		return
 	}
 	defer file.Close() //nolint:errcheck // a test reads the file
-	header := 16 + 1 + bytes.IndexByte(sample[16:], 0)
-	body, finish := sample[header:len(sample)-1], sample[len(sample)-1:]
+	header, round := teetest.Parts(sample)
+	finish := sample[len(sample)-1:]
 	var data []byte
 	put := func(b []byte) {
 		if _, err := file.Write(b); err != nil {
@@ -154,15 +155,15 @@ func AppendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct
 		}
 		data = append(data, b...)
 	}
-	put(sample[:header])
+	put(header)
 	random := rand.New(rand.NewPCG(1, 1))
-	for rest := body; ; time.Sleep(5 * time.Millisecond) {
+	for rest := round; ; time.Sleep(5 * time.Millisecond) {
 		k := min(1+random.IntN(500), len(rest))
 		put(rest[:k])
 		if rest = rest[k:]; len(rest) > 0 {
 			continue
 		}
-		rest = body
+		rest = round
 		select {
 		case <-stop:
 			put(finish)

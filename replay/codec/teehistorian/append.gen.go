@@ -279,6 +279,13 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendPlayerState(b, &m.PlayerState)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindDamage:
+		{
+			b = append(b, 0xc2, 0x02, 0)
+			at := len(b)
+			b = appendDamage(b, &m.Damage)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -296,11 +303,11 @@ func appendPlayerDiff(b []byte, m *teehistorian.PlayerDiff) []byte {
 		b = append(b, 0x18)
 		b = protoappend.Sint32(b, m.Dy)
 	}
-	if m.X != 0 {
+	if m.X != -2147483648 {
 		b = append(b, 0x20)
 		b = protoappend.Sint32(b, m.X)
 	}
-	if m.Y != 0 {
+	if m.Y != -2147483648 {
 		b = append(b, 0x28)
 		b = protoappend.Sint32(b, m.Y)
 	}
@@ -816,11 +823,11 @@ func appendPlayerOld(b []byte, m *teehistorian.PlayerOld) []byte {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.ClientId))
 	}
-	if m.X != 0 {
+	if m.X != -2147483648 {
 		b = append(b, 0x10)
 		b = protoappend.Sint32(b, m.X)
 	}
-	if m.Y != 0 {
+	if m.Y != -2147483648 {
 		b = append(b, 0x18)
 		b = protoappend.Sint32(b, m.Y)
 	}
@@ -1635,6 +1642,22 @@ func appendPlayerState(b []byte, m *teehistorian.PlayerState) []byte {
 	return b
 }
 
+func appendDamage(b []byte, m *teehistorian.Damage) []byte {
+	if m.From != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.From))
+	}
+	if m.To != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.To))
+	}
+	if len(m.Reason) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Reason)
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -1692,4 +1715,5 @@ var Kinds = []string{
 	"player_finish",
 	"team_finish",
 	"player_state",
+	"damage",
 }

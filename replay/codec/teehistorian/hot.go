@@ -83,7 +83,7 @@ const (
 	tagY        = 5<<3 | 0
 )
 
-// appendMove appends a player_diff without warnings as an entry of the list of events. It writes the same bytes as AppendEvent
+// appendMove appends a player_diff without warnings and with a position as an entry of the list of events. It writes the same bytes as AppendEvent
 // in a third of the time. That matters because two events of three are moves. Tick and client id must not be negative.
 func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
 	n := len(b)
@@ -97,8 +97,8 @@ func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
 	p = putField(buf, inner, tagClientID, uint32(m.ClientId))
 	p = putField(buf, p, tagDx, zigzag(m.Dx))
 	p = putField(buf, p, tagDy, zigzag(m.Dy))
-	p = putField(buf, p, tagX, zigzag(m.X))
-	p = putField(buf, p, tagY, zigzag(m.Y))
+	p = put(buf, p, tagX, zigzag(m.X))
+	p = put(buf, p, tagY, zigzag(m.Y))
 	buf[(inner-1)&63] = byte(p - inner) // below 128, as is the next one
 	buf[1] = byte(p - 2)
 	return b[:n+p]
@@ -112,6 +112,11 @@ func putField(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	if v == 0 {
 		return p
 	}
+	return put(buf, p, tag, v)
+}
+
+// put is putField for a value that is present when it is zero, too.
+func put(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	buf[p&63] = tag
 	p++
 	for v >= 0x80 {

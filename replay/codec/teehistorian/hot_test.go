@@ -24,7 +24,7 @@ func TestAppendMove(t *testing.T) {
 			PlayerDiff: teehistorian.PlayerDiff{
 				ClientId: rapid.Int32Min(0).Draw(t, "client"),
 				Dx:       rapid.Int32().Draw(t, "dx"), Dy: rapid.Int32().Draw(t, "dy"),
-				X: rapid.Int32().Draw(t, "x"), Y: rapid.Int32().Draw(t, "y"),
+				X: rapid.Int32Min(-1<<31+1).Draw(t, "x"), Y: rapid.Int32Min(-1<<31+1).Draw(t, "y"), // the lowest stands for none
 			},
 		}
 		before := []byte("before")
@@ -67,7 +67,7 @@ func TestAddMoveRows(t *testing.T) {
 			moves := make([]teehistorian.PlayerDiff, rapid.IntRange(1, 10).Draw(t, "moves"))
 			for i := range moves {
 				for _, field := range []*int32{&moves[i].ClientId, &moves[i].Dx, &moves[i].Dy, &moves[i].X, &moves[i].Y} {
-					*field = rapid.Int32().Draw(t, "number")
+					*field = rapid.Int32Min(-1<<31+1).Draw(t, "number") // the lowest stands for none
 				}
 			}
 			addMoveRows(got, at, ev.AtTick, moves)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
@@ -103,11 +104,7 @@ func TestManyYields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := 16 + 1 + bytes.IndexByte(data[16:], 0)
-	long := bytes.Clone(data[:begin])
-	for len(long) < 2<<20 {
-		long = append(long, data[begin:len(data)-1]...)
-	}
+	long := teetest.Repeat(data, 2<<20)
 	f, err := filter.Compile(&Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -71,6 +71,10 @@ func (s *sessions) encoded() []byte {
 // add takes the facts of an event.
 func (s *sessions) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	switch ev.Kind {
+	case teehistorian.KindDamage: // who was there may have left, and another client may have the slot
+		for id := range s.open {
+			s.leave(id, ev.AtTick)
+		}
 	case teehistorian.KindJoin:
 		if p := s.open[ev.Join.ClientId]; p != nil && (ev.AtTick > 0 || !p.GetCarriedOver()) {
 			s.leave(ev.Join.ClientId, ev.AtTick) // some servers write no drop

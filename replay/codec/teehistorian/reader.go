@@ -40,6 +40,37 @@ type reader struct {
 	heldAt   decoders.Position
 	heldSum  decoders.Sum
 	heldTick int32
+
+	doubtful bool // the decoder withholds bytes, and ran out of them
+}
+
+// maxReread is the largest number of bytes that are read again because the decoder withholds them.
+const maxReread = 1 << 20
+
+// ranOut notes that the decoder returned an error, and returns it.
+func (r *reader) ranOut(err error) error {
+	withheld := r.d.Withheld()
+	r.doubtful = errors.Is(err, decoders.ErrMore) && withheld > 0 && withheld <= maxReread && r.in.At != nil
+	return err
+}
+
+// reread makes the decoder read again what it withholds. In a file that grows, these may be zeros in whose place the data has come since:
+// some file systems show the new size of a file before its contents.
+func (r *reader) reread() {
+	if !r.doubtful {
+		return
+	}
+	r.doubtful = false
+	at := r.d.Position()
+	src, err := r.in.From(at.Offset)
+	if err != nil {
+		return
+	}
+	w := decoders.NewWindow(src, at.Offset, teehistorian.MaxWindow)
+	w.Resume(r.d.Sum())
+	if d, err := teehistorian.Restore(w, r.header, r.d.Snapshot(nil)); err == nil {
+		r.d = d
+	}
 }
 
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
@@ -84,12 +115,14 @@ func (r *reader) Seek() error {
 		}
 		r.restored = true
 	}
+	r.reread()
 	for range work {
 		if r.arrived() {
 			return nil
 		}
 		at, tick := r.d.Position(), r.d.Tick()
 		if err := r.d.Next(&r.ev); err != nil {
+			err = r.ranOut(err)
 			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
 				return nil
 			}
@@ -115,6 +148,7 @@ func (r *reader) arrived() bool {
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
+	r.reread()
 	r.checkpoint()
 	if r.Filter.Nothing() {
 		return codec.ErrDone
@@ -144,7 +178,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			return codec.ErrDone
 		default:
 			if err := r.d.Next(&r.ev); err != nil {
-				return err
+				return r.ranOut(err)
 			}
 		}
 		if counted && r.Filter.Whole(uint8(r.ev.Kind)) {

@@ -23,12 +23,12 @@ var Tables = table.Format{
 			{Name: "client_id", Comment: "The client that owns the character.", Type: table.Int32},
 			{Name: "dx", Comment: "Change of x since the last recorded position, in world units.", Type: table.Int32},
 			{Name: "dy", Comment: "Change of y since the last recorded position, in world units; positive is down.", Type: table.Int32},
-			{Name: "x", Comment: "The resulting x, in world units.", Type: table.Int32},
-			{Name: "y", Comment: "The resulting y, in world units.", Type: table.Int32},
+			{Name: "x", Nullable: true, Comment: "The resulting x, in world units. Absent behind damage until the character appears anew.", Type: table.Int32},
+			{Name: "y", Nullable: true, Comment: "The resulting y, in world units. Absent as x is.", Type: table.Int32},
 		}},
 		{Name: "input_diff", Comment: "A client's input changed.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
-			{Name: "input", Nullable: true, Comment: "The resulting input, which the next tick uses (since DDNet 15.3).", Type: table.Struct, Fields: columnsOfInput},
+			{Name: "input", Nullable: true, Comment: "The resulting input, which the next tick uses (since DDNet 15.3). Absent behind damage until the client sends a first input.", Type: table.Struct, Fields: columnsOfInput},
 			{Name: "diff", Nullable: true, Comment: "The change of each field from the previous input. 0 for fields that did not change.", Type: table.Struct, Fields: columnsOfInput},
 		}},
 		{Name: "tick", Comment: "A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the numbers of successive tick events may differ by more than one.", Fields: []table.Field{
@@ -94,8 +94,8 @@ var Tables = table.Format{
 		}},
 		{Name: "player_old", Comment: "A character disappeared because it died, or because its client left or joined the spectators. The client may still be connected.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client that owned the character.", Type: table.Int32},
-			{Name: "x", Comment: "Its last recorded x, in world units.", Type: table.Int32},
-			{Name: "y", Comment: "Its last recorded y, in world units.", Type: table.Int32},
+			{Name: "x", Nullable: true, Comment: "Its last recorded x, in world units. Absent behind damage if the character appeared before that.", Type: table.Int32},
+			{Name: "y", Nullable: true, Comment: "Its last recorded y, in world units. Absent as x is.", Type: table.Int32},
 		}},
 		{Name: "join", Comment: "A client connected at the network level. Since DDNet 14.0, the record just before it contains the protocol that the client speaks.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The slot that the client got.", Type: table.Int32},
@@ -227,6 +227,11 @@ var Tables = table.Format{
 			{Name: "role", Comment: "The role of the client's login: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Empty when it is not logged in.", Type: table.Name},
 			{Name: "practice", Comment: "True while the client's team is in practice mode.", Type: table.Bool},
 			{Name: "ready", Comment: "True when the client has entered the game, as far as the file records it.", Type: table.Bool},
+		}},
+		{Name: "damage", Comment: "Bytes were left out because they are no records of a server: the disk was full for some time, or the file was changed. Behind it nothing is known of clients until a record says it: positions are absent until the character appears anew, inputs until the client connects anew. The stream ends with the status DATA_LOSS, also behind a finish.", Fields: []table.Field{
+			{Name: "from", Comment: "The offset of the first byte that was left out, in the decompressed file.", Type: table.Int64},
+			{Name: "to", Comment: "The offset of the next record that was read.", Type: table.Int64},
+			{Name: "reason", Comment: "Which rule the record at from breaks.", Type: table.Text},
 		}},
 	},
 }
@@ -451,6 +456,7 @@ var namesOfWarning = map[int32]string{
 	9:  "WARNING_TEXT_CUT",
 	10: "WARNING_DATA_AFTER_FINISH",
 	11: "WARNING_NEGATIVE_COUNT",
+	12: "WARNING_AFTER_DAMAGE",
 }
 
 var namesOfProtocol = map[int32]string{
@@ -571,6 +577,8 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowTeamFinish(c[12:], &m.TeamFinish)
 	case teehistorian.KindPlayerState:
 		rowPlayerState(c[12:], &m.PlayerState)
+	case teehistorian.KindDamage:
+		rowDamage(c[12:], &m.Damage)
 	default: // it has no fields
 	}
 }
@@ -580,8 +588,16 @@ func rowPlayerDiff(c []table.Column, m *teehistorian.PlayerDiff) {
 	c[0].Int32(m.ClientId)
 	c[1].Int32(m.Dx)
 	c[2].Int32(m.Dy)
-	c[3].Int32(m.X)
-	c[4].Int32(m.Y)
+	if m.X != -2147483648 {
+		c[3].Int32(m.X)
+	} else {
+		c[3].Null()
+	}
+	if m.Y != -2147483648 {
+		c[4].Int32(m.Y)
+	} else {
+		c[4].Null()
+	}
 }
 
 func rowInputDiff(c []table.Column, m *teehistorian.InputDiff) {
@@ -940,8 +956,16 @@ func rowPlayerNew(c []table.Column, m *teehistorian.PlayerNew) {
 func rowPlayerOld(c []table.Column, m *teehistorian.PlayerOld) {
 	_ = c[2]
 	c[0].Int32(m.ClientId)
-	c[1].Int32(m.X)
-	c[2].Int32(m.Y)
+	if m.X != -2147483648 {
+		c[1].Int32(m.X)
+	} else {
+		c[1].Null()
+	}
+	if m.Y != -2147483648 {
+		c[2].Int32(m.Y)
+	} else {
+		c[2].Null()
+	}
 }
 
 func rowJoin(c []table.Column, m *teehistorian.Join) {
@@ -1301,6 +1325,13 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 	c[35].Name(m.Role)
 	c[36].Bool(m.Practice)
 	c[37].Bool(m.Ready)
+}
+
+func rowDamage(c []table.Column, m *teehistorian.Damage) {
+	_ = c[2]
+	c[0].Int64(m.From)
+	c[1].Int64(m.To)
+	c[2].Text(m.Reason)
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

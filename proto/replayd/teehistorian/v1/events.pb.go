@@ -33,30 +33,33 @@ type Warning int32
 const (
 	// Never sent.
 	Warning_WARNING_UNSPECIFIED Warning = 0
-	// A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
+	// Not sent any more: a character that does not exist cannot move or disappear. Such a record is damage.
 	Warning_WARNING_PLAYER_ABSENT Warning = 1
-	// A character appeared that already existed.
+	// Not sent any more: a character that exists cannot appear. Such a record is damage.
 	Warning_WARNING_PLAYER_PRESENT Warning = 2
-	// The input of a client changed that had sent none. The previous input was taken to be all zeros.
+	// Not sent any more: an input that does not exist cannot change. Such a record is damage.
 	Warning_WARNING_INPUT_ABSENT Warning = 3
 	// The record names a client that never joined in this file. Only the first such record of a client has this warning.
 	// Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 	Warning_WARNING_CLIENT_NEVER_JOINED Warning = 4
-	// A variable-length integer was longer than needed or had padding bits set.
+	// In a client's message, a variable-length integer was longer than needed or had padding bits set.
 	Warning_WARNING_INTEGER_PADDING Warning = 5
-	// The tick counter ran past its range and wrapped.
+	// Not sent any more: the tick counter cannot run past its range. Such a record is damage.
 	Warning_WARNING_TICK_OVERFLOW Warning = 6
-	// A tick skip was negative.
+	// A tick skip of -1 in tick 0, which servers before 11.0.3 write. Any other negative one is damage.
 	Warning_WARNING_TICK_BACKWARD Warning = 7
 	// The record's data is longer than its known fields. The rest was ignored.
 	Warning_WARNING_TRAILING_DATA Warning = 8
 	// The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
 	// before DDNet 18.8.
 	Warning_WARNING_TEXT_CUT Warning = 9
-	// Bytes follow the finish record. They were ignored.
+	// Not sent any more: a finish record with bytes behind it is damage.
 	Warning_WARNING_DATA_AFTER_FINISH Warning = 10
-	// A console command has a negative number of arguments. It was taken to have none.
+	// Not sent any more: a command with a negative number of arguments is damage.
 	Warning_WARNING_NEGATIVE_COUNT Warning = 11
+	// The event lies behind damage, in which ticks and other records were lost. at_tick is the least that it can be. Each event behind
+	// damage has this warning.
+	Warning_WARNING_AFTER_DAMAGE Warning = 12
 )
 
 // Enum value maps for Warning.
@@ -74,6 +77,7 @@ var (
 		9:  "WARNING_TEXT_CUT",
 		10: "WARNING_DATA_AFTER_FINISH",
 		11: "WARNING_NEGATIVE_COUNT",
+		12: "WARNING_AFTER_DAMAGE",
 	}
 	Warning_value = map[string]int32{
 		"WARNING_UNSPECIFIED":         0,
@@ -88,6 +92,7 @@ var (
 		"WARNING_TEXT_CUT":            9,
 		"WARNING_DATA_AFTER_FINISH":   10,
 		"WARNING_NEGATIVE_COUNT":      11,
+		"WARNING_AFTER_DAMAGE":        12,
 	}
 )
 
@@ -437,6 +442,7 @@ type Event struct {
 	//	*Event_PlayerFinish
 	//	*Event_TeamFinish
 	//	*Event_PlayerState
+	//	*Event_Damage
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -799,6 +805,15 @@ func (x *Event) GetPlayerState() *PlayerState {
 	return nil
 }
 
+func (x *Event) GetDamage() *Damage {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Damage); ok {
+			return x.Damage
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -995,6 +1010,11 @@ type Event_PlayerState struct {
 	PlayerState *PlayerState `protobuf:"bytes,37,opt,name=player_state,json=playerState,proto3,oneof"`
 }
 
+type Event_Damage struct {
+	// Bytes were left out because they are no records of a server.
+	Damage *Damage `protobuf:"bytes,40,opt,name=damage,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1062,6 +1082,8 @@ func (*Event_PlayerFinish) isEvent_Kind() {}
 func (*Event_TeamFinish) isEvent_Kind() {}
 
 func (*Event_PlayerState) isEvent_Kind() {}
+
+func (*Event_Damage) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -1138,6 +1160,72 @@ func (x *Player) GetRole() string {
 	return ""
 }
 
+// Bytes were left out because they are no records of a server: the disk was full for some time, or the file was changed. Behind it
+// nothing is known of clients until a record says it: positions are absent until the character appears anew, inputs until the client
+// connects anew. The stream ends with the status DATA_LOSS, also behind a finish.
+type Damage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The offset of the first byte that was left out, in the decompressed file.
+	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The offset of the next record that was read.
+	To int64 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Which rule the record at from breaks.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Damage) Reset() {
+	*x = Damage{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Damage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Damage) ProtoMessage() {}
+
+func (x *Damage) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Damage.ProtoReflect.Descriptor instead.
+func (*Damage) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Damage) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Damage) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Damage) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
 // numbers of successive tick events may differ by more than one.
 type Tick struct {
@@ -1152,7 +1240,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1252,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[3]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1265,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Tick) GetSkipped() int32 {
@@ -1203,17 +1291,17 @@ type PlayerDiff struct {
 	Dx int32 `protobuf:"zigzag32,2,opt,name=dx,proto3" json:"dx,omitempty"`
 	// Change of y since the last recorded position, in world units; positive is down.
 	Dy int32 `protobuf:"zigzag32,3,opt,name=dy,proto3" json:"dy,omitempty"`
-	// The resulting x, in world units.
-	X int32 `protobuf:"zigzag32,4,opt,name=x,proto3" json:"x,omitempty"`
-	// The resulting y, in world units.
-	Y             int32 `protobuf:"zigzag32,5,opt,name=y,proto3" json:"y,omitempty"`
+	// The resulting x, in world units. Absent behind damage until the character appears anew.
+	X *int32 `protobuf:"zigzag32,4,opt,name=x,proto3,oneof" json:"x,omitempty"`
+	// The resulting y, in world units. Absent as x is.
+	Y             *int32 `protobuf:"zigzag32,5,opt,name=y,proto3,oneof" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlayerDiff) Reset() {
 	*x = PlayerDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1313,7 @@ func (x *PlayerDiff) String() string {
 func (*PlayerDiff) ProtoMessage() {}
 
 func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[4]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1326,7 @@ func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerDiff.ProtoReflect.Descriptor instead.
 func (*PlayerDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlayerDiff) GetClientId() int32 {
@@ -1263,15 +1351,15 @@ func (x *PlayerDiff) GetDy() int32 {
 }
 
 func (x *PlayerDiff) GetX() int32 {
-	if x != nil {
-		return x.X
+	if x != nil && x.X != nil {
+		return *x.X
 	}
 	return 0
 }
 
 func (x *PlayerDiff) GetY() int32 {
-	if x != nil {
-		return x.Y
+	if x != nil && x.Y != nil {
+		return *x.Y
 	}
 	return 0
 }
@@ -1291,7 +1379,7 @@ type PlayerNew struct {
 
 func (x *PlayerNew) Reset() {
 	*x = PlayerNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1391,7 @@ func (x *PlayerNew) String() string {
 func (*PlayerNew) ProtoMessage() {}
 
 func (x *PlayerNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1404,7 @@ func (x *PlayerNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerNew.ProtoReflect.Descriptor instead.
 func (*PlayerNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlayerNew) GetClientId() int32 {
@@ -1346,17 +1434,17 @@ type PlayerOld struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client that owned the character.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Its last recorded x, in world units.
-	X int32 `protobuf:"zigzag32,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Its last recorded y, in world units.
-	Y             int32 `protobuf:"zigzag32,3,opt,name=y,proto3" json:"y,omitempty"`
+	// Its last recorded x, in world units. Absent behind damage if the character appeared before that.
+	X *int32 `protobuf:"zigzag32,2,opt,name=x,proto3,oneof" json:"x,omitempty"`
+	// Its last recorded y, in world units. Absent as x is.
+	Y             *int32 `protobuf:"zigzag32,3,opt,name=y,proto3,oneof" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlayerOld) Reset() {
 	*x = PlayerOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1456,7 @@ func (x *PlayerOld) String() string {
 func (*PlayerOld) ProtoMessage() {}
 
 func (x *PlayerOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1469,7 @@ func (x *PlayerOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerOld.ProtoReflect.Descriptor instead.
 func (*PlayerOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlayerOld) GetClientId() int32 {
@@ -1392,15 +1480,15 @@ func (x *PlayerOld) GetClientId() int32 {
 }
 
 func (x *PlayerOld) GetX() int32 {
-	if x != nil {
-		return x.X
+	if x != nil && x.X != nil {
+		return *x.X
 	}
 	return 0
 }
 
 func (x *PlayerOld) GetY() int32 {
-	if x != nil {
-		return x.Y
+	if x != nil && x.Y != nil {
+		return *x.Y
 	}
 	return 0
 }
@@ -1435,7 +1523,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1535,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1548,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Input) GetDirection() int32 {
@@ -1546,7 +1634,7 @@ type InputNew struct {
 
 func (x *InputNew) Reset() {
 	*x = InputNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1646,7 @@ func (x *InputNew) String() string {
 func (*InputNew) ProtoMessage() {}
 
 func (x *InputNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1659,7 @@ func (x *InputNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputNew.ProtoReflect.Descriptor instead.
 func (*InputNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InputNew) GetClientId() int32 {
@@ -1593,7 +1681,7 @@ type InputDiff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// The resulting input, which the next tick uses (since DDNet 15.3).
+	// The resulting input, which the next tick uses (since DDNet 15.3). Absent behind damage until the client sends a first input.
 	Input *Input `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// The change of each field from the previous input. 0 for fields that did not change.
 	Diff          *Input `protobuf:"bytes,3,opt,name=diff,proto3" json:"diff,omitempty"`
@@ -1603,7 +1691,7 @@ type InputDiff struct {
 
 func (x *InputDiff) Reset() {
 	*x = InputDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1703,7 @@ func (x *InputDiff) String() string {
 func (*InputDiff) ProtoMessage() {}
 
 func (x *InputDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1716,7 @@ func (x *InputDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDiff.ProtoReflect.Descriptor instead.
 func (*InputDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InputDiff) GetClientId() int32 {
@@ -1664,7 +1752,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1764,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1777,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Join) GetClientId() int32 {
@@ -1715,7 +1803,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1815,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1828,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Drop) GetClientId() int32 {
@@ -1787,7 +1875,7 @@ type ConsoleCommand struct {
 
 func (x *ConsoleCommand) Reset() {
 	*x = ConsoleCommand{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1887,7 @@ func (x *ConsoleCommand) String() string {
 func (*ConsoleCommand) ProtoMessage() {}
 
 func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1900,7 @@ func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCommand.ProtoReflect.Descriptor instead.
 func (*ConsoleCommand) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConsoleCommand) GetClientId() int32 {
@@ -1859,7 +1947,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1959,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1972,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 // An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
@@ -1907,7 +1995,7 @@ type UnknownEx struct {
 
 func (x *UnknownEx) Reset() {
 	*x = UnknownEx{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2007,7 @@ func (x *UnknownEx) String() string {
 func (*UnknownEx) ProtoMessage() {}
 
 func (x *UnknownEx) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2020,7 @@ func (x *UnknownEx) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownEx.ProtoReflect.Descriptor instead.
 func (*UnknownEx) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UnknownEx) GetUuid() string {
@@ -1979,7 +2067,7 @@ type Test struct {
 
 func (x *Test) Reset() {
 	*x = Test{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2079,7 @@ func (x *Test) String() string {
 func (*Test) ProtoMessage() {}
 
 func (x *Test) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2092,7 @@ func (x *Test) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Test.ProtoReflect.Descriptor instead.
 func (*Test) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 // A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
@@ -2026,7 +2114,7 @@ type AuthInit struct {
 
 func (x *AuthInit) Reset() {
 	*x = AuthInit{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2126,7 @@ func (x *AuthInit) String() string {
 func (*AuthInit) ProtoMessage() {}
 
 func (x *AuthInit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2139,7 @@ func (x *AuthInit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthInit.ProtoReflect.Descriptor instead.
 func (*AuthInit) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AuthInit) GetClientId() int32 {
@@ -2100,7 +2188,7 @@ type AuthLogin struct {
 
 func (x *AuthLogin) Reset() {
 	*x = AuthLogin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2200,7 @@ func (x *AuthLogin) String() string {
 func (*AuthLogin) ProtoMessage() {}
 
 func (x *AuthLogin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2213,7 @@ func (x *AuthLogin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogin.ProtoReflect.Descriptor instead.
 func (*AuthLogin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AuthLogin) GetClientId() int32 {
@@ -2167,7 +2255,7 @@ type AuthLogout struct {
 
 func (x *AuthLogout) Reset() {
 	*x = AuthLogout{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2267,7 @@ func (x *AuthLogout) String() string {
 func (*AuthLogout) ProtoMessage() {}
 
 func (x *AuthLogout) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2280,7 @@ func (x *AuthLogout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogout.ProtoReflect.Descriptor instead.
 func (*AuthLogout) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AuthLogout) GetClientId() int32 {
@@ -2215,7 +2303,7 @@ type DdnetverOld struct {
 
 func (x *DdnetverOld) Reset() {
 	*x = DdnetverOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2315,7 @@ func (x *DdnetverOld) String() string {
 func (*DdnetverOld) ProtoMessage() {}
 
 func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2328,7 @@ func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DdnetverOld.ProtoReflect.Descriptor instead.
 func (*DdnetverOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DdnetverOld) GetClientId() int32 {
@@ -2279,7 +2367,7 @@ type Ddnetver struct {
 
 func (x *Ddnetver) Reset() {
 	*x = Ddnetver{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2379,7 @@ func (x *Ddnetver) String() string {
 func (*Ddnetver) ProtoMessage() {}
 
 func (x *Ddnetver) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2392,7 @@ func (x *Ddnetver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ddnetver.ProtoReflect.Descriptor instead.
 func (*Ddnetver) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Ddnetver) GetClientId() int32 {
@@ -2360,7 +2448,7 @@ type Joinver6 struct {
 
 func (x *Joinver6) Reset() {
 	*x = Joinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2460,7 @@ func (x *Joinver6) String() string {
 func (*Joinver6) ProtoMessage() {}
 
 func (x *Joinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2473,7 @@ func (x *Joinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver6.ProtoReflect.Descriptor instead.
 func (*Joinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Joinver6) GetClientId() int32 {
@@ -2406,7 +2494,7 @@ type Joinver7 struct {
 
 func (x *Joinver7) Reset() {
 	*x = Joinver7{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2506,7 @@ func (x *Joinver7) String() string {
 func (*Joinver7) ProtoMessage() {}
 
 func (x *Joinver7) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2519,7 @@ func (x *Joinver7) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver7.ProtoReflect.Descriptor instead.
 func (*Joinver7) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Joinver7) GetClientId() int32 {
@@ -2458,7 +2546,7 @@ type SaveSuccess struct {
 
 func (x *SaveSuccess) Reset() {
 	*x = SaveSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2558,7 @@ func (x *SaveSuccess) String() string {
 func (*SaveSuccess) ProtoMessage() {}
 
 func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2571,7 @@ func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSuccess.ProtoReflect.Descriptor instead.
 func (*SaveSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SaveSuccess) GetTeam() int32 {
@@ -2538,7 +2626,7 @@ type SavedTeam struct {
 
 func (x *SavedTeam) Reset() {
 	*x = SavedTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2638,7 @@ func (x *SavedTeam) String() string {
 func (*SavedTeam) ProtoMessage() {}
 
 func (x *SavedTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2651,7 @@ func (x *SavedTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SavedTeam.ProtoReflect.Descriptor instead.
 func (*SavedTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SavedTeam) GetTeamState() int32 {
@@ -2630,7 +2718,7 @@ type SavedSwitch struct {
 
 func (x *SavedSwitch) Reset() {
 	*x = SavedSwitch{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2730,7 @@ func (x *SavedSwitch) String() string {
 func (*SavedSwitch) ProtoMessage() {}
 
 func (x *SavedSwitch) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2743,7 @@ func (x *SavedSwitch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SavedSwitch.ProtoReflect.Descriptor instead.
 func (*SavedSwitch) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SavedSwitch) GetStatus() int32 {
@@ -2696,7 +2784,7 @@ type SavedWeapon struct {
 
 func (x *SavedWeapon) Reset() {
 	*x = SavedWeapon{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2796,7 @@ func (x *SavedWeapon) String() string {
 func (*SavedWeapon) ProtoMessage() {}
 
 func (x *SavedWeapon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2809,7 @@ func (x *SavedWeapon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SavedWeapon.ProtoReflect.Descriptor instead.
 func (*SavedWeapon) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SavedWeapon) GetAmmoRegenStart() int32 {
@@ -2901,7 +2989,7 @@ type SavedTee struct {
 
 func (x *SavedTee) Reset() {
 	*x = SavedTee{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3001,7 @@ func (x *SavedTee) String() string {
 func (*SavedTee) ProtoMessage() {}
 
 func (x *SavedTee) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3014,7 @@ func (x *SavedTee) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SavedTee.ProtoReflect.Descriptor instead.
 func (*SavedTee) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SavedTee) GetName() string {
@@ -3430,7 +3518,7 @@ type SaveFailure struct {
 
 func (x *SaveFailure) Reset() {
 	*x = SaveFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +3530,7 @@ func (x *SaveFailure) String() string {
 func (*SaveFailure) ProtoMessage() {}
 
 func (x *SaveFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +3543,7 @@ func (x *SaveFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFailure.ProtoReflect.Descriptor instead.
 func (*SaveFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SaveFailure) GetTeam() int32 {
@@ -3482,7 +3570,7 @@ type LoadSuccess struct {
 
 func (x *LoadSuccess) Reset() {
 	*x = LoadSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3494,7 +3582,7 @@ func (x *LoadSuccess) String() string {
 func (*LoadSuccess) ProtoMessage() {}
 
 func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3507,7 +3595,7 @@ func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadSuccess.ProtoReflect.Descriptor instead.
 func (*LoadSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LoadSuccess) GetTeam() int32 {
@@ -3549,7 +3637,7 @@ type LoadFailure struct {
 
 func (x *LoadFailure) Reset() {
 	*x = LoadFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3649,7 @@ func (x *LoadFailure) String() string {
 func (*LoadFailure) ProtoMessage() {}
 
 func (x *LoadFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3662,7 @@ func (x *LoadFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadFailure.ProtoReflect.Descriptor instead.
 func (*LoadFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LoadFailure) GetTeam() int32 {
@@ -3597,7 +3685,7 @@ type PlayerTeam struct {
 
 func (x *PlayerTeam) Reset() {
 	*x = PlayerTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3609,7 +3697,7 @@ func (x *PlayerTeam) String() string {
 func (*PlayerTeam) ProtoMessage() {}
 
 func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3622,7 +3710,7 @@ func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTeam.ProtoReflect.Descriptor instead.
 func (*PlayerTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PlayerTeam) GetClientId() int32 {
@@ -3652,7 +3740,7 @@ type TeamPractice struct {
 
 func (x *TeamPractice) Reset() {
 	*x = TeamPractice{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3752,7 @@ func (x *TeamPractice) String() string {
 func (*TeamPractice) ProtoMessage() {}
 
 func (x *TeamPractice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +3765,7 @@ func (x *TeamPractice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamPractice.ProtoReflect.Descriptor instead.
 func (*TeamPractice) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TeamPractice) GetTeam() int32 {
@@ -3705,7 +3793,7 @@ type PlayerReady struct {
 
 func (x *PlayerReady) Reset() {
 	*x = PlayerReady{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3805,7 @@ func (x *PlayerReady) String() string {
 func (*PlayerReady) ProtoMessage() {}
 
 func (x *PlayerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3818,7 @@ func (x *PlayerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerReady.ProtoReflect.Descriptor instead.
 func (*PlayerReady) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PlayerReady) GetClientId() int32 {
@@ -3753,7 +3841,7 @@ type PlayerSwap struct {
 
 func (x *PlayerSwap) Reset() {
 	*x = PlayerSwap{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3765,7 +3853,7 @@ func (x *PlayerSwap) String() string {
 func (*PlayerSwap) ProtoMessage() {}
 
 func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3778,7 +3866,7 @@ func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSwap.ProtoReflect.Descriptor instead.
 func (*PlayerSwap) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlayerSwap) GetClientId() int32 {
@@ -3807,7 +3895,7 @@ type Rejoinver6 struct {
 
 func (x *Rejoinver6) Reset() {
 	*x = Rejoinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +3907,7 @@ func (x *Rejoinver6) String() string {
 func (*Rejoinver6) ProtoMessage() {}
 
 func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +3920,7 @@ func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoinver6.ProtoReflect.Descriptor instead.
 func (*Rejoinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Rejoinver6) GetClientId() int32 {
@@ -3855,7 +3943,7 @@ type Antibot struct {
 
 func (x *Antibot) Reset() {
 	*x = Antibot{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3867,7 +3955,7 @@ func (x *Antibot) String() string {
 func (*Antibot) ProtoMessage() {}
 
 func (x *Antibot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3880,7 +3968,7 @@ func (x *Antibot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Antibot.ProtoReflect.Descriptor instead.
 func (*Antibot) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Antibot) GetData() []byte {
@@ -3911,7 +3999,7 @@ type PlayerName struct {
 
 func (x *PlayerName) Reset() {
 	*x = PlayerName{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3923,7 +4011,7 @@ func (x *PlayerName) String() string {
 func (*PlayerName) ProtoMessage() {}
 
 func (x *PlayerName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3936,7 +4024,7 @@ func (x *PlayerName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerName.ProtoReflect.Descriptor instead.
 func (*PlayerName) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PlayerName) GetClientId() int32 {
@@ -3966,7 +4054,7 @@ type PlayerFinish struct {
 
 func (x *PlayerFinish) Reset() {
 	*x = PlayerFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4066,7 @@ func (x *PlayerFinish) String() string {
 func (*PlayerFinish) ProtoMessage() {}
 
 func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4079,7 @@ func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerFinish.ProtoReflect.Descriptor instead.
 func (*PlayerFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PlayerFinish) GetClientId() int32 {
@@ -4021,7 +4109,7 @@ type TeamFinish struct {
 
 func (x *TeamFinish) Reset() {
 	*x = TeamFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4033,7 +4121,7 @@ func (x *TeamFinish) String() string {
 func (*TeamFinish) ProtoMessage() {}
 
 func (x *TeamFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4046,7 +4134,7 @@ func (x *TeamFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamFinish.ProtoReflect.Descriptor instead.
 func (*TeamFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TeamFinish) GetTeam() int32 {
@@ -4117,7 +4205,7 @@ type PlayerState struct {
 
 func (x *PlayerState) Reset() {
 	*x = PlayerState{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4217,7 @@ func (x *PlayerState) String() string {
 func (*PlayerState) ProtoMessage() {}
 
 func (x *PlayerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4230,7 @@ func (x *PlayerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
 func (*PlayerState) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PlayerState) GetClientId() int32 {
@@ -4336,7 +4424,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4348,7 +4436,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4361,7 +4449,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Message) GetClientId() int32 {
@@ -4734,7 +4822,7 @@ type Say struct {
 
 func (x *Say) Reset() {
 	*x = Say{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4746,7 +4834,7 @@ func (x *Say) String() string {
 func (*Say) ProtoMessage() {}
 
 func (x *Say) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4759,7 +4847,7 @@ func (x *Say) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Say.ProtoReflect.Descriptor instead.
 func (*Say) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Say) GetMode() SayMode {
@@ -4794,7 +4882,7 @@ type SetTeam struct {
 
 func (x *SetTeam) Reset() {
 	*x = SetTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4894,7 @@ func (x *SetTeam) String() string {
 func (*SetTeam) ProtoMessage() {}
 
 func (x *SetTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +4907,7 @@ func (x *SetTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTeam.ProtoReflect.Descriptor instead.
 func (*SetTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetTeam) GetTeam() int32 {
@@ -4842,7 +4930,7 @@ type SetSpectatorMode struct {
 
 func (x *SetSpectatorMode) Reset() {
 	*x = SetSpectatorMode{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4854,7 +4942,7 @@ func (x *SetSpectatorMode) String() string {
 func (*SetSpectatorMode) ProtoMessage() {}
 
 func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4867,7 +4955,7 @@ func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSpectatorMode.ProtoReflect.Descriptor instead.
 func (*SetSpectatorMode) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SetSpectatorMode) GetMode() SpectatorMode {
@@ -4903,7 +4991,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4915,7 +5003,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4928,7 +5016,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlayerInfo) GetName() string {
@@ -4983,7 +5071,7 @@ type Skin struct {
 
 func (x *Skin) Reset() {
 	*x = Skin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4995,7 +5083,7 @@ func (x *Skin) String() string {
 func (*Skin) ProtoMessage() {}
 
 func (x *Skin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5008,7 +5096,7 @@ func (x *Skin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skin.ProtoReflect.Descriptor instead.
 func (*Skin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Skin) GetName() string {
@@ -5054,7 +5142,7 @@ type SkinPart struct {
 
 func (x *SkinPart) Reset() {
 	*x = SkinPart{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5154,7 @@ func (x *SkinPart) String() string {
 func (*SkinPart) ProtoMessage() {}
 
 func (x *SkinPart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5167,7 @@ func (x *SkinPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinPart.ProtoReflect.Descriptor instead.
 func (*SkinPart) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SkinPart) GetName() string {
@@ -5112,7 +5200,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5124,7 +5212,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5137,7 +5225,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 // The client showed an emoticon.
@@ -5151,7 +5239,7 @@ type Emoticon struct {
 
 func (x *Emoticon) Reset() {
 	*x = Emoticon{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5251,7 @@ func (x *Emoticon) String() string {
 func (*Emoticon) ProtoMessage() {}
 
 func (x *Emoticon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5264,7 @@ func (x *Emoticon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emoticon.ProtoReflect.Descriptor instead.
 func (*Emoticon) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Emoticon) GetEmoticon() int32 {
@@ -5197,7 +5285,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5209,7 +5297,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5222,7 +5310,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Vote) GetVote() int32 {
@@ -5249,7 +5337,7 @@ type CallVote struct {
 
 func (x *CallVote) Reset() {
 	*x = CallVote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5349,7 @@ func (x *CallVote) String() string {
 func (*CallVote) ProtoMessage() {}
 
 func (x *CallVote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5362,7 @@ func (x *CallVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVote.ProtoReflect.Descriptor instead.
 func (*CallVote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CallVote) GetType() string {
@@ -5316,7 +5404,7 @@ type IsDdnetLegacy struct {
 
 func (x *IsDdnetLegacy) Reset() {
 	*x = IsDdnetLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5328,7 +5416,7 @@ func (x *IsDdnetLegacy) String() string {
 func (*IsDdnetLegacy) ProtoMessage() {}
 
 func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5341,7 +5429,7 @@ func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IsDdnetLegacy.ProtoReflect.Descriptor instead.
 func (*IsDdnetLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *IsDdnetLegacy) GetVersion() int32 {
@@ -5362,7 +5450,7 @@ type ShowOthersLegacy struct {
 
 func (x *ShowOthersLegacy) Reset() {
 	*x = ShowOthersLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5374,7 +5462,7 @@ func (x *ShowOthersLegacy) String() string {
 func (*ShowOthersLegacy) ProtoMessage() {}
 
 func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5387,7 +5475,7 @@ func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthersLegacy.ProtoReflect.Descriptor instead.
 func (*ShowOthersLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShowOthersLegacy) GetShow() bool {
@@ -5410,7 +5498,7 @@ type ShowDistance struct {
 
 func (x *ShowDistance) Reset() {
 	*x = ShowDistance{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5510,7 @@ func (x *ShowDistance) String() string {
 func (*ShowDistance) ProtoMessage() {}
 
 func (x *ShowDistance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5523,7 @@ func (x *ShowDistance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowDistance.ProtoReflect.Descriptor instead.
 func (*ShowDistance) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ShowDistance) GetX() int32 {
@@ -5463,7 +5551,7 @@ type ShowOthers struct {
 
 func (x *ShowOthers) Reset() {
 	*x = ShowOthers{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5475,7 +5563,7 @@ func (x *ShowOthers) String() string {
 func (*ShowOthers) ProtoMessage() {}
 
 func (x *ShowOthers) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5488,7 +5576,7 @@ func (x *ShowOthers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthers.ProtoReflect.Descriptor instead.
 func (*ShowOthers) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ShowOthers) GetShow() int32 {
@@ -5513,7 +5601,7 @@ type CameraInfo struct {
 
 func (x *CameraInfo) Reset() {
 	*x = CameraInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5525,7 +5613,7 @@ func (x *CameraInfo) String() string {
 func (*CameraInfo) ProtoMessage() {}
 
 func (x *CameraInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5538,7 +5626,7 @@ func (x *CameraInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraInfo.ProtoReflect.Descriptor instead.
 func (*CameraInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CameraInfo) GetZoom() int32 {
@@ -5573,7 +5661,7 @@ type EnableSpectatorCount struct {
 
 func (x *EnableSpectatorCount) Reset() {
 	*x = EnableSpectatorCount{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5585,7 +5673,7 @@ func (x *EnableSpectatorCount) String() string {
 func (*EnableSpectatorCount) ProtoMessage() {}
 
 func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5598,7 +5686,7 @@ func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableSpectatorCount.ProtoReflect.Descriptor instead.
 func (*EnableSpectatorCount) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *EnableSpectatorCount) GetEnable() bool {
@@ -5617,7 +5705,7 @@ type ReadyChange struct {
 
 func (x *ReadyChange) Reset() {
 	*x = ReadyChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5629,7 +5717,7 @@ func (x *ReadyChange) String() string {
 func (*ReadyChange) ProtoMessage() {}
 
 func (x *ReadyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5642,7 +5730,7 @@ func (x *ReadyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyChange.ProtoReflect.Descriptor instead.
 func (*ReadyChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 // The client changed its skin. 0.7 only.
@@ -5656,7 +5744,7 @@ type SkinChange struct {
 
 func (x *SkinChange) Reset() {
 	*x = SkinChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5668,7 +5756,7 @@ func (x *SkinChange) String() string {
 func (*SkinChange) ProtoMessage() {}
 
 func (x *SkinChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5681,7 +5769,7 @@ func (x *SkinChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinChange.ProtoReflect.Descriptor instead.
 func (*SkinChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SkinChange) GetSkinParts() []*SkinPart {
@@ -5704,7 +5792,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5716,7 +5804,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5729,7 +5817,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Command) GetName() string {
@@ -5752,7 +5840,7 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x8e\x14\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xc9\x14\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -5802,7 +5890,8 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\rplayer_finish\x18# \x01(\v2%.replayd.teehistorian.v1.PlayerFinishH\x00R\fplayerFinish\x12F\n" +
 	"\vteam_finish\x18$ \x01(\v2#.replayd.teehistorian.v1.TeamFinishH\x00R\n" +
 	"teamFinish\x12I\n" +
-	"\fplayer_state\x18% \x01(\v2$.replayd.teehistorian.v1.PlayerStateH\x00R\vplayerState\x12<\n" +
+	"\fplayer_state\x18% \x01(\v2$.replayd.teehistorian.v1.PlayerStateH\x00R\vplayerState\x129\n" +
+	"\x06damage\x18( \x01(\v2\x1f.replayd.teehistorian.v1.DamageH\x00R\x06damage\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -5812,25 +5901,33 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x17\n" +
 	"\x04team\x18\x03 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x12\n" +
 	"\x04role\x18\x04 \x01(\tR\x04roleB\a\n" +
-	"\x05_team\"<\n" +
+	"\x05_team\"D\n" +
+	"\x06Damage\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\x04Tick\x12\x18\n" +
 	"\askipped\x18\x01 \x01(\x05R\askipped\x12\x1a\n" +
-	"\bimplicit\x18\x02 \x01(\bR\bimplicit\"e\n" +
+	"\bimplicit\x18\x02 \x01(\bR\bimplicit\"\x8f\x01\n" +
 	"\n" +
 	"PlayerDiff\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x0e\n" +
 	"\x02dx\x18\x02 \x01(\x11R\x02dx\x12\x0e\n" +
-	"\x02dy\x18\x03 \x01(\x11R\x02dy\x12\f\n" +
-	"\x01x\x18\x04 \x01(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\x05 \x01(\x11R\x01y\"D\n" +
+	"\x02dy\x18\x03 \x01(\x11R\x02dy\x12\x1b\n" +
+	"\x01x\x18\x04 \x01(\x11B\b\xf0\xe1\x18\xff\xff\xff\xff\x0fH\x00R\x01x\x88\x01\x01\x12\x1b\n" +
+	"\x01y\x18\x05 \x01(\x11B\b\xf0\xe1\x18\xff\xff\xff\xff\x0fH\x01R\x01y\x88\x01\x01B\x04\n" +
+	"\x02_xB\x04\n" +
+	"\x02_y\"D\n" +
 	"\tPlayerNew\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\x03 \x01(\x11R\x01y\"D\n" +
+	"\x01y\x18\x03 \x01(\x11R\x01y\"n\n" +
 	"\tPlayerOld\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\f\n" +
-	"\x01x\x18\x02 \x01(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\x03 \x01(\x11R\x01y\"\xa1\x02\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1b\n" +
+	"\x01x\x18\x02 \x01(\x11B\b\xf0\xe1\x18\xff\xff\xff\xff\x0fH\x00R\x01x\x88\x01\x01\x12\x1b\n" +
+	"\x01y\x18\x03 \x01(\x11B\b\xf0\xe1\x18\xff\xff\xff\xff\x0fH\x01R\x01y\x88\x01\x01B\x04\n" +
+	"\x02_xB\x04\n" +
+	"\x02_y\"\xa1\x02\n" +
 	"\x05Input\x12\x1c\n" +
 	"\tdirection\x18\x01 \x01(\x11R\tdirection\x12\x19\n" +
 	"\btarget_x\x18\x02 \x01(\x11R\atargetX\x12\x19\n" +
@@ -6173,7 +6270,7 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"skin_parts\x18\x01 \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\";\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x02 \x01(\tR\targuments*\xd3\x02\n" +
+	"\targuments\x18\x02 \x01(\tR\targuments*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -6187,7 +6284,8 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x10WARNING_TEXT_CUT\x10\t\x12\x1d\n" +
 	"\x19WARNING_DATA_AFTER_FINISH\x10\n" +
 	"\x12\x1a\n" +
-	"\x16WARNING_NEGATIVE_COUNT\x10\v*n\n" +
+	"\x16WARNING_NEGATIVE_COUNT\x10\v\x12\x18\n" +
+	"\x14WARNING_AFTER_DAMAGE\x10\f*n\n" +
 	"\tAuthLevel\x12\x1a\n" +
 	"\x16AUTH_LEVEL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11AUTH_LEVEL_HELPER\x10\x01\x12\x18\n" +
@@ -6222,7 +6320,7 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -6232,148 +6330,150 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(*EventList)(nil),            // 5: replayd.teehistorian.v1.EventList
 	(*Event)(nil),                // 6: replayd.teehistorian.v1.Event
 	(*Player)(nil),               // 7: replayd.teehistorian.v1.Player
-	(*Tick)(nil),                 // 8: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 9: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 10: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 11: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 12: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 13: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 14: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 15: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 16: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 17: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 18: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 19: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 20: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 21: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 22: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 23: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 24: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 25: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 26: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 27: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 28: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 29: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 30: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 31: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 32: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 33: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 34: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 35: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 36: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 37: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 38: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 39: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 40: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 41: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 42: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 43: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 44: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 45: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 46: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 47: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 48: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 49: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 50: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 51: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 52: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 53: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 54: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 55: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 56: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 57: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 58: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 59: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 60: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 61: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 62: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 63: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 64: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 65: replayd.teehistorian.v1.Command
+	(*Damage)(nil),               // 8: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 9: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 10: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 11: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 12: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 13: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 14: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 15: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 16: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 17: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 18: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 19: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 20: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 21: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 22: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 23: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 24: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 25: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 26: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 27: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 28: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 29: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 30: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 31: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 32: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 33: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 34: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 35: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 36: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 37: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 38: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 39: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 40: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 41: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 42: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 43: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 44: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 45: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 46: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 47: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 48: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 49: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 50: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 51: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 52: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 53: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 54: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 55: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 56: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 57: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 58: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 59: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 60: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 61: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 62: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 63: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 64: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 65: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 66: replayd.teehistorian.v1.Command
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	6,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	9,  // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	14, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	8,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	13, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	46, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	10, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	11, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	15, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	16, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	17, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	18, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	19, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	20, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	21, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	22, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	23, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	24, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	25, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	26, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	27, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	28, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	33, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	34, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	35, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	36, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	37, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	38, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	39, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	40, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	41, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	42, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	43, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	44, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	45, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	0,  // 35: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	7,  // 36: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	7,  // 37: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	12, // 38: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	12, // 39: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	12, // 40: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 41: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 42: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	29, // 43: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	32, // 44: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	30, // 45: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	31, // 46: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	29, // 47: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 48: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	12, // 49: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	51, // 50: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	52, // 51: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 52: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 53: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	47, // 54: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	48, // 55: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	49, // 56: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	50, // 57: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	50, // 58: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	53, // 59: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	54, // 60: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	55, // 61: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	56, // 62: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	57, // 63: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	58, // 64: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	59, // 65: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	60, // 66: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	61, // 67: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	62, // 68: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	63, // 69: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	64, // 70: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	65, // 71: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 72: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 73: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	51, // 74: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	52, // 75: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	52, // 76: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	10, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	15, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	9,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	14, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	47, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	11, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	12, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	16, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	17, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	18, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	19, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	20, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	21, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	22, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	23, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	24, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	25, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	26, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	27, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	28, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	29, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	34, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	35, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	36, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	37, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	38, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	39, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	40, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	41, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	42, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	43, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	44, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	45, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	46, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	8,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	0,  // 36: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	7,  // 37: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	7,  // 38: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	13, // 39: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	13, // 40: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	13, // 41: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 42: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 43: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	30, // 44: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	33, // 45: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	31, // 46: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	32, // 47: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	30, // 48: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 49: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	13, // 50: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	52, // 51: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	53, // 52: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 53: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 54: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	48, // 55: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	49, // 56: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	50, // 57: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	51, // 58: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	51, // 59: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	54, // 60: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	55, // 61: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	56, // 62: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	57, // 63: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	58, // 64: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	59, // 65: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	60, // 66: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	61, // 67: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	62, // 68: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	63, // 69: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	64, // 70: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	65, // 71: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	66, // 72: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 73: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 74: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	52, // 75: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	53, // 76: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	53, // 77: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -6416,11 +6516,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_PlayerFinish)(nil),
 		(*Event_TeamFinish)(nil),
 		(*Event_PlayerState)(nil),
+		(*Event_Damage)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[41].OneofWrappers = []any{
+	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[7].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[42].OneofWrappers = []any{
 		(*Message_Say)(nil),
 		(*Message_SetTeam)(nil),
 		(*Message_SetSpectatorMode)(nil),
@@ -6440,14 +6543,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_SkinChange)(nil),
 		(*Message_Command)(nil),
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

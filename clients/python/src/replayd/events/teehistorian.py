@@ -558,6 +558,22 @@ class PlayerState(_Event):
         return self.event.player_state
 
 
+class Damage(_Event):
+    """Bytes were left out because they are no records of a server."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["damage"] = "damage"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.Damage:
+        return self.event.damage
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -609,6 +625,7 @@ Event: _TypeAlias = _Union[
     PlayerFinish,
     TeamFinish,
     PlayerState,
+    Damage,
     Unknown,
 ]
 """An event of any kind."""
@@ -648,6 +665,7 @@ Kind: _TypeAlias = _Literal[
     "player_finish",
     "team_finish",
     "player_state",
+    "damage",
 ]
 """The names of the kinds, as in filters."""
 
@@ -691,6 +709,7 @@ FORMAT: _Format[Event, Batch] = _Format(
         "player_finish": PlayerFinish,
         "team_finish": TeamFinish,
         "player_state": PlayerState,
+        "damage": Damage,
     },
     Unknown,
 )

@@ -32,21 +32,21 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     WARNING_UNSPECIFIED: _Warning.ValueType  # 0
     """Never sent."""
     WARNING_PLAYER_ABSENT: _Warning.ValueType  # 1
-    """A character moved or disappeared that did not exist. Its position was taken to be 0, 0."""
+    """Not sent any more: a character that does not exist cannot move or disappear. Such a record is damage."""
     WARNING_PLAYER_PRESENT: _Warning.ValueType  # 2
-    """A character appeared that already existed."""
+    """Not sent any more: a character that exists cannot appear. Such a record is damage."""
     WARNING_INPUT_ABSENT: _Warning.ValueType  # 3
-    """The input of a client changed that had sent none. The previous input was taken to be all zeros."""
+    """Not sent any more: an input that does not exist cannot change. Such a record is damage."""
     WARNING_CLIENT_NEVER_JOINED: _Warning.ValueType  # 4
     """The record names a client that never joined in this file. Only the first such record of a client has this warning.
     Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
     """
     WARNING_INTEGER_PADDING: _Warning.ValueType  # 5
-    """A variable-length integer was longer than needed or had padding bits set."""
+    """In a client's message, a variable-length integer was longer than needed or had padding bits set."""
     WARNING_TICK_OVERFLOW: _Warning.ValueType  # 6
-    """The tick counter ran past its range and wrapped."""
+    """Not sent any more: the tick counter cannot run past its range. Such a record is damage."""
     WARNING_TICK_BACKWARD: _Warning.ValueType  # 7
-    """A tick skip was negative."""
+    """A tick skip of -1 in tick 0, which servers before 11.0.3 write. Any other negative one is damage."""
     WARNING_TRAILING_DATA: _Warning.ValueType  # 8
     """The record's data is longer than its known fields. The rest was ignored."""
     WARNING_TEXT_CUT: _Warning.ValueType  # 9
@@ -54,9 +54,13 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     before DDNet 18.8.
     """
     WARNING_DATA_AFTER_FINISH: _Warning.ValueType  # 10
-    """Bytes follow the finish record. They were ignored."""
+    """Not sent any more: a finish record with bytes behind it is damage."""
     WARNING_NEGATIVE_COUNT: _Warning.ValueType  # 11
-    """A console command has a negative number of arguments. It was taken to have none."""
+    """Not sent any more: a command with a negative number of arguments is damage."""
+    WARNING_AFTER_DAMAGE: _Warning.ValueType  # 12
+    """The event lies behind damage, in which ticks and other records were lost. at_tick is the least that it can be. Each event behind
+    damage has this warning.
+    """
 
 class Warning(_Warning, metaclass=_WarningEnumTypeWrapper):
     """An oddity of a record. The record was read, but it contradicts earlier records or the way servers write."""
@@ -64,21 +68,21 @@ class Warning(_Warning, metaclass=_WarningEnumTypeWrapper):
 WARNING_UNSPECIFIED: Warning.ValueType  # 0
 """Never sent."""
 WARNING_PLAYER_ABSENT: Warning.ValueType  # 1
-"""A character moved or disappeared that did not exist. Its position was taken to be 0, 0."""
+"""Not sent any more: a character that does not exist cannot move or disappear. Such a record is damage."""
 WARNING_PLAYER_PRESENT: Warning.ValueType  # 2
-"""A character appeared that already existed."""
+"""Not sent any more: a character that exists cannot appear. Such a record is damage."""
 WARNING_INPUT_ABSENT: Warning.ValueType  # 3
-"""The input of a client changed that had sent none. The previous input was taken to be all zeros."""
+"""Not sent any more: an input that does not exist cannot change. Such a record is damage."""
 WARNING_CLIENT_NEVER_JOINED: Warning.ValueType  # 4
 """The record names a client that never joined in this file. Only the first such record of a client has this warning.
 Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 """
 WARNING_INTEGER_PADDING: Warning.ValueType  # 5
-"""A variable-length integer was longer than needed or had padding bits set."""
+"""In a client's message, a variable-length integer was longer than needed or had padding bits set."""
 WARNING_TICK_OVERFLOW: Warning.ValueType  # 6
-"""The tick counter ran past its range and wrapped."""
+"""Not sent any more: the tick counter cannot run past its range. Such a record is damage."""
 WARNING_TICK_BACKWARD: Warning.ValueType  # 7
-"""A tick skip was negative."""
+"""A tick skip of -1 in tick 0, which servers before 11.0.3 write. Any other negative one is damage."""
 WARNING_TRAILING_DATA: Warning.ValueType  # 8
 """The record's data is longer than its known fields. The rest was ignored."""
 WARNING_TEXT_CUT: Warning.ValueType  # 9
@@ -86,9 +90,13 @@ WARNING_TEXT_CUT: Warning.ValueType  # 9
 before DDNet 18.8.
 """
 WARNING_DATA_AFTER_FINISH: Warning.ValueType  # 10
-"""Bytes follow the finish record. They were ignored."""
+"""Not sent any more: a finish record with bytes behind it is damage."""
 WARNING_NEGATIVE_COUNT: Warning.ValueType  # 11
-"""A console command has a negative number of arguments. It was taken to have none."""
+"""Not sent any more: a command with a negative number of arguments is damage."""
+WARNING_AFTER_DAMAGE: Warning.ValueType  # 12
+"""The event lies behind damage, in which ticks and other records were lost. at_tick is the least that it can be. Each event behind
+damage has this warning.
+"""
 Global___Warning: typing_extensions.TypeAlias = Warning
 
 class _AuthLevel:
@@ -265,6 +273,7 @@ class Event(google.protobuf.message.Message):
     PLAYER_FINISH_FIELD_NUMBER: builtins.int
     TEAM_FINISH_FIELD_NUMBER: builtins.int
     PLAYER_STATE_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -412,6 +421,10 @@ class Event(google.protobuf.message.Message):
         """
 
     @property
+    def damage(self) -> Global___Damage:
+        """Bytes were left out because they are no records of a server."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -463,15 +476,16 @@ class Event(google.protobuf.message.Message):
         player_finish: Global___PlayerFinish | None = ...,
         team_finish: Global___TeamFinish | None = ...,
         player_state: Global___PlayerState | None = ...,
+        damage: Global___Damage | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -518,6 +532,33 @@ class Player(google.protobuf.message.Message):
 Global___Player: typing_extensions.TypeAlias = Player
 
 @typing.final
+class Damage(google.protobuf.message.Message):
+    """Bytes were left out because they are no records of a server: the disk was full for some time, or the file was changed. Behind it
+    nothing is known of clients until a record says it: positions are absent until the character appears anew, inputs until the client
+    connects anew. The stream ends with the status DATA_LOSS, also behind a finish.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FROM_FIELD_NUMBER: builtins.int
+    TO_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    to: builtins.int
+    """The offset of the next record that was read."""
+    reason: builtins.str
+    """Which rule the record at from breaks."""
+    def __init__(
+        self,
+        *,
+        to: builtins.int = ...,
+        reason: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["from", b"from", "reason", b"reason", "to", b"to"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Damage: typing_extensions.TypeAlias = Damage
+
+@typing.final
 class Tick(google.protobuf.message.Message):
     """A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
     numbers of successive tick events may differ by more than one.
@@ -560,20 +601,30 @@ class PlayerDiff(google.protobuf.message.Message):
     dy: builtins.int
     """Change of y since the last recorded position, in world units; positive is down."""
     x: builtins.int
-    """The resulting x, in world units."""
+    """The resulting x, in world units. Absent behind damage until the character appears anew."""
     y: builtins.int
-    """The resulting y, in world units."""
+    """The resulting y, in world units. Absent as x is."""
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
         dx: builtins.int = ...,
         dy: builtins.int = ...,
-        x: builtins.int = ...,
-        y: builtins.int = ...,
+        x: builtins.int | None = ...,
+        y: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "dx", b"dx", "dy", b"dy", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "x", b"x", "y", b"y"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "client_id", b"client_id", "dx", b"dx", "dy", b"dy", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__x: typing_extensions.TypeAlias = typing.Literal["x"]
+    _WhichOneofArgType__x: typing_extensions.TypeAlias = typing.Literal["_x", b"_x"]
+    _WhichOneofReturnType__y: typing_extensions.TypeAlias = typing.Literal["y"]
+    _WhichOneofArgType__y: typing_extensions.TypeAlias = typing.Literal["_y", b"_y"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__x) -> _WhichOneofReturnType__x | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__y) -> _WhichOneofReturnType__y | None: ...
 
 Global___PlayerDiff: typing_extensions.TypeAlias = PlayerDiff
 
@@ -618,18 +669,28 @@ class PlayerOld(google.protobuf.message.Message):
     client_id: builtins.int
     """The client that owned the character."""
     x: builtins.int
-    """Its last recorded x, in world units."""
+    """Its last recorded x, in world units. Absent behind damage if the character appeared before that."""
     y: builtins.int
-    """Its last recorded y, in world units."""
+    """Its last recorded y, in world units. Absent as x is."""
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
-        x: builtins.int = ...,
-        y: builtins.int = ...,
+        x: builtins.int | None = ...,
+        y: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "x", b"x", "y", b"y"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "client_id", b"client_id", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__x: typing_extensions.TypeAlias = typing.Literal["x"]
+    _WhichOneofArgType__x: typing_extensions.TypeAlias = typing.Literal["_x", b"_x"]
+    _WhichOneofReturnType__y: typing_extensions.TypeAlias = typing.Literal["y"]
+    _WhichOneofArgType__y: typing_extensions.TypeAlias = typing.Literal["_y", b"_y"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__x) -> _WhichOneofReturnType__x | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__y) -> _WhichOneofReturnType__y | None: ...
 
 Global___PlayerOld: typing_extensions.TypeAlias = PlayerOld
 
@@ -730,7 +791,7 @@ class InputDiff(google.protobuf.message.Message):
     """The client."""
     @property
     def input(self) -> Global___Input:
-        """The resulting input, which the next tick uses (since DDNet 15.3)."""
+        """The resulting input, which the next tick uses (since DDNet 15.3). Absent behind damage until the client sends a first input."""
 
     @property
     def diff(self) -> Global___Input:

@@ -328,6 +328,14 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: PlayerState;
     case: "playerState";
+  } | {
+    /**
+     * Bytes were left out because they are no records of a server.
+     *
+     * @generated from field: replayd.teehistorian.v1.Damage damage = 40;
+     */
+    value: Damage;
+    case: "damage";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -403,6 +411,42 @@ export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
 export declare const PlayerSchema: GenMessage<Player>;
 
 /**
+ * Bytes were left out because they are no records of a server: the disk was full for some time, or the file was changed. Behind it
+ * nothing is known of clients until a record says it: positions are absent until the character appears anew, inputs until the client
+ * connects anew. The stream ends with the status DATA_LOSS, also behind a finish.
+ *
+ * @generated from message replayd.teehistorian.v1.Damage
+ */
+export declare type Damage = Message$1<"replayd.teehistorian.v1.Damage"> & {
+  /**
+   * The offset of the first byte that was left out, in the decompressed file.
+   *
+   * @generated from field: int64 from = 1;
+   */
+  from: bigint;
+
+  /**
+   * The offset of the next record that was read.
+   *
+   * @generated from field: int64 to = 2;
+   */
+  to: bigint;
+
+  /**
+   * Which rule the record at from breaks.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.Damage.
+ * Use `create(DamageSchema)` to create a new message.
+ */
+export declare const DamageSchema: GenMessage<Damage>;
+
+/**
  * A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
  * numbers of successive tick events may differ by more than one.
  *
@@ -458,18 +502,18 @@ export declare type PlayerDiff = Message$1<"replayd.teehistorian.v1.PlayerDiff">
   dy: number;
 
   /**
-   * The resulting x, in world units.
+   * The resulting x, in world units. Absent behind damage until the character appears anew.
    *
-   * @generated from field: sint32 x = 4;
+   * @generated from field: optional sint32 x = 4;
    */
-  x: number;
+  x?: number | undefined;
 
   /**
-   * The resulting y, in world units.
+   * The resulting y, in world units. Absent as x is.
    *
-   * @generated from field: sint32 y = 5;
+   * @generated from field: optional sint32 y = 5;
    */
-  y: number;
+  y?: number | undefined;
 };
 
 /**
@@ -527,18 +571,18 @@ export declare type PlayerOld = Message$1<"replayd.teehistorian.v1.PlayerOld"> &
   clientId: number;
 
   /**
-   * Its last recorded x, in world units.
+   * Its last recorded x, in world units. Absent behind damage if the character appeared before that.
    *
-   * @generated from field: sint32 x = 2;
+   * @generated from field: optional sint32 x = 2;
    */
-  x: number;
+  x?: number | undefined;
 
   /**
-   * Its last recorded y, in world units.
+   * Its last recorded y, in world units. Absent as x is.
    *
-   * @generated from field: sint32 y = 3;
+   * @generated from field: optional sint32 y = 3;
    */
-  y: number;
+  y?: number | undefined;
 };
 
 /**
@@ -672,7 +716,7 @@ export declare type InputDiff = Message$1<"replayd.teehistorian.v1.InputDiff"> &
   clientId: number;
 
   /**
-   * The resulting input, which the next tick uses (since DDNet 15.3).
+   * The resulting input, which the next tick uses (since DDNet 15.3). Absent behind damage until the client sends a first input.
    *
    * @generated from field: replayd.teehistorian.v1.Input input = 2;
    */
@@ -2995,21 +3039,21 @@ export enum Warning {
   UNSPECIFIED = 0,
 
   /**
-   * A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
+   * Not sent any more: a character that does not exist cannot move or disappear. Such a record is damage.
    *
    * @generated from enum value: WARNING_PLAYER_ABSENT = 1;
    */
   PLAYER_ABSENT = 1,
 
   /**
-   * A character appeared that already existed.
+   * Not sent any more: a character that exists cannot appear. Such a record is damage.
    *
    * @generated from enum value: WARNING_PLAYER_PRESENT = 2;
    */
   PLAYER_PRESENT = 2,
 
   /**
-   * The input of a client changed that had sent none. The previous input was taken to be all zeros.
+   * Not sent any more: an input that does not exist cannot change. Such a record is damage.
    *
    * @generated from enum value: WARNING_INPUT_ABSENT = 3;
    */
@@ -3024,21 +3068,21 @@ export enum Warning {
   CLIENT_NEVER_JOINED = 4,
 
   /**
-   * A variable-length integer was longer than needed or had padding bits set.
+   * In a client's message, a variable-length integer was longer than needed or had padding bits set.
    *
    * @generated from enum value: WARNING_INTEGER_PADDING = 5;
    */
   INTEGER_PADDING = 5,
 
   /**
-   * The tick counter ran past its range and wrapped.
+   * Not sent any more: the tick counter cannot run past its range. Such a record is damage.
    *
    * @generated from enum value: WARNING_TICK_OVERFLOW = 6;
    */
   TICK_OVERFLOW = 6,
 
   /**
-   * A tick skip was negative.
+   * A tick skip of -1 in tick 0, which servers before 11.0.3 write. Any other negative one is damage.
    *
    * @generated from enum value: WARNING_TICK_BACKWARD = 7;
    */
@@ -3060,18 +3104,26 @@ export enum Warning {
   TEXT_CUT = 9,
 
   /**
-   * Bytes follow the finish record. They were ignored.
+   * Not sent any more: a finish record with bytes behind it is damage.
    *
    * @generated from enum value: WARNING_DATA_AFTER_FINISH = 10;
    */
   DATA_AFTER_FINISH = 10,
 
   /**
-   * A console command has a negative number of arguments. It was taken to have none.
+   * Not sent any more: a command with a negative number of arguments is damage.
    *
    * @generated from enum value: WARNING_NEGATIVE_COUNT = 11;
    */
   NEGATIVE_COUNT = 11,
+
+  /**
+   * The event lies behind damage, in which ticks and other records were lost. at_tick is the least that it can be. Each event behind
+   * damage has this warning.
+   *
+   * @generated from enum value: WARNING_AFTER_DAMAGE = 12;
+   */
+  AFTER_DAMAGE = 12,
 }
 
 /**
