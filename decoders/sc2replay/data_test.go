@@ -1,6 +1,7 @@
 package sc2replay_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/sc2replay"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
@@ -179,6 +181,26 @@ message Ping
 				t.Error(err)
 			}
 		})
+	}
+	// Events that come after the game's end are no error. What closes the replay is certain again.
+	late := made(func(r *sc2test.Replay) { r.Loops, r.Message, r.Tracker = 100, nil, nil })
+	// Damage is the error where there is any, and the events are unproven all the same.
+	hurt := made(func(r *sc2test.Replay) { r.Tables, r.Method = tables, sc2test.Stored })
+	hurt[bytes.Index(hurt, []byte("typed"))] ^= 1
+	for name, tt := range map[string]struct {
+		file []byte
+		want error
+	}{"late": {late, nil}, "hurt": {hurt, decoders.ErrCorrupt}} {
+		d := open(t, tt.file).Events(sc2replay.Options{})
+		var ev sc2replay.Event
+		for d.Next(&ev) == nil {
+			if stream := streamOf(ev.Kind); (stream == "G") != ev.Unproven && stream != "M" {
+				t.Errorf("%s: %s: unproven %v", name, ev.Kind, ev.Unproven)
+			}
+		}
+		if err := d.Close(); !errors.Is(err, tt.want) || !d.Info().Unproven {
+			t.Errorf("%s: %v, want %v, %+v", name, err, tt.want, d.Info())
+		}
 	}
 	use(t, moved)
 	d := open(t, made(ids)).Events(sc2replay.Options{})

@@ -41,7 +41,7 @@ func (p *Replay) findObservers(data []byte) {
 	halls, forces := map[uint32]bool{}, map[uint32]bool{} // by player id
 	for s.ready {
 		if _, ok := s.read(&ev); !ok {
-			return // nobody knows what follows
+			break
 		}
 		unit, owner := newlyOwned(&ev)
 		if unit == nil || owner == 0 || owner >= MaxPlayers {
@@ -56,7 +56,7 @@ func (p *Replay) findObservers(data []byte) {
 		// A unit that changes hands may be any.
 		forces[owner] = forces[owner] || ev.Kind == KindUnitOwnerChange || p.data.names.ClassOf(unit.TypeName) != names.NoClass
 	}
-	if s.err == nil {
+	if s.err == nil { // otherwise nobody knows what follows
 		p.setObservers(halls, forces)
 	}
 }

@@ -80,8 +80,13 @@ func TestChosen(t *testing.T) {
 	// Nobody knows what an unreadable rest of the tracker's events says.
 	r := sc2test.Chosen()
 	r.Method = sc2test.Stored
-	r.NoSums = true
 	file := r.Bytes()
+	file[bytes.LastIndex(file, []byte("Probe"))] ^= 2 // only the checksum shows it
+	if got := watching(t, file); got != lobby {
+		t.Errorf("with a wrong checksum %s", got)
+	}
+	r.NoSums = true
+	file = r.Bytes()
 	at := bytes.LastIndex(file, []byte("Probe"))
 	file[at-2] = 0xFF // the tag of the name
 	if got := watching(t, file); got != lobby {

@@ -103,6 +103,21 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestRandomised: a block with the mark of randomised ones is damaged. No program writes them.
+func TestRandomised(t *testing.T) {
+	for name, src := range packed(t) {
+		const mark = 4 + 6 + 4 // behind the stream's header, and the block's magic number and checksum
+		if len(src) <= mark+10 {
+			continue
+		}
+		src = bytes.Clone(src)
+		src[mark] ^= 0x80
+		if _, err := bzip2.Append(nil, src, 1<<20); !errors.Is(err, decoders.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func FuzzAppend(f *testing.F) {
 	for _, src := range packed(f) {
 		if len(src) < 4<<10 {

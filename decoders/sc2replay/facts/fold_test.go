@@ -240,7 +240,10 @@ func TestFacts(t *testing.T) {
 				"410 fact_player 2 at - quotient - capped - of 0 actions 0 left - made 0 0 lost 0 0 supply - result 0",
 			},
 		},
-		"a damaged game":     {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStatePartial)}, nil},
+		"a damaged game": {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStatePartial)}, nil},
+		"an unproven game": {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), at(410, 0, sc2replay.KindEnd, func(ev *sc2replay.Event) {
+			ev.End.DecodeInfo.Unproven = true
+		})}, nil},
 		"an unreadable part": {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStateUnreadable)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

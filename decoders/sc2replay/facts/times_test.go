@@ -28,6 +28,8 @@ func reckoned(t *testing.T, build int, change func(*sc2test.Replay)) (steps []st
 		return ev
 	}
 	r.Tracker = append(r.Tracker,
+		sc2test.Event{Loop: 790, User: 16, Name: "UnitInit", Value: sc2test.Owned(0, 2, "Stalker").Value},
+		sc2test.Event{Loop: 799, User: 16, Name: "UnitDone", Value: sc2test.S{"unitTagIndex": 102, "unitTagRecycle": 1}},
 		born(800, "Stalker"), born(801, "SCV"), born(802, "Nobody"),
 		sc2test.Event{Loop: 2500, User: 16, Name: "Upgrade", Value: sc2test.S{"playerId": 1, "upgradeTypeName": "Stimpack", "count": 1}},
 	)
@@ -60,14 +62,14 @@ func optional(has bool, v any) string {
 // expansion. What the replay tells is left as it is.
 func TestReckoned(t *testing.T) {
 	same := func(*sc2test.Replay) {}
-	unknown := []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker - -", "SCV - -", "Nobody - -", "Stimpack - -"}
+	unknown := []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker 790 -", "Stalker - -", "SCV - -", "Nobody - -", "Stimpack - -"}
 	for name, tt := range map[string]struct {
 		build  int
 		change func(*sc2test.Replay)
 		want   []string
 	}{
-		"5.0.11":          {89720, same, []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker - 128", "SCV - 532", "Nobody - -", "Stimpack - 260"}},
-		"5.0.14":          {93272, same, []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker - 195", "SCV - 532", "Nobody - -", "Stimpack - 260"}},
+		"5.0.11":          {89720, same, []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker 790 -", "Stalker - 128", "SCV - 532", "Nobody - -", "Stimpack - 260"}},
+		"5.0.14":          {93272, same, []string{"Barracks 0 -", "SupplyDepot 400 -", "Stalker 790 -", "Stalker - 195", "SCV - 532", "Nobody - -", "Stimpack - 260"}},
 		"before":          {89719, same, unknown},
 		"of no expansion": {93272, func(r *sc2test.Replay) { r.Details["cacheHandles"] = nil }, unknown},
 		"too early to have been made": {93272, func(r *sc2test.Replay) {

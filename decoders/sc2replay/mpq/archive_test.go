@@ -216,6 +216,47 @@ func TestUnsupportedCompression(t *testing.T) {
 	}
 }
 
+// TestFlags: a member of a form that exists is unsupported. Flags that are none, or that do not go together, are damaged; so is a
+// patch that does not begin as one, and a version of the checksums that is not the only one.
+func TestFlags(t *testing.T) {
+	text := bytes.Repeat([]byte("text "), 100)
+	const implode, compress, patch = 0x100, 0x200, 0x100000
+	for name, tt := range map[string]struct {
+		data []byte
+		flip uint32
+		want error
+	}{
+		"nothing":              {text, 0, nil},
+		"implode":              {text, implode | compress, decoders.ErrUnsupported},
+		"implode and compress": {text, implode, decoders.ErrCorrupt},
+		"unknown":              {text, 0x400, decoders.ErrCorrupt},
+		"no patch":             {text, patch, decoders.ErrCorrupt},
+		"patch":                {append([]byte{28, 0, 0, 0}, text...), patch, decoders.ErrUnsupported},
+		"a short patch":        {[]byte{28, 0, 0, 0}, patch, decoders.ErrCorrupt},
+	} {
+		method := byte(sc2test.Zlib)
+		if tt.flip == patch {
+			method = sc2test.Stored
+		}
+		a := sc2test.Archive{Members: []sc2test.Member{{Name: "m", Data: tt.data, Method: method}}, Flip: map[string]uint32{"m": tt.flip}}
+		file := a.Bytes()
+		opened, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := opened.Find("m")
+		if _, err = opened.Append(nil, m); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	a := sc2test.Archive{Members: []sc2test.Member{{Name: mpq.AttributesFile, Data: []byte{101, 0, 0, 0, 0, 0, 0, 0}}}}
+	file := a.Bytes()
+	opened, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil || len(opened.Faults) != 1 || !errors.Is(opened.Faults[0], decoders.ErrCorrupt) {
+		t.Errorf("checksums of version 101: %v, %v", err, opened.Faults)
+	}
+}
+
 // TestDamagedMethod: before zlib's data every byte is damaged but its own. It is never told as a method that is not supported.
 func TestDamagedMethod(t *testing.T) {
 	for method := range 256 {

@@ -56,6 +56,8 @@ type Archive struct {
 	// Damage, by the name of a member. DropName removes its name from the hash table. DropBlock marks its block as
 	// nonexistent. Equal writes its packed size also as its size, as some programs do.
 	DropName, DropBlock, Equal string
+	// Flip flips flags in the blocks of members with these names.
+	Flip map[string]uint32
 }
 
 // archiveOffset is the offset of the archive in the file.
@@ -92,6 +94,7 @@ func (a *Archive) Bytes() []byte {
 		if m.Name == a.Equal {
 			size = len(packed)
 		}
+		flags ^= a.Flip[m.Name]
 		if m.Name == a.DropBlock {
 			flags &^= 0x80000000
 		}
