@@ -25,6 +25,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	codecdem "github.com/replayd/replayd/replay/codec/dem"
 	"github.com/replayd/replayd/replay/cursor"
@@ -93,6 +94,15 @@ func TestRandomRequestsOfUserCommands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "commands.dem")
 	write(t, path, data)
 	randomRequests(t, path, *requests/4)
+}
+
+// TestRandomRequestsOfDamage is TestRandomRequests for a recording with seams, behind which values are absent.
+func TestRandomRequestsOfDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), filepath.Base(finishedSample))
+	write(t, path, teetest.Damage(longRecording(t, finishedSample, 60_000)))
+	if made := randomRequests(t, path, max(*requests/4, 15)); made == 0 {
+		t.Error("no request was made")
+	}
 }
 
 // replayFiles returns the files to make requests for, by format.

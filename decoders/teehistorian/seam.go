@@ -74,14 +74,18 @@ const (
 // searching reports whether the decoder is behind a record that no server writes, and does not know yet where the next one starts.
 func (d *Decoder) searching() bool { return d.seam != nil && d.seam.open }
 
-// Withheld returns how many of the bytes present are held back because they begin with a record that no server writes. If these
-// bytes are zeros in a file that grows, they may be changed later: a decoder that was restored from a snapshot taken now reads them
-// again.
+// Withheld returns how many of the bytes present are held back although they may never become an event: those from a record on that no
+// server writes, or a part of a record that ends in a zero. In a file that grows, zeros may be changed later: a decoder that was restored
+// from a snapshot taken now reads them again.
 func (d *Decoder) Withheld() int64 {
-	if !d.searching() {
-		return 0
+	b := d.w.Bytes()
+	switch {
+	case d.searching():
+		return d.w.Offset() + int64(len(b)) - d.seam.from
+	case len(b) > 0 && b[len(b)-1] == 0:
+		return int64(len(b))
 	}
-	return d.w.Offset() + int64(len(d.w.Bytes())) - d.seam.from
+	return 0
 }
 
 // goesOn is the reason of damage right behind other damage.

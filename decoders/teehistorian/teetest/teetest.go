@@ -57,3 +57,11 @@ func Repeat(recording []byte, size int) []byte {
 	}
 	return append(long, finish)
 }
+
+// Damage returns a recording as of a disk that was full for a while, twice: some bytes are missing at a third of it, and zeros stand in
+// place of others at two thirds. The recording must have some 30 KB, so that records follow one another for long enough behind both.
+func Damage(recording []byte) []byte {
+	damaged := slices.Clone(recording)
+	clear(damaged[len(damaged)/3*2:][:3000])
+	return slices.Delete(damaged, len(damaged)/3, len(damaged)/3+701)
+}

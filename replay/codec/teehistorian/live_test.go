@@ -1,0 +1,90 @@
+package teehistorian_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	decoder "github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// growing is a file that grows and is written over.
+type growing struct{ data []byte }
+
+func (g *growing) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(g.data).ReadAt(p, off)
+}
+
+// fill reads all events that are there.
+func fill(t *testing.T, r codec.Reader, b *codec.Batch) {
+	t.Helper()
+	err := codec.ErrYield
+	for errors.Is(err, codec.ErrYield) {
+		err = r.Fill(b)
+	}
+	if !errors.Is(err, decoders.ErrMore) && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+}
+
+// TestZerosBeforeData follows a recording whose file system shows zeros before the data: each time it has grown, its last bytes are
+// zeros, which the data replaces later. The events are those of the recording, and none is sent early.
+func TestZerosBeforeData(t *testing.T) {
+	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
+		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := teetest.Repeat(sample, 40_000)
+	want, _, _ := codectest.Read(t, codectest.Open(t, teehistorian.Codec, whole, codec.Options{}), 512)
+	ends := recordEnds(t, whole)
+	for _, zeros := range []int{1, 2, 3, 500, 5000, len(whole)} {
+		g := &growing{whole[:ends[0]]}
+		r, err := teehistorian.Codec.Open(source.Input{At: g, Size: int64(ends[0])}, codec.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Header(new(replaydv1.Replay)); err != nil {
+			t.Fatal(err)
+		}
+		b := &codec.Batch{MaxEvents: 1 << 20, MaxBytes: 64 << 20}
+		for i := 0; i < len(ends); i += 97 {
+			g.data = append(bytes.Clone(whole[:ends[i]]), make([]byte, min(zeros, len(whole)-ends[i]))...)
+			fill(t, r, b)
+			if !bytes.HasPrefix(want, b.Events) {
+				t.Fatalf("%d zeros behind %d bytes: something else was sent", zeros, ends[i])
+			}
+		}
+		g.data = whole
+		fill(t, r, b)
+		if !bytes.Equal(b.Events, want) {
+			t.Errorf("%d zeros: %d bytes of events, want %d", zeros, len(b.Events), len(want))
+		}
+	}
+}
+
+// recordEnds returns where records end, beginning with the header.
+func recordEnds(t *testing.T, data []byte) (ends []int) {
+	t.Helper()
+	d := decoder.New(bytes.NewReader(data), decoder.Options{})
+	_, err := d.Header()
+	for ev := new(decoder.Event); err == nil && ev.Kind != decoder.KindFinish; err = d.Next(ev) {
+		if d.Position().Index == 0 {
+			ends = append(ends, int(d.Position().Offset))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
