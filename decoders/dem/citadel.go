@@ -232,8 +232,7 @@ const maxTracers = 1 << 10
 
 // tracer reads an embedded CMsgFireBullets.TracerAssignment.
 func tracer(m *pb.Reader) (t Tracer) {
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			t.Resource = q.Val
@@ -241,7 +240,6 @@ func tracer(m *pb.Reader) (t Tracer) {
 			t.Bullets = q.Uint32()
 		}
 	}
-	m.Join(&q)
 	return t
 }
 
@@ -320,13 +318,12 @@ func readCitadelAbilityPing(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readCommon reads an embedded PingCommonData.
 func (p *Ping) readCommon(m *pb.Reader) {
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			p.MessageId = q.Uint32()
 		case 2:
-			p.Position, p.HasPosition = vector(&q), true
+			p.Position, p.HasPosition = vector(q), true
 			p.X, p.Y = whole(p.Position.X), whole(p.Position.Y)
 		case 3:
 			p.Target = slotOf(q.Int32())
@@ -340,7 +337,6 @@ func (p *Ping) readCommon(m *pb.Reader) {
 			p.Cooldown = q.Float32()
 		}
 	}
-	m.Join(&q)
 }
 
 // whole returns a coordinate without its fraction; 0 when it is not on any map.

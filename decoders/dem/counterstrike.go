@@ -93,11 +93,10 @@ func readCSShot(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readExtra reads an embedded CMsgTEFireBullets.Extra.
 func (s *Shot) readExtra(m *pb.Reader) {
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
-			s.AimPunch, s.HasAimPunch = vector(&q), true
+			s.AimPunch, s.HasAimPunch = vector(q), true
 		case 2:
 			s.AttackTick = q.Int32()
 		case 3:
@@ -114,5 +113,4 @@ func (s *Shot) readExtra(m *pb.Reader) {
 			s.ExtraType = q.Int32()
 		}
 	}
-	m.Join(&q)
 }

@@ -52,11 +52,11 @@ type delivery struct {
 	kinds  kindSet // those that are wanted
 	fields bool    // unknown fields are told in faults
 
-	entities, clock, clockTicks, roster bool // kinds of such sets are wanted
-	offset int64   // of the record
-	tick   int32   // of the record
-	place  place   // of the element that is being decoded
-	at     int64   // index of the event that was last found to be wanted
+	entities, clock, clockTicks, roster bool  // kinds of such sets are wanted
+	offset                              int64 // of the record
+	tick                                int32 // of the record
+	place                               place // of the element that is being decoded
+	at                                  int64 // index of the event that was last found to be wanted
 
 	faults  []pendingFault
 	counted int64            // faults, delivered or not

@@ -21,23 +21,19 @@ func parseFileInfo(f *FileInfo, b []byte, log *pb.Log) bool {
 		case 3:
 			f.PlaybackFrames = m.Int32()
 		case 4:
-			info := m.Message()
-			for info.Next() {
+			for info := range m.Inside() {
 				switch info.Num {
 				case 4:
 					f.HasMatch = true
 					m.Bad = m.Bad || !parseMatch(&f.Match, info.Message())
 				case 5:
-					cs := info.Message()
-					for cs.Next() {
+					for cs := range info.Inside() {
 						if cs.Num == 1 {
 							f.RoundStartTicks = cs.AppendInt32s(f.RoundStartTicks)
 						}
 					}
-					m.Join(&cs)
 				}
 			}
-			m.Join(&info)
 		}
 	}
 	return !m.Bad

@@ -114,8 +114,7 @@ func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			p.PlayerId = m.Int32()
 		case 2:
-			q := m.Message()
-			for q.Next() {
+			for q := range m.Inside() {
 				switch q.Num {
 				case 1:
 					p.X = q.Int32()
@@ -129,7 +128,6 @@ func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
 					p.Type = q.Uint32()
 				}
 			}
-			m.Join(&q)
 		}
 	}
 }
@@ -142,8 +140,7 @@ func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			l.PlayerId = m.Int32()
 		case 2:
-			q := m.Message()
-			for q.Next() {
+			for q := range m.Inside() {
 				switch q.Num {
 				case 1:
 					l.X = q.Int32()
@@ -153,7 +150,6 @@ func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
 					l.Initial = q.Bool()
 				}
 			}
-			m.Join(&q)
 		}
 	}
 }

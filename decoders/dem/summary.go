@@ -87,8 +87,7 @@ func (s *MatchSummary) readDotaPlayer(m *pb.Reader) {
 	for range dotaItems {
 		p.Items, p.ItemNames = append(p.Items, -1), append(p.ItemNames, nil)
 	}
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		for i, field := range dotaItems {
 			if q.Num == field {
 				p.Items[i] = int64(q.Int32())
@@ -139,7 +138,6 @@ func (s *MatchSummary) readDotaPlayer(m *pb.Reader) {
 			p.Team, p.HasTeam = q.Int32(), true
 		}
 	}
-	m.Join(&q)
 }
 
 // readCitadelSummary reads CCitadelUserMsg_PostMatchDetails, which holds a CMsgMatchMetaDataContents.
@@ -151,21 +149,18 @@ func readCitadelSummary(_ *Decoder, ev *Event, m *pb.Reader) {
 			continue
 		}
 		s.keep(m.Raw)
-		contents := m.Message()
-		for contents.Next() {
+		for contents := range m.Inside() {
 			if contents.Num == 2 {
-				s.readCitadelMatch(&contents)
+				s.readCitadelMatch(contents)
 			}
 		}
-		m.Join(&contents)
 	}
 }
 
 // readCitadelMatch reads an embedded CMsgMatchMetaDataContents.MatchInfo.
 func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 	var scores []uint32
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			s.Duration = q.Uint32()
@@ -174,7 +169,7 @@ func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 		case 3:
 			s.Winner, s.HasWinner = q.Int32(), true
 		case 4:
-			s.readCitadelPlayer(&q)
+			s.readCitadelPlayer(q)
 		case 5:
 			s.StartTime = q.Uint32()
 		case 6:
@@ -190,7 +185,6 @@ func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 	if len(scores) == 2 {
 		s.FirstScore, s.SecondScore = scores[0], scores[1]
 	}
-	m.Join(&q)
 }
 
 // readCitadelPlayer reads an embedded CMsgMatchMetaDataContents.Players.
@@ -201,17 +195,16 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 		return
 	}
 	var latest uint32 // of the statistics in time
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			p.AccountId = q.Uint32()
 		case 2:
 			p.Slot = q.Uint32()
 		case 4:
-			p.readCitadelItem(&q)
+			p.readCitadelItem(q)
 		case 5:
-			p.readCitadelStats(&q, &latest)
+			p.readCitadelStats(q, &latest)
 		case 6:
 			p.Team, p.HasTeam = q.Int32(), true
 		case 8:
@@ -236,7 +229,6 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 			p.Left = q.Uint32()
 		}
 	}
-	m.Join(&q)
 }
 
 // maxItems bounds the items of a player.
@@ -244,8 +236,7 @@ const maxItems = 1 << 12
 
 // readCitadelItem reads an embedded CMsgMatchMetaDataContents.Items.
 func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		if q.Num == 2 {
 			if len(p.Items) >= maxItems {
 				m.Fail()
@@ -254,14 +245,12 @@ func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
 			p.Items = append(p.Items, int64(q.Uint32()))
 		}
 	}
-	m.Join(&q)
 }
 
 // readCitadelStats reads an embedded CMsgMatchMetaDataContents.PlayerStats. The last in time counts.
 func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	var at, damage, bosses, healing uint32
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			at = q.Uint32()
@@ -276,5 +265,4 @@ func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	if at >= *latest {
 		*latest, p.HeroDamage, p.TowerDamage, p.Healing = at, damage, bosses, healing
 	}
-	m.Join(&q)
 }

@@ -149,8 +149,7 @@ func (g game) has(k Kind) bool { return kindsOf[g].has(k) }
 
 // vector reads an embedded vector. A vector that cannot be read makes the message bad.
 func vector(m *pb.Reader) (v Vector) {
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			v.X = q.Float32()
@@ -160,7 +159,6 @@ func vector(m *pb.Reader) (v Vector) {
 			v.Z = q.Float32()
 		}
 	}
-	m.Join(&q)
 	return v
 }
 

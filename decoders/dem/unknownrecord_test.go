@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
@@ -265,5 +266,33 @@ func TestUnknownFieldsOfCommands(t *testing.T) {
 			}
 			s.compare(t, v, got, want)
 		})
+	}
+}
+
+// TestUnknownFieldsApart: a fault about unknown fields and one about a field of another wire type have positions of their own, so that a
+// stream that starts between them goes on with the second one.
+func TestUnknownFieldsApart(t *testing.T) {
+	demo := demtest.New()
+	demo.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "citadel"))
+	demo.Packet(1, demtest.Message{ID: 319, Data: demtest.Proto(nil).Fixed64(1, 5).Varint(99, 1).Varint(98, 1)})
+	opts := dem.Options{UnknownFields: true, Kinds: func(k dem.Kind) bool { return k == dem.KindFault }}
+	var kinds []dem.FaultKind
+	var between decoders.Position
+	d := dem.New(bytes.NewReader(demo.Bytes()), opts)
+	_ = run(d, func(ev *dem.Event) {
+		if kinds = append(kinds, ev.Fault.Kind); len(kinds) == 1 {
+			between = d.Position()
+		}
+	})
+	if !slices.Equal(kinds, []dem.FaultKind{dem.FaultKindUnknownField, dem.FaultKindMessage}) {
+		t.Fatalf("faults %v", kinds)
+	}
+	d, kinds = dem.New(bytes.NewReader(demo.Bytes()), opts), nil
+	if err := d.Seek(between); err != nil {
+		t.Fatal(err)
+	}
+	_ = run(d, func(ev *dem.Event) { kinds = append(kinds, ev.Fault.Kind) })
+	if !slices.Equal(kinds, []dem.FaultKind{dem.FaultKindMessage}) {
+		t.Errorf("from between them: %v", kinds)
 	}
 }

@@ -31,8 +31,7 @@ func readVoice(_ *Decoder, ev *Event, m *pb.Reader) {
 // readAudio reads an embedded CMsgVoiceAudio.
 func (v *Voice) readAudio(m *pb.Reader) {
 	v.Format = VoiceFormatSteam // unless the message says another
-	q := m.Message()
-	for q.Next() {
+	for q := range m.Inside() {
 		switch q.Num {
 		case 1:
 			v.Format = VoiceFormat(q.Int32() + 1)
@@ -54,5 +53,4 @@ func (v *Voice) readAudio(m *pb.Reader) {
 			v.Level = q.Float32()
 		}
 	}
-	m.Join(&q)
 }

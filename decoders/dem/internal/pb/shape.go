@@ -2,6 +2,7 @@ package pb
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -124,9 +125,6 @@ func count(m Reader, depth int) {
 	}
 }
 
-// Join takes over from a reader of an embedded message whether it was bad.
-func (m *Reader) Join(q *Reader) { m.Bad = m.Bad || q.Bad }
-
 // Message returns a reader of the message that the present field is. It counts in the same log.
 func (m *Reader) Message() Reader {
 	q := Reader{buf: m.Raw, log: m.log}
@@ -140,4 +138,14 @@ func (m *Reader) Message() Reader {
 func (m *Reader) passOver() {
 	_, known := m.shape.Field(m.Num)
 	m.log.Add(Unknown{m.shape.Name, m.Num, m.Type, known}, 1)
+}
+
+// Inside iterates over the fields of the message that the present field is. If that cannot be read to its end, m is bad.
+func (m *Reader) Inside() iter.Seq[*Reader] {
+	return func(yield func(*Reader) bool) {
+		q := m.Message()
+		for q.Next() && yield(&q) {
+		}
+		m.Bad = m.Bad || q.Bad
+	}
 }

@@ -190,8 +190,7 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 			f.encoder, told.Encoder = c.symbol(m.Int32())
 		case 11:
 			var o key
-			p := m.Message()
-			for p.Next() {
+			for p := range m.Inside() {
 				switch p.Num {
 				case 1:
 					var name []byte
@@ -201,7 +200,6 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 					o.version = p.Int32()
 				}
 			}
-			m.Join(&p)
 			others = append(others, o)
 		case ownSerializer:
 			// No other one changes what is on the wire.
