@@ -19,8 +19,8 @@ import (
 // metricName matches the names of metrics in the expressions of rules and of the dashboard.
 var metricName = regexp.MustCompile(`\b(?:replayd|grpc_server|process|go)_[a-z_]+\b`)
 
-// ofFleet matches metrics that a daemon has only with live roots, and those of workers and of shippers. The test of replayd-ship compares its own.
-var ofFleet = regexp.MustCompile(`^replayd_(live|ship|work|queue)_`)
+// ofFleet matches metrics that a daemon has only with live roots, and those of workers, shippers and publishers, whose tests compare them.
+var ofFleet = regexp.MustCompile(`^replayd_(live|ship|work|queue|publish)_`)
 
 // TestMonitoring checks that the alerts and the dashboard use only metrics that the daemon exports, and that docs/operations.md
 // lists all of replayd's own metrics.
