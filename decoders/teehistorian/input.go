@@ -52,10 +52,12 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 	if !client.HasInput {
 		return false
 	}
+	if binary.LittleEndian.Uint64(b[2:10])|uint64(binary.LittleEndian.Uint16(b[10:12])) == 0 { // a change of nothing
+		return false
+	}
 	var v [inputFields]int32
-	p, changed := 2, byte(0)
+	p := 2
 	for i := range v {
-		changed |= b[p]
 		if b[p] < 0x80 {
 			v[i] = short(b[p])
 			p++
@@ -67,9 +69,6 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 		}
 		v[i] = value
 		p += n
-	}
-	if changed == 0 {
-		return false
 	}
 	m := &ev.InputDiff
 	m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true

@@ -141,17 +141,18 @@ func checkDamage(t *testing.T, data []byte, want []seen, from, most int64, reaso
 			if err = d.Next(&ev); err != nil {
 				break
 			}
-			if events < len(want) {
+			switch {
+			case events < len(want):
 				if got := (seen{d.Position(), hash(&ev)}); got != want[events] {
 					t.Fatalf("event %d differs: %s", events, describe(&ev))
 				}
-			} else if ev.Kind == teehistorian.KindDamage {
+			case ev.Kind == teehistorian.KindDamage:
 				damages++
 				to = ev.Damage.To
 				if ev.Damage.From != from || to != d.Position().Offset || !strings.Contains(string(ev.Damage.Reason), reason) {
 					t.Errorf("%s, want from %d, %s", describe(&ev), from, reason)
 				}
-			} else {
+			default:
 				behind++
 				checkBehind(t, &ev)
 			}

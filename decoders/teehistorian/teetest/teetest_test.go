@@ -14,10 +14,10 @@ import (
 )
 
 // decode returns how many events, warnings and damages a recording has, and how it ends.
-func decode(recording []byte) (events, warnings, damages int, err error) {
+func decode(recording []byte) (events, warnings, damages int, end error) {
 	d := teehistorian.New(bytes.NewReader(recording), teehistorian.Options{})
 	for ev := new(teehistorian.Event); ; events++ {
-		if err = d.Next(ev); err != nil {
+		if err := d.Next(ev); err != nil {
 			return events, warnings, damages, err
 		}
 		warnings += len(ev.Warnings)
