@@ -159,3 +159,34 @@ func TestLineages(t *testing.T) {
 		t.Errorf("%q, %v", l.Roots(), err)
 	}
 }
+
+// TestFileOfOrigin: a file that was moved is found again in its own origin, and not below another source of the same root.
+func TestFileOfOrigin(t *testing.T) {
+	t.Parallel()
+	live := tree{t, t.TempDir()}
+	live.write("a/game", game(1))
+	live.write("b/other", game(2))
+	files, err := catalog.New([]catalog.Root{{Alias: "live", Store: ofSources{catalog.Directory(live.dir)}}}, catalog.Options{})
+	live.must(err)
+	x := open(t, nil, func(c *index.Config) { c.Files = files })
+	was, err := x.Get(t.Context(), "live/a/game", index.Everything())
+	live.must(err)
+	of := func(name string) string {
+		e := x.Family(name, index.Everything()).OfFile(t.Context(), was.ID, was.Identity)
+		if e == nil {
+			return ""
+		}
+		return e.Name
+	}
+	live.rename("a/game", "a/moved")
+	if got := of("live/a/game"); got != "live/a/moved" {
+		t.Errorf("within its source it is %q", got)
+	}
+	live.rename("a/moved", "b/moved")
+	if got := of("live/a/game"); got != "" {
+		t.Errorf("another source has it as %q", got)
+	}
+	if got := of("live/b/other"); got != "live/b/moved" {
+		t.Errorf("in its new source it is %q", got)
+	}
+}

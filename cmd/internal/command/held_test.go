@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/h2guard"
 )
 
 // TestHeldCalls has clients that begin calls by each protocol with no, a wrong and a good token, send all of a request but its last
-// byte, as far as the daemon lets them, and hold it. Half of the requests are as long as requests may be, and half are longer. The memory of the process must stay within its bound, and the daemon
-// must serve others meanwhile. With BUDGET set there are 1,500 calls at a time.
+// byte, as far as the daemon lets them, and hold it. Half of the requests are as long as requests may be, and half are longer. The memory
+// of the process must stay within its bound, and the daemon must serve others meanwhile. With BUDGET set there are 1,500 calls at a time.
 func TestHeldCalls(t *testing.T) {
 	budget, limit, calls := int64(256<<20), int64(256<<20/5*6+64<<20), 200
 	if os.Getenv(budgetVariable) != "" {
@@ -42,14 +43,15 @@ func TestHeldCalls(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	p := process{cmd.Process.Pid}
+	others := c.client("other")
 	for way, address := range map[string]string{
 		"application/json": c.web, "application/connect+json": c.web, "application/grpc-web": c.web, "application/grpc": c.addr,
 	} {
 		for _, token := range []string{"", "wrong", "good"} {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*commandtest.Patience)
 			answered := holdCalls(ctx, t, "http://"+address, way, token, calls)
-			if err := program(t, "cat", "--addr", c.addr, "--token", "other", "r/still.teehistorian").Run(); err != nil {
-				t.Errorf("%s, token %q: others are not served: %v", way, token, err)
+			if s := others.Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil); s.Err != nil {
+				t.Errorf("%s, token %q: others are not served: %v", way, token, s.Err)
 			}
 			for end := time.Now().Add(commandtest.Patience); token != "good" && answered.Load() != int64(calls); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
@@ -125,12 +127,14 @@ func holdCalls(ctx context.Context, t *testing.T, url, contentType, token string
 			_ = r.Close()
 		}()
 	}
-	for last := int64(-1); ; { // until no more is taken
-		time.Sleep(500 * time.Millisecond)
+	last, same := int64(-1), 0
+	for same < 4 && ctx.Err() == nil { // until no more is taken
+		time.Sleep(100 * time.Millisecond)
 		now := written.Load() + answered.Load()
-		if now == last || ctx.Err() != nil {
-			return answered
+		if now != last {
+			same = 0
 		}
-		last = now
+		last, same = now, same+1
 	}
+	return answered
 }
