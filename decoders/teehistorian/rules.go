@@ -9,6 +9,8 @@ import (
 // as it cannot be told from damage. A rule must hold for all versions of DDNet's server, or name those for which it holds: where a sound
 // file breaks one, more is lost than a rule that is missing would find. See docs/formats/teehistorian.md, "The writer's rules".
 type rule struct {
+	// on are the records that the rule is about. It is not asked about others.
+	on records
 	// broken describes a record that breaks the rule, for error texts and events.
 	broken []byte
 	// breaks reports whether a record breaks the rule. A rule that depends on earlier records is asked only where these are known.
@@ -17,24 +19,55 @@ type rule struct {
 	needsState bool
 }
 
+// records is a set of kinds of records.
+type records uint16
+
+const (
+	onMove records = 1 << iota // and then by falling id
+	onFinish
+	onSkip
+	onNew
+	onOld
+	onInputDiff
+	onInputNew
+	onMessage
+	onJoin
+	onDrop
+	onCommand
+	onEx
+	onOther // ids that no record has
+	onAll   = onOther<<1 - 1
+)
+
+// kind returns the kind of a record.
+func (r *record) kind() records {
+	switch {
+	case r.id >= 0:
+		return onMove
+	case r.id >= idEx:
+		return onMove << -r.id
+	}
+	return onOther
+}
+
 // writerRules are all the rules, in the order in which they are asked: those on how a record is written come first. Each names the
 // functions of DDNet's server from which it follows.
 var writerRules = [...]rule{
 	// CTeeHistorian: its enumeration of records, the same since 11.0; WriteExtra came with version 2.
-	{broken: []byte("there is no record of that id"), breaks: func(d *Decoder, r *record) bool {
+	{on: onEx | onOther, broken: []byte("there is no record of that id"), breaks: func(d *Decoder, r *record) bool {
 		return r.id < idEx || r.id == idEx && d.header.Version < 2
 	}},
 	// CTeehistorianPacker has 64 KiB, CPacker had 2 KiB. Commands and their arguments are at most a line of the console
 	// (CONSOLE_MAX_STR_LENGTH), which has 8 KiB, and MAX_PARTS of them. Reasons of drops come from a packet, a ban or a line.
-	{broken: []byte("it is larger than the server's buffers, or has a negative size"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onMessage | onEx | onDrop | onCommand, broken: []byte("it is larger than the server's buffers, or has a negative size"), breaks: func(_ *Decoder, r *record) bool {
 		return r.tooLong
 	}},
 	// CVariableInt::Pack ends with the highest bit that is set.
-	{broken: []byte("an integer is longer than it need be"), breaks: func(d *Decoder, r *record) bool {
+	{on: onAll, broken: []byte("an integer is longer than it need be"), breaks: func(d *Decoder, r *record) bool {
 		return r.odd || r.id == idEx && r.known != nil && d.ex.odd
 	}},
 	// Ids are indexes of arrays of MAX_CLIENTS. IConsole's CLIENT_ID constants, for callers that are no clients, are -1 to -3.
-	{broken: []byte("there is no client of that id"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onAll, broken: []byte("there is no client of that id"), breaks: func(_ *Decoder, r *record) bool {
 		switch r.id {
 		case idFinish, idTickSkip, idEx:
 			return false
@@ -44,25 +77,25 @@ var writerRules = [...]rule{
 		return r.client < 0 || r.client >= MaxClients
 	}},
 	// RecordPlayer compares the position with that of the last record.
-	{broken: []byte("a move by 0, 0"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onMove, broken: []byte("a move by 0, 0"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id >= 0 && r.v[0] == 0 && r.v[1] == 0
 	}},
 	// RecordPlayerInput compares the input with that of the last record.
-	{broken: []byte("a change of an input by nothing"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onInputDiff, broken: []byte("a change of an input by nothing"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id == idInputDiff && r.v == [inputFields]int32{}
 	}},
 	// CEntity::GameLayerClipped: characters further than 200 tiles out of the map die before the tick's positions are written.
-	{broken: []byte("a place out of reach"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onNew, broken: []byte("a place out of reach"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id == idPlayerNew && beyond(r.v[0], r.v[1])
 	}},
 	// WriteTick: the tick grows between two calls. Before 11.0.3 (version 1), Reset did not mark tick 0 as written, so that it may
 	// be marked by a skip of -1.
-	{broken: []byte("ticks that go back"), breaks: func(d *Decoder, r *record) bool {
+	{on: onSkip, broken: []byte("ticks that go back"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idTickSkip && (r.v[0] < -1 || r.v[0] < 0 && d.header.Version >= 2)
 	}},
 	// CGameContext::OnMessage records what CServer::ProcessClientPacket passes on: a message whose number it could read, that is
 	// no system message, out of a packet of at most NET_MAX_PACKETSIZE.
-	{broken: []byte("a message that no client can send"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onMessage, broken: []byte("a message that no client can send"), breaks: func(_ *Decoder, r *record) bool {
 		if r.id != idMessage {
 			return false
 		}
@@ -71,28 +104,28 @@ var writerRules = [...]rule{
 		return c.cut || header < 0 || header&1 != 0 || len(r.data) > maxPacket
 	}},
 	// CConsole::ExecuteLineStroked: the name is that of a command that the server's source registers, up to a blank.
-	{broken: []byte("a name that no command has"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onCommand, broken: []byte("a name that no command has"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id == idConsoleCommand &&
 			(len(r.text) == 0 || bytes.ContainsFunc(r.text, func(c rune) bool { return c <= ' ' || c == utf8.RuneError }))
 	}},
 	// CConsole's m_FlagMask is a set of the CFGFLAG constants.
-	{broken: []byte("flags that no command has"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onCommand, broken: []byte("flags that no command has"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id == idConsoleCommand && (r.v[0] < 0 || r.v[0] > maxFlags)
 	}},
 	// The function of each extension writes all fields, in all versions.
-	{broken: []byte("an extension without all of its fields, or of a client that there is not"), breaks: func(d *Decoder, r *record) bool {
+	{on: onEx, broken: []byte("an extension without all of its fields, or of a client that there is not"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idEx && r.known != nil && (d.ex.cut || d.ex.bad)
 	}},
 	// Finish: CGameContext::OnShutdown closes the file behind it.
-	{broken: []byte("bytes behind the end"), breaks: func(_ *Decoder, r *record) bool {
+	{on: onFinish, broken: []byte("bytes behind the end"), breaks: func(_ *Decoder, r *record) bool {
 		return r.id == idFinish && r.rest > 0
 	}},
 	// WriteTick, as above.
-	{needsState: true, broken: []byte("the mark of tick 0 in a later tick"), breaks: func(d *Decoder, r *record) bool {
+	{on: onSkip, needsState: true, broken: []byte("the mark of tick 0 in a later tick"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idTickSkip && r.v[0] < 0 && d.state.tick != 0
 	}},
 	// CServer::Run loads the map anew, which begins a new file, at MAX_TICK.
-	{needsState: true, broken: []byte("a tick beyond the last one"), breaks: func(d *Decoder, r *record) bool {
+	{on: onSkip | onMove | onNew | onOld, needsState: true, broken: []byte("a tick beyond the last one"), breaks: func(d *Decoder, r *record) bool {
 		switch s := &d.state; {
 		case r.id == idTickSkip:
 			return int64(s.tick)+int64(r.v[0])+1 > lastTick
@@ -102,14 +135,14 @@ var writerRules = [...]rule{
 		return false
 	}},
 	// RecordPlayer and RecordDeadPlayer: m_Alive, which Reset clears.
-	{needsState: true, broken: []byte("a character that moves or disappears, and was not there"), breaks: func(d *Decoder, r *record) bool {
+	{on: onMove | onOld, needsState: true, broken: []byte("a character that moves or disappears, and was not there"), breaks: func(d *Decoder, r *record) bool {
 		return (r.id >= 0 || r.id == idPlayerOld) && d.state.absent(r.client)
 	}},
-	{needsState: true, broken: []byte("a character that appears, and is there"), breaks: func(d *Decoder, r *record) bool {
+	{on: onNew, needsState: true, broken: []byte("a character that appears, and is there"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idPlayerNew && int(r.client) < len(d.state.clients) && d.state.clients[r.client].Alive
 	}},
 	// As for places: PLAYER_NEW and the moves since add up to the position.
-	{needsState: true, broken: []byte("a move to a place out of reach"), breaks: func(d *Decoder, r *record) bool {
+	{on: onMove, needsState: true, broken: []byte("a move to a place out of reach"), breaks: func(d *Decoder, r *record) bool {
 		if r.id < 0 || int(r.client) >= len(d.state.clients) {
 			return false
 		}
@@ -117,13 +150,13 @@ var writerRules = [...]rule{
 		return c.Alive && beyond(c.X+r.v[0], c.Y+r.v[1])
 	}},
 	// RecordPlayerInput: m_InputExists, in later versions m_UniqueClientId, which Reset clears.
-	{needsState: true, broken: []byte("a change of an input that there is not"), breaks: func(d *Decoder, r *record) bool {
+	{on: onInputDiff, needsState: true, broken: []byte("a change of an input that there is not"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idInputDiff && !d.state.damaged() &&
 			(int(r.client) >= len(d.state.clients) || !d.state.clients[r.client].HasInput)
 	}},
 	// CServer: NewClientCallback, NewClientNoAuthCallback, and Run after a map change record a JOIN for each client; only these
 	// clients send messages, and DelClientCallback drops only them.
-	{needsState: true, broken: []byte("a message or a drop of a client that did not join"), breaks: func(d *Decoder, r *record) bool {
+	{on: onMessage | onDrop, needsState: true, broken: []byte("a message or a drop of a client that did not join"), breaks: func(d *Decoder, r *record) bool {
 		return (r.id == idMessage || r.id == idDrop) && d.state.recordsJoins && !d.state.damaged() &&
 			(int(r.client) >= len(d.state.clients) || !d.state.clients[r.client].Joined)
 	}},
@@ -167,9 +200,10 @@ func control(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r
 
 // broken returns the rule that a record breaks, or nil.
 func (d *Decoder) broken(r *record) *rule {
+	kind := r.kind()
 	for i := range writerRules {
-		if writerRules[i].breaks(d, r) {
-			return &writerRules[i]
+		if rule := &writerRules[i]; rule.on&kind != 0 && rule.breaks(d, r) {
+			return rule
 		}
 	}
 	return nil
@@ -178,8 +212,9 @@ func (d *Decoder) broken(r *record) *rule {
 // plausible reports whether a record breaks none of the rules that need no state, and is usual. An unusual one is no damage, but does
 // not help to find the place where records start.
 func (d *Decoder) plausible(r *record) bool {
+	kind := r.kind()
 	for i := range writerRules {
-		if !writerRules[i].needsState && writerRules[i].breaks(d, r) {
+		if rule := &writerRules[i]; rule.on&kind != 0 && !rule.needsState && rule.breaks(d, r) {
 			return false
 		}
 	}
