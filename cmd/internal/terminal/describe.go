@@ -124,16 +124,17 @@ func (d *description) people(r *replaydv1.Replay) {
 		if p.ToTick != nil {
 			to = at(p.GetToTick())
 		}
-		line := fmt.Sprintf("%s  %s to %s", clean(cmp.Or(strings.Join(p.GetNames(), " → "), fmt.Sprintf("client %d", p.GetClientId()))), at(p.GetFromTick()), to)
+		parts := []string{fmt.Sprintf("%s  %s to %s",
+			clean(cmp.Or(strings.Join(p.GetNames(), " → "), fmt.Sprintf("client %d", p.GetClientId()))), at(p.GetFromTick()), to)}
 		for _, more := range append([]string{p.GetClan()}, append(p.GetRoles(), p.GetLeaveReason())...) {
 			if more != "" {
-				line += ", " + clean(more)
+				parts = append(parts, clean(more))
 			}
 		}
 		if n := p.GetFinishCount(); n > 0 {
-			line += fmt.Sprintf(", finished %d times", n)
+			parts = append(parts, fmt.Sprintf("finished %d times", n))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(parts, ", "))
 	}
 	if n := r.GetParticipantsLeftOut(); n > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", n))
