@@ -89,6 +89,7 @@ func TestAbuse(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		// All connect before the first one is closed: who comes later waits, and may send less.
+		began := time.Now()
 		var running sync.WaitGroup
 		for name, attack := range attacks {
 			for way, to := range map[string]string{"gRPC": addr, "web": web} {
@@ -110,6 +111,9 @@ func TestAbuse(t *testing.T) {
 		}
 		if err := program(t, health...).Run(); err != nil {
 			t.Errorf("others are no longer served: %v", err)
+		}
+		for strings.Count(log.String(), "abuse=") < 2*len(attacks) && time.Since(began) < commandtest.Patience {
+			time.Sleep(10 * time.Millisecond) // a line comes after its connection was closed
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
