@@ -123,6 +123,8 @@ var ofOneFormat = map[string]string{
 	"cmd/internal/command/copy.go":    "anonymizes and cuts teehistorian files",
 	"cmd/internal/command/render.go":  "draws maps",
 	"cmd/internal/command/program.go": "gives StarCraft II tables of newer builds",
+
+	"cmd/internal/commandtest/commandtest.go": "writes games for tests as servers of DDNet do",
 }
 
 // TestImports checks that only the files listed above import a format outside the folders of that name, and that no format
