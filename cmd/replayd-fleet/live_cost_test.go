@@ -19,6 +19,7 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/fleet/shipment"
 	"github.com/replayd/replayd/internal/faulttest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -110,15 +111,15 @@ func TestLiveRestart(t *testing.T) {
 	f.startDaemon(0)
 	const id = "4fa04b32-db1c-48f1-b0fe-ea831e23f409"
 	sample := commandtest.ReadSample(t, filepath.Join("..", ".."))
-	header := 16 + 1 + bytes.IndexByte(sample[16:], 0)
-	records := bytes.Repeat(sample[header:len(sample)-1], size/(len(sample)-1-header))
+	header, round := teetest.Parts(sample)
+	records := bytes.Repeat(round, size/len(round))
 	n := max(1, total/size)
 	var lengths []int64
 	began := time.Now()
 	path := func(i int) string { return filepath.Join(f.dir, strconv.Itoa(i)+".teehistorian") }
 	for i := range n {
 		uuid := fmt.Sprintf("%08x-0000-4000-8000-%012x", i, i)
-		data := append(bytes.ReplaceAll(sample[:header], []byte(id), []byte(uuid)), records...)
+		data := append(bytes.ReplaceAll(header, []byte(id), []byte(uuid)), records...)
 		commandtest.WriteFile(t, path(i), data)
 		lengths = append(lengths, int64(len(data)))
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -199,19 +201,28 @@ func leaveUnread(ctx context.Context, api replaydv1.ReplayServiceClient, replay 
 	return err
 }
 
-// longReplay returns a replay without an end, of at least size bytes. Good compression reduces it to about a fiftieth.
+// longReplay returns a replay without an end, of at least size bytes. Good compression reduces it to about a fiftieth. Behind the records of the
+// sample a character moves away and comes back, over and over.
 func longReplay(sample []byte, size int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
-	long := append([]byte(nil), sample[:len(sample)-1]...)
-	moves := make([]byte, 3*1024)
-	for i := 0; i < len(moves); i += 3 {
-		moves[i], moves[i+1], moves[i+2] = 0, byte(random.IntN(64)), 0x40|byte(random.IntN(64)) // PLAYER_DIFF of client 0
+	header, round := teetest.Parts(sample)
+	const playerNew = 0x42
+	long := slices.Concat(header, round, []byte{playerNew, 0, 16, 16}) // client 0, at 16, 16
+	moves := make([][2]byte, 512)                                      // to the right and up, of 1 to 63 units
+	for i := range moves {
+		moves[i] = [2]byte{byte(1 + random.IntN(63)), byte(1 + random.IntN(63))}
 	}
+	const back = 0x40 // of an integer below 0, whose bits are those of -1 less the integer
 	for len(long) < size {
 		for i := range 16 { // bytes that did not occur before
-			moves[3*random.IntN(len(moves)/3)+1+i%2] ^= byte(1 + random.IntN(63))
+			moves[random.IntN(len(moves))][i%2] = byte(1 + random.IntN(63))
 		}
-		long = append(long, moves...)
+		for _, m := range moves {
+			long = append(long, 0, m[0], back|(m[1]-1)) // PLAYER_DIFF of client 0
+		}
+		for _, m := range moves {
+			long = append(long, 0, back|(m[0]-1), m[1])
+		}
 	}
 	return long
 }
