@@ -100,7 +100,8 @@ export function record(replayd, map, names, ticks) {
         const [ax, ay] = [tee.direction * 120, Math.round(Math.sin(tick / 25 + tee.id) * 90)];
         const hook = Math.floor(tick / 60 + tee.id) % 4 === 0 ? 1 : 0;
         const old = tee.input ?? { ax: 100, ay: 0, hook: 0 };
-        put(int(-5), int(tee.id), int(0), int(ax - old.ax), int(ay - old.ay), int(0), int(0), int(hook - old.hook), int(0), int(0), int(0), int(0));
+        const change = [0, ax - old.ax, ay - old.ay, 0, 0, hook - old.hook, 0, 0, 0, 0];
+        if (change.some((by) => by !== 0)) put(int(-5), int(tee.id), change.flatMap(int)); // a server writes no change of nothing
         tee.input = { ax, ay, hook };
       }
     }

@@ -148,7 +148,12 @@ function fight() {
     entity(10 + id, "CCitadelPlayerPawn", {});
   }
   entity(20, "CNPC_Trooper", {});
-  return { world, alive, tell: (tick, kind, value) => world.apply([{ tick, event: { kind: { case: kind, value } } }]) };
+  return { world, alive, tell: (tick, kind, value) => world.apply([{ tick, event: { kind: { case: kind, value: { $typeName: typeOf(kind), ...value } } } }]) };
+}
+
+/** The name of the message of a kind of event, which others of the same name in other formats do not have. */
+function typeOf(kind) {
+  return `replayd.dem.v1.${kind[0].toUpperCase()}${kind.slice(1)}`;
 }
 
 test("kills, damage and chat of Deadlock are told by players", () => {
