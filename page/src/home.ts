@@ -34,8 +34,8 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   document.title = "replayd";
   const asked = new URL(location.href).searchParams;
   const kept = (history.state ?? {}) as Kept;
-  let format = Object.entries(formatNames).find(([, [short]]) => short === asked.get("format"))?.[0] as Format | string | undefined;
-  format = format === undefined ? undefined : Number(format);
+  const [named] = Object.entries(formatNames).find(([, [short]]) => short === asked.get("format")) ?? [];
+  let format: Format | undefined = named === undefined ? undefined : Number(named);
   let limit = kept.limit ?? page;
   let whole = false;
   /** How far down the view is to be as soon as the list is that long. */
@@ -71,7 +71,8 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   const changed = () => {
     const url = new URL(location.origin);
     if (search.value) url.searchParams.set("q", search.value);
-    if (format !== undefined) url.searchParams.set("format", formatNames[format as Format]![0]);
+    const [short] = (format !== undefined && formatNames[format]) || [];
+    if (short) url.searchParams.set("format", short);
     history.replaceState({ limit, y: scrollY } satisfies Kept, "", url);
   };
   const draw = () => {
@@ -145,7 +146,11 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   filesThere().then(drawMine, () => {});
   found.ask(search.value);
   draw();
-  addEventListener("scroll", changed, { signal, passive: true });
+  let scrolled: ReturnType<typeof setTimeout> | undefined;
+  addEventListener("scroll", () => { // once it rests: browsers refuse to record more than some changes a second
+    clearTimeout(scrolled);
+    scrolled = setTimeout(() => signal.aborted || changed(), 150);
+  }, { signal, passive: true });
   for (const type of ["wheel", "touchstart", "keydown"]) addEventListener(type, () => (y = 0), { signal, passive: true }); // the viewer goes elsewhere
   void watch();
 }

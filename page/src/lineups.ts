@@ -2,7 +2,7 @@
 
 import { Format, type Replay } from "@replayd/client";
 import type { Player } from "@replayd/client/gen/replayd/v1/replay_pb.js";
-import { client } from "./net.js";
+import { client, isAway } from "./net.js";
 
 /** How many replays are asked about at once. */
 const atOnce = 3;
@@ -54,8 +54,8 @@ export class Lineups {
       try {
         this.known.set(identity, (await client.replay(name)).players);
         this.changed();
-      } catch {
-        this.known.delete(identity); // asked again when the row comes into view again
+      } catch (error) {
+        if (isAway(error)) this.known.delete(identity); // asked again when the row comes into view again
       }
     }
     this.busy--;

@@ -129,9 +129,9 @@ export function wantsToken(error: unknown): boolean {
   return error instanceof ReplaydError && error.code === Code.Unauthenticated;
 }
 
-/** Whether an error means that the daemon is away, or has no room, and the same call may succeed later. */
+/** Whether an error means that the daemon is away, or has no room, and the same call may succeed later. An error of the page itself does not. */
 export function isAway(error: unknown): boolean {
-  return ReplaydError.from(error).transient;
+  return error instanceof ReplaydError && error.transient;
 }
 
 /** Calls the daemon until it answers, and returns what it says. A daemon that is away is waited for; it is said to be at the first time. */

@@ -8,6 +8,7 @@ export async function askToken(app: HTMLElement): Promise<void> {
   const refused = token.get();
   const other = await token.ofAnotherTab();
   if (other && other !== refused) return use(other);
+  token.set(""); // no other tab shall get it
   const field = h("input", { type: "password", id: "token", autocomplete: "off", required: true });
   fill(app, h("main", { class: "middle" }, h("form", {
     class: "token",

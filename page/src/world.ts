@@ -19,7 +19,8 @@ export class Client {
   readonly aims = new Steps<Aim>();
   readonly names = new Steps<string>();
   readonly teams = new Steps<number>();
-  readonly joined = new Steps<boolean>();
+  /** Undefined behind damage, until a record names the client. */
+  readonly joined = new Steps<boolean | undefined>();
   readonly shots: number[] = [];
   readonly deaths: { tick: number; x: number; y: number }[] = [];
 
@@ -33,12 +34,12 @@ export class Client {
 /** Kinds of events that TeeWorld uses. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
-  "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success",
+  "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success", "damage",
 ];
 
 /** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
-  "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success",
+  "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success", "damage",
 ];
 
 /** The loaded part of a game. */
@@ -108,8 +109,14 @@ export class TeeWorld implements World {
         this.input(tick, clientId, input);
         break;
       }
-      case "damage": // who is where is not known any more
-        for (const client of this.clients.values()) client.places.push(tick, undefined);
+      case "damage": // who is there, and where, is not known any more
+        for (const { places, names, teams, joined } of this.clients.values()) {
+          places.push(tick, undefined);
+          names.push(tick, "");
+          teams.push(tick, 0);
+          joined.push(tick, undefined);
+        }
+        tell("command", -1, "A part of the recording is damaged");
         break;
       case "playerDiff": {
         const { clientId, x, y } = kind.value;

@@ -16,6 +16,7 @@ async function source(name) {
 const { draftOf, words, chosen } = await source("draft.ts");
 const { doubts } = await source("doubts.ts");
 const { lineupText } = await source("lineup.ts");
+const { TeeWorld, kinds, wholeKinds } = await source("world.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Steps, placeBetween } = await source("steps.ts");
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} }); // a browser's, which colours need
@@ -184,4 +185,22 @@ test("a death of Deadlock that no message tells is told by the player", () => {
   tell(2, "tick", {});
   tell(3, "tick", {});
   assert.deepEqual(world.news.map(({ kind, name, text }) => [kind, name, text]), [["death", "one", "died"]]);
+});
+
+test("behind damage nobody is who or where a client was before", () => {
+  const world = new TeeWorld(0);
+  const tell = (atTick, kind, value) => world.take({ atTick, kind: { case: kind, value } });
+  tell(0, "join", { clientId: 3 });
+  tell(0, "playerName", { clientId: 3, name: "Ada" });
+  tell(0, "playerNew", { clientId: 3, x: 10, y: 20 });
+  tell(5, "damage", {});
+  const client = world.client(3);
+  assert.deepEqual([client.nameAt(4), client.places.at(4), client.joined.at(4)], ["Ada", { x: 10, y: 20 }, true]);
+  assert.deepEqual([client.nameAt(5), client.places.at(5), client.joined.at(5)], ["#3", undefined, undefined]);
+  tell(6, "playerDiff", { clientId: 3, dx: 1, dy: 1 }); // of a place that nobody knows
+  assert.equal(client.places.at(6), undefined);
+  tell(7, "playerNew", { clientId: 3, x: 1, y: 2 });
+  assert.deepEqual(world.placeAt(client, 7), { x: 1, y: 2 });
+  assert.deepEqual(world.news.map(({ kind, text }) => [kind, text]), [["join", "joined"], ["command", "A part of the recording is damaged"]]);
+  assert.ok([kinds, wholeKinds].every((asked) => asked.includes("damage")), "it is asked for");
 });
