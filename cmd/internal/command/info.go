@@ -62,7 +62,7 @@ func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) 
 		return err
 	}
 	if counts != nil {
-		if err := addCounts(facts, replay.GetLastTick(), counts); err != nil {
+		if err := addCounts(facts, counts); err != nil {
 			return err
 		}
 	}
@@ -72,19 +72,18 @@ func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) 
 	return encoder.Encode(facts)
 }
 
-// addCounts adds what decoding a replay has found.
-func addCounts(facts map[string]json.RawMessage, lastTick int32, counts *terminal.Counts) error {
+// addCounts adds what decoding a replay has found, apart from its last tick.
+func addCounts(facts map[string]json.RawMessage, counts *terminal.Counts) error {
 	unknown, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(
 		&demv1.Summary{UnknownFields: counts.Unknown, MoreUnknownFields: counts.MoreUnknown})
 	if err != nil {
 		return err
 	}
 	found, err := json.Marshal(struct {
-		End      string           `json:"end"`
-		Detail   string           `json:"end_detail,omitempty"`
-		Events   map[string]int64 `json:"events"`
-		LastTick int32            `json:"last_tick"`
-	}{counts.End, counts.Detail, counts.Events, lastTick})
+		End    string           `json:"end"`
+		Detail string           `json:"end_detail,omitempty"`
+		Events map[string]int64 `json:"events"`
+	}{counts.End, counts.Detail, counts.Events})
 	if err != nil {
 		return err
 	}
