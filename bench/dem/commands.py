@@ -2,9 +2,9 @@
 """Compares user commands that recordings have as differences with demoparser2 (0.42 or later).
 
     pip install "demoparser2>=0.42"
-    go test -run WriteCommands -commands /tmp/commands.dem
-    go test -run WriteCommands -commands /tmp/lost.dem -lost 100
-    python commands.py REPLAYD /tmp/commands.dem /tmp/lost.dem
+    go test -run WriteCommands -commands commands.dem
+    go test -run WriteCommands -commands lost.dem -lost 100
+    python commands.py REPLAYD commands.dem lost.dem
 
 The first demo is decoded by both. Of the second one, from which commands are missing, each command that replayd rebuilds must be
 that of the first demo, and each other one must say that its baseline is not known.
