@@ -50,7 +50,7 @@ type rate struct {
 var rates = map[Abuse]rate{
 	Resets:        {second: 200, burst: 1000},
 	EmptyData:     {second: 20, burst: 200},
-	TinyData:      {second: 1000, burst: 20_000},
+	TinyData:      {second: 1000, burst: 2000, free: 1, saved: 20_000},
 	Settings:      {second: 2, burst: 20},
 	Pings:         {second: 2, burst: 50, free: 1, saved: 1000},
 	Priorities:    {second: 10, burst: 200},

@@ -160,13 +160,15 @@ func TestForgetsCalls(t *testing.T) {
 	}
 }
 
-// TestAnswersAreFree: PING and WINDOW_UPDATE frames are free that answer what the server sends, however many there are. Without
-// that the same frames are too many.
+// TestAnswersAreFree: PING and WINDOW_UPDATE frames are free that answer what the server sends, and so are the small DATA frames of
+// calls that the server answers, however many there are. Without that the same frames are too many.
 func TestAnswersAreFree(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		for sort, write := range map[Abuse]func(f *http2.Framer) error{
 			Pings:   func(f *http2.Framer) error { return f.WritePing(false, [8]byte{}) },
 			Updates: func(f *http2.Framer) error { return f.WriteWindowUpdate(1, 1) },
+			// Some clients send the end of a request in a frame of its own.
+			TinyData: func(f *http2.Framer) error { return f.WriteData(1, false, []byte("request")) },
 		} {
 			inner := &fed{data: []byte(http2.ClientPreface), piece: 1 << 20}
 			var met Abuse
