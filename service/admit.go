@@ -18,7 +18,6 @@ import (
 const (
 	streamCost = 192 << 10 // a batch, data that waits to be sent, goroutines
 	uploadCost = 512 << 10 // received data and read-ahead
-	feedCost   = 5 << 20   // what a feed keeps of a live replay; the cost of its decoder is separate
 	watchCost  = 64 << 10
 
 	requestCost = windowBytes + h2guard.MaxRequest + 1 // a request as it is received

@@ -19,6 +19,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
 )
 
 // TestStalledUpload: an upload that stops sending, at its beginning or in the middle, ends and gives back its resources. An
@@ -180,7 +181,7 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	entered := make(chan struct{}, 8)
-	t.Cleanup(service.SetCodecs(codecWith(func(codec.Reader, *codec.Batch) error {
+	t.Cleanup(describe.SetCodecs(codecWith(func(codec.Reader, *codec.Batch) error {
 		entered <- struct{}{}
 		<-release // like a file system that does not respond, or an endless loop
 		return codec.ErrYield

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -130,7 +130,7 @@ func TestCorpus(t *testing.T) {
 }
 
 func decoded(f replaydv1.Format) bool {
-	for _, c := range service.Codecs() {
+	for _, c := range describe.Codecs() {
 		if replaydv1.Format(c.Format) == f {
 			return true
 		}

@@ -14,6 +14,10 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/fault"
+	"github.com/replayd/replayd/service/opened"
+	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/temporary"
 )
 
@@ -36,16 +40,16 @@ func (s *Server) CreateReplay(
 		return err
 	}
 	if first.GetOptions() == nil {
-		return badRequest("options", "must come first")
+		return fault.BadRequest("options", "must come first")
 	}
-	life, err := duration("options.time_to_live", first.GetOptions().GetTimeToLive())
+	life, err := opened.Duration("options.time_to_live", first.GetOptions().GetTimeToLive())
 	switch {
 	case err != nil:
 		return err
 	case first.GetOptions().GetTimeToLive() == nil:
 		life = s.TemporaryLife
 	case life < minLife:
-		return badRequest("options.time_to_live", "must be a second or more")
+		return fault.BadRequest("options.time_to_live", "must be a second or more")
 	}
 	name, err := s.store(ctx, min(life, s.TemporaryLife), func() (part, error) {
 		msg, err := in.Recv()
@@ -94,7 +98,7 @@ func (s *Server) store(ctx context.Context, life time.Duration, recv func() (par
 	if err := file.Recognized(); err != nil {
 		return "", err
 	}
-	if err := permit(ctx, file, uploaded); err != nil {
+	if err := scope.Takes(ctx, file.Info().Format); err != nil {
 		return "", err
 	}
 	if err := file.Spool(ctx); err != nil {
@@ -114,33 +118,23 @@ func (b shared) Memory(n int64) error { return b.call.Memory(n) }
 // Spool implements source.Budget.
 func (b shared) Spool(n int64) error { return b.kept.Spool(n) }
 
-// openTemporary opens a temporary replay of the caller.
-func (s *Server) openTemporary(ctx context.Context, name string) (*source.File, time.Time, error) {
-	return s.temporary.Open(access.Of(ctx).Key(), name)
-}
-
 // describeTemporary returns the description of a temporary replay of the caller.
 func (s *Server) describeTemporary(ctx context.Context, name string, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
-	file, expires, err := s.openTemporary(ctx, name)
+	file, expires, err := s.temporary.Open(access.Of(ctx).Key(), name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	if err := permit(ctx, file, whole); err != nil {
+	if err := scope.Seen(ctx, name, file.Info().Format); err != nil {
 		return nil, err
 	}
-	spend(ctx, file)
-	memory, err := reserveToDescribe(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer memory.free()
-	var replay *replaydv1.Replay
+	with := describe.Replay
 	if view == replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS {
-		replay, err = DescribeParticipants(ctx, file, s.Secrets)
-	} else {
-		replay, err = Describe(ctx, file)
+		with = func(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
+			return describe.Participants(ctx, file, s.Secrets)
+		}
 	}
+	replay, err := opened.Describe(ctx, file, with)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +152,7 @@ func (s *Server) DeleteReplay(
 		return nil, err
 	}
 	if !temporary.Is(req.GetReplay()) {
-		return nil, badRequest("replay", fmt.Sprintf("is not temporary: names of temporary replays begin with %q", temporary.Prefix))
+		return nil, fault.BadRequest("replay", fmt.Sprintf("is not temporary: names of temporary replays begin with %q", temporary.Prefix))
 	}
 	if err := s.temporary.Delete(access.Of(ctx).Key(), req.GetReplay()); err != nil {
 		return nil, err

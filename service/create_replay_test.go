@@ -20,6 +20,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -147,7 +148,7 @@ func TestCreateReplay(t *testing.T) {
 			}
 		}
 	}
-	if len(formats) != len(service.Codecs()) {
+	if len(formats) != len(describe.Codecs()) {
 		t.Errorf("only %v were stored", formats)
 	}
 	untaken(t, control)

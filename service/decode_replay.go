@@ -13,6 +13,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/fault"
 	plainhttp "github.com/replayd/replayd/service/plain"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -36,13 +37,13 @@ func (s *Server) DecodeReplay(
 	options := first.GetOptions()
 	switch {
 	case options == nil:
-		return badRequest("options", "must come first")
+		return fault.BadRequest("options", "must come first")
 	case options.GetFollow() || options.GetFollowSuccessors():
-		return badRequest("options.follow", "is not possible with an upload")
+		return fault.BadRequest("options.follow", "is not possible with an upload")
 	case options.GetStart().GetLastEvents() > 0:
-		return badRequest("options.start.last_events", "is not possible with an upload")
+		return fault.BadRequest("options.start.last_events", "is not possible with an upload")
 	case options.GetStart().GetNow() != nil:
-		return badRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
+		return fault.BadRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
 	}
 	req = options
 	return s.decode(ctx, req, partsOf(in.Recv), s.counted(in))
@@ -66,49 +67,17 @@ func partsOf(recv func() (*replaydv1.DecodeReplayRequest, error)) func() (part, 
 func (s *Server) decode(
 	ctx context.Context, req *replaydv1.StreamEventsRequest, recv func() (part, error), send stream.Send,
 ) error {
-	c, err := s.config(ctx, req)
-	if err != nil {
-		return err
-	}
 	limits := source.Limits{Inflated: s.MaxInflated}
 	if ticket := admission.Of(ctx); ticket != nil {
 		limits.Budget = ticket
 	}
-	file, err := source.FromReadCloser(s.newUpload(ctx, recv), req.GetReplay(), limits)
+	c, err := s.opened.Upload(ctx, req, func() (*source.File, error) {
+		return source.FromReadCloser(s.newUpload(ctx, recv), req.GetReplay(), limits)
+	})
 	if err != nil {
 		return err
 	}
-	if c.Replay, err = s.newReplay(ctx, file, req, uploaded); err != nil {
-		return err
-	}
-	return stream.Run(ctx, c, send)
-}
-
-// followUpload reads an upload like a growing file, so that decoded events and heartbeats do not wait for bytes that have not
-// arrived. Formats that cannot be read from front to back are spooled instead.
-func followUpload(r *stream.Replay, file *source.File) error {
-	c, err := codecOf(file.Info().Format)
-	if err != nil || c.RandomAccess {
-		return nil //nolint:nilerr // fillReplay returns the error of the format
-	}
-	ahead, err := file.ReadAhead()
-	if err != nil {
-		return err
-	}
-	r.Follower = growingUpload{ahead}
-	return nil
-}
-
-// growingUpload is an upload as a stream.Follower.
-type growingUpload struct{ *source.Ahead }
-
-// Look implements stream.Follower.
-func (g growingUpload) Look() (int64, error) {
-	n, err := g.Ahead.Look()
-	if errors.Is(err, io.EOF) {
-		err = stream.ErrComplete
-	}
-	return n, err
+	return s.run(ctx, c, send)
 }
 
 // upload is an io.Reader of the bytes that a client sends. A goroutine of its own receives them, one message ahead of Read.
@@ -159,7 +128,7 @@ func (u *upload) receive(recv func() (part, error)) error {
 		}
 		plainhttp.Took(u.ctx, len(msg.data))
 		if msg.options {
-			return badRequest("options", "may come only once")
+			return fault.BadRequest("options", "may come only once")
 		}
 		if received += int64(len(msg.data)); received > u.limit {
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,

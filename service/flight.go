@@ -20,7 +20,10 @@ import (
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/opened"
 	"github.com/replayd/replayd/service/stream"
 )
 
@@ -37,13 +40,13 @@ type flights struct {
 func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 	req := new(replaydv1.StreamEventsRequest)
 	if err := protojson.Unmarshal(b, req); err != nil {
-		return nil, "", badRequest("ticket", "is no StreamEventsRequest as JSON: "+err.Error())
+		return nil, "", fault.BadRequest("ticket", "is no StreamEventsRequest as JSON: "+err.Error())
 	}
 	kind := ""
 	for _, f := range req.GetInclude() {
 		for _, k := range f.GetKinds() {
 			if kind != "" && kind != k {
-				return nil, "", badRequest("ticket.include", "has more than one kind: a flight is one table")
+				return nil, "", fault.BadRequest("ticket.include", "has more than one kind: a flight is one table")
 			}
 			kind = k
 		}
@@ -54,15 +57,15 @@ func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 	}
 	switch {
 	case kind == "":
-		return nil, "", badRequest("ticket.include", "must have the kind of the table in each filter")
+		return nil, "", fault.BadRequest("ticket.include", "must have the kind of the table in each filter")
 	case req.GetFollowSuccessors():
-		return nil, "", badRequest("ticket.follow_successors", "is not possible with Flight: the next replay is another flight")
+		return nil, "", fault.BadRequest("ticket.follow_successors", "is not possible with Flight: the next replay is another flight")
 	case req.GetStart().GetWithState():
-		return nil, "", badRequest("ticket.start.with_state", "is not possible with Flight: its events would have no positions")
+		return nil, "", fault.BadRequest("ticket.start.with_state", "is not possible with Flight: its events would have no positions")
 	case req.GetNarrowColumns():
-		return nil, "", badRequest("ticket.narrow_columns", "is not possible with Flight: a flight has one schema")
+		return nil, "", fault.BadRequest("ticket.narrow_columns", "is not possible with Flight: a flight has one schema")
 	case req.GetEncoding() != replaydv1.Encoding_ENCODING_UNSPECIFIED && req.GetEncoding() != replaydv1.Encoding_ENCODING_ARROW:
-		return nil, "", badRequest("ticket.encoding", "must be ENCODING_ARROW")
+		return nil, "", fault.BadRequest("ticket.encoding", "must be ENCODING_ARROW")
 	}
 	req.Encoding = replaydv1.Encoding_ENCODING_ARROW
 	return req, kind, nil
@@ -78,16 +81,16 @@ func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 			Replay: d.GetPath()[0], Include: []*replaydv1.EventFilter{{Kinds: []string{d.GetPath()[1]}}},
 		})
 	}
-	return nil, badRequest("descriptor", "must be a command, or a path of a replay's name and a kind")
+	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind")
 }
 
 // schemaOf returns the IPC message of the schema of the table that a ticket selects.
 func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) ([]byte, error) {
 	k := slices.IndexFunc(c.Tables.Kinds, func(k table.Kind) bool { return k.Name == kind })
 	if k <= 0 {
-		return nil, badRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
+		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
 	}
-	l, err := layoutOf(c, func(of uint8) bool { return int(of) == k }, req)
+	l, err := opened.Layout(c, func(of uint8) bool { return int(of) == k }, req)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +99,8 @@ func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) (
 
 // codecOfFormat returns the codec of a format.
 func codecOfFormat(f replaydv1.Format) (*codec.Codec, error) {
-	for _, c := range codecs {
-		if formats.to[c.Format] == f {
+	for _, c := range describe.Codecs() {
+		if describe.Formats.To[c.Format] == f {
 			return c, nil
 		}
 	}
@@ -294,7 +297,7 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 	req := new(replaydv1.ListReplaysRequest)
 	if e := bytes.TrimSpace(c.GetExpression()); len(e) > 0 {
 		if err := protojson.Unmarshal(e, req); err != nil {
-			return f.server.fail(ctx, badRequest("criteria", "is no ListReplaysRequest as JSON: "+err.Error()), "")
+			return f.server.fail(ctx, fault.BadRequest("criteria", "is no ListReplaysRequest as JSON: "+err.Error()), "")
 		}
 	}
 	send, paged := timed(ctx, out.Send), req.GetPageSize() > 0

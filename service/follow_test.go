@@ -24,6 +24,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -422,7 +423,7 @@ func TestPanic(t *testing.T) {
 		r, err := teehistorian.Codec.Open(in, o)
 		return panicking{r}, err
 	}
-	t.Cleanup(service.SetCodecs(&defective)) // after the daemon's end, because it uses the codecs in the background
+	t.Cleanup(describe.SetCodecs(&defective)) // after the daemon's end, because it uses the codecs in the background
 	dir := t.TempDir()
 	replay := copyIn(t, dir, killedSample)
 	d := start(t, dir, func(c *service.Config) { c.MaxStreams = 1 })

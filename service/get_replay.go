@@ -6,7 +6,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/opened"
+	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/temporary"
 )
 
@@ -29,11 +33,11 @@ func (s *Server) GetReplay(
 		}
 		return &replaydv1.GetReplayResponse{Replay: replay}, nil
 	}
-	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
+	e, err := s.index.Get(ctx, req.GetReplay(), scope.Of(ctx))
 	if err != nil {
 		return nil, err
 	}
-	if err := seen(ctx, e.Name, e.Format); err != nil {
+	if err := scope.Seen(ctx, e.Name, e.Format); err != nil {
 		return nil, err
 	}
 	replay, err := s.view(ctx, e, view)
@@ -59,14 +63,14 @@ func viewOf(asked, otherwise replaydv1.ReplayView) (replaydv1.ReplayView, error)
 		return otherwise, nil
 	}
 	if views[asked] == nil {
-		return asked, badRequest("view", "is unknown")
+		return asked, fault.BadRequest("view", "is unknown")
 	}
 	return asked, nil
 }
 
 // view returns the description of a replay with the fields of a view. With an error it returns the fields that are known.
 func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
-	r := s.describeEntry(e)
+	r := describe.Entry(s.index, e)
 	return r, views[view](s, ctx, e, r)
 }
 
@@ -79,16 +83,7 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	spend(ctx, file)
-	memory, err := reserveToDescribe(ctx, file)
-	if err != nil {
-		return err
-	}
-	defer memory.free()
-	if err := memory.take(file.Cost()); err != nil {
-		return err
-	}
-	described, err := Describe(ctx, file)
+	described, err := opened.Describe(ctx, file, describe.Replay)
 	if err != nil {
 		return err
 	}
@@ -107,7 +102,7 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 
 // addPlayers adds the players.
 func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := codecOf(e.Format)
+	codec, err := describe.CodecOf(e.Format)
 	if err != nil {
 		return err
 	}
@@ -120,7 +115,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 		return nil
 	}
 	roster := e.Survey.Roster
-	if before := s.familyOf(ctx, e.Name).Roster(ctx, e.Previous); before != nil {
+	if before := s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous); before != nil {
 		roster, _ = codec.CarryRoster(roster, before)
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
@@ -129,7 +124,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 
 // addParticipants adds everybody who took part.
 func (s *Server) addParticipants(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := codecOf(e.Format)
+	codec, err := describe.CodecOf(e.Format)
 	if err != nil {
 		return err
 	}
@@ -139,7 +134,7 @@ func (s *Server) addParticipants(ctx context.Context, e *index.Entry, r *replayd
 	if e = s.index.Refresh(ctx, e); e.Survey == nil {
 		return nil
 	}
-	codec.Participants(r, e.Survey.Participants, s.familyOf(ctx, e.Name).Roster(ctx, e.Previous), &s.Secrets)
+	codec.Participants(r, e.Survey.Participants, s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous), &s.Secrets)
 	r.PlayersTick = &e.Survey.LastTick
 	return nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -157,7 +158,7 @@ func offline(tb testing.TB, path string, req *replaydv1.StreamEventsRequest) str
 
 func codecOfFile(tb testing.TB, file *source.File) *codec.Codec {
 	tb.Helper()
-	for _, c := range service.Codecs() {
+	for _, c := range describe.Codecs() {
 		if c.Format == file.Info().Format {
 			return c
 		}

@@ -11,7 +11,10 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/scope"
 )
 
 // ListReplays implements the API.
@@ -23,12 +26,12 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
-	query := index.Query{Scope: scopeOf(ctx), Dir: req.GetDirectory()}
+	query := index.Query{Scope: scope.Of(ctx), Dir: req.GetDirectory()}
 	wanted, err := formatsOf(req.GetFormats())
 	if err != nil {
 		return nil, err
 	}
-	query.Formats = formatsSeen(ctx, wanted)
+	query.Formats = scope.Formats(ctx, wanted)
 	if query.Filter, err = filterOf(req.GetFilter()); err != nil {
 		return nil, err
 	}
@@ -37,10 +40,10 @@ func (s *Server) ListReplays(
 		return nil, err
 	}
 	if view == replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS {
-		return nil, badRequest("view", "is only for GetReplay")
+		return nil, fault.BadRequest("view", "is only for GetReplay")
 	}
 	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
-		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
+		return nil, fault.BadRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
 	}
 	page, err := s.index.List(ctx, query, req.GetPageToken(), size)
 	if err != nil {
@@ -71,7 +74,7 @@ const (
 func pageSize(asked int32) (int, error) {
 	switch {
 	case asked < 0:
-		return 0, badRequest("page_size", "must not be negative")
+		return 0, fault.BadRequest("page_size", "must not be negative")
 	case asked == 0:
 		return defaultPage, nil
 	}
@@ -82,9 +85,9 @@ func pageSize(asked int32) (int, error) {
 func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
 	var known []decoders.Format
 	for i, f := range asked {
-		format, ok := formats.from[f]
+		format, ok := describe.Formats.From[f]
 		if !ok {
-			return nil, badRequest(fmt.Sprintf("formats[%d]", i), "is no known format")
+			return nil, fault.BadRequest(fmt.Sprintf("formats[%d]", i), "is no known format")
 		}
 		known = append(known, format)
 	}
@@ -96,7 +99,7 @@ func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
 	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName()}
 	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player} {
 		if len(text) > maxPattern {
-			return f, badRequest("filter."+field, fmt.Sprintf("is longer than %d bytes", maxPattern))
+			return f, fault.BadRequest("filter."+field, fmt.Sprintf("is longer than %d bytes", maxPattern))
 		}
 	}
 	for field, t := range map[string]struct {
@@ -109,14 +112,14 @@ func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
 			continue
 		}
 		if err := t.asked.CheckValid(); err != nil {
-			return f, badRequest("filter."+field, err.Error())
+			return f, fault.BadRequest("filter."+field, err.Error())
 		}
 		*t.to = t.asked.AsTime()
 	}
 	for i, asked := range asked.GetStates() {
-		state, known := states.from[asked]
+		state, known := describe.States.From[asked]
 		if !known {
-			return f, badRequest(fmt.Sprintf("filter.states[%d]", i), "is unknown")
+			return f, fault.BadRequest(fmt.Sprintf("filter.states[%d]", i), "is unknown")
 		}
 		f.States = append(f.States, state)
 	}

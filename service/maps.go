@@ -18,6 +18,7 @@ import (
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/scope"
 )
 
 const (
@@ -86,7 +87,7 @@ func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
 		want := game.GetMapSha256()
 		return want != "" && want == sum.sha256 || want == "" && cmp.Or(game.GetMapCrc(), "-") == sum.crc
 	}
-	files := m.index.Maps(game.GetMapSize(), r.GetName(), scopeOf(ctx))
+	files := m.index.Maps(game.GetMapSize(), r.GetName(), scope.Of(ctx))
 	sums := m.ask(files[:min(len(files), maxMapsOfSize)])
 	for _, sum := range sums {
 		if known(sum) && is(sum) {

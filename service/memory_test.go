@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
 )
 
 // TestReadersDeclareTheirMemory decodes a replay of each format, several times at once, and holds what that takes against what
@@ -27,7 +28,7 @@ func TestReadersDeclareTheirMemory(t *testing.T) {
 		decoders.Teehistorian: finishedSample, decoders.Datafile: samples("datafile", "sample.map"),
 		decoders.Dem: samples("dem", "sample.dem"), decoders.SC2Replay: samples("sc2replay", "5.0.SC2Replay"),
 	}
-	for _, c := range service.Codecs() {
+	for _, c := range describe.Codecs() {
 		data := read(t, paths[c.Format])
 		if c.Cost == nil || c.Cost(-1) <= 0 || c.Cost(1<<30) < c.Cost(-1) {
 			t.Errorf("%v: it is not declared what a reader takes", c.Format)
@@ -104,7 +105,7 @@ func TestGrowingDecoder(t *testing.T) {
 		r, err := open(in, o)
 		return &growing{Reader: r.(slowReader).Reader, step: step}, err
 	}
-	t.Cleanup(service.SetCodecs(c))
+	t.Cleanup(describe.SetCodecs(c))
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 64 << 20}})
 	dir := t.TempDir()
 	d := start(t, dir, func(c *service.Config) { c.Admission, c.SurveyBudget = control, 0 })

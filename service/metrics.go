@@ -19,10 +19,10 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses, s.unknown, s.guessed, s.left.bytes, s.failures.errors, s.failures.decoders, s.failures.received, s.failures.uploads, s.failures.bodies,
+		s.sentBytes, s.sentResponses, s.unknown, s.guessed, s.opened.LateBytes(), s.failures.errors, s.failures.decoders, s.failures.received, s.failures.uploads, s.failures.bodies,
 		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
-		gauge("feeds", "Live replays that are decoded for all who follow them.", s.feeds.count),
-		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.feeds.behind),
+		gauge("feeds", "Live replays that are decoded for all who follow them.", s.opened.Feeds),
+		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.opened.Behind),
 		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
 			func() int { return s.index.Figures().Identified }),

@@ -20,7 +20,9 @@ import (
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/opened"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
 	"github.com/replayd/replayd/service/temporary"
@@ -87,10 +89,8 @@ type Server struct {
 	drain       chan struct{} // closed when the server shuts down
 	late        chan struct{} // closed at the deadline of the shutdown
 	handlers    sync.WaitGroup
-	feeds       *feeds
 	index       *index.Index
-	left        *left
-	successions *succession.Finder
+	opened      *opened.Opener
 	warned      sync.Map // names of unknown records, and base builds without a table, that were logged
 	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
@@ -135,7 +135,6 @@ func NewServer(c Config) (*Server, error) {
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	s.feeds, s.left = newFeeds(s), newLeft(s)
 	var err error
 	if s.Gate == nil {
 		if s.Gate, err = access.NewGate(access.Options{Log: s.Log}); err != nil {
@@ -143,10 +142,10 @@ func NewServer(c Config) (*Server, error) {
 		}
 	}
 	s.index, err = index.Open(index.Config{
-		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
+		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: describe.Replay, Path: c.IndexPath, Depth: c.IndexDepth,
 		Budget: c.SurveyBudget, Lineages: c.Lineages,
 		Codec: func(f decoders.Format) *codec.Codec {
-			known, err := codecOf(f)
+			known, err := describe.CodecOf(f)
 			if err != nil {
 				return nil
 			}
@@ -156,17 +155,21 @@ func NewServer(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.successions = &succession.Finder{Index: s.index, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
-		return c.Catalog.Writer(ctx, e.Name, e.ID)
-	}}
 	s.maps = newMaps(c.Catalog, s.index)
+	s.opened = opened.New(opened.Config{
+		Catalog: c.Catalog, Temporary: s.temporary, Watcher: c.Watcher, Index: s.index, Checkpoints: s.checkpoints, Admission: c.Admission,
+		Secrets: c.Secrets, Log: s.Log, Drain: s.drain, Complete: s.complete,
+		Successions: &succession.Finder{Index: s.index, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
+			return c.Catalog.Writer(ctx, e.Name, e.ID)
+		}},
+	})
 	return s, nil
 }
 
 // Close ends the server's background work and waits for it. No call may be running.
 func (s *Server) Close() error {
 	s.temporary.Close()
-	s.left.close()
+	s.opened.Close()
 	s.maps.close()
 	return s.index.Close()
 }
@@ -214,11 +217,11 @@ func (s *Server) GetServerInfo(
 	if s.TemporaryLife > 0 {
 		resp.Limits.MaxTimeToLive = durationpb.New(s.TemporaryLife)
 	}
-	for _, c := range codecs {
+	for _, c := range describe.Codecs() {
 		if !access.Of(ctx).Sees(c.Format) {
 			continue
 		}
-		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: kindsOf(c)})
+		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: describe.Formats.To[c.Format], Kinds: kindsOf(c)})
 	}
 	for _, root := range s.Catalog.Roots() {
 		if !access.Of(ctx).Reaches(root.Alias) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -21,81 +20,27 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 )
 
-// errorDomain is the domain of every ErrorInfo of this service.
-const errorDomain = "replayd.dev"
-
 // drainRetry is the retry delay that clients are given when the server shuts down or its disk is full.
 const drainRetry = 2 * time.Second
 
-// fault is an error with the status that clients get. It is the only such error of this package: faultOf makes one of an error
-// of the packages below. Handlers return errors unchanged, and fail converts them.
-type fault struct {
-	code    codes.Code
-	reason  replaydv1.ErrorReason
-	message string
-	meta    map[string]string
-	details []protoadapt.MessageV1
-}
-
-// maxMessage limits the text of a status, in bytes. It is sent in the trailers, in some cases twice, and clients accept 8 KiB
-// of trailers by default.
-const maxMessage = 2000
-
-// shorten cuts a text that quotes what a client sent.
-func shorten(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
-}
-
-// Error implements error.
-func (f *fault) Error() string { return shorten(f.message) }
-
-// GRPCStatus returns the status that clients get. status.FromError finds it.
-func (f *fault) GRPCStatus() *status.Status {
-	info := &errdetails.ErrorInfo{
-		Reason:   strings.TrimPrefix(f.reason.String(), "ERROR_REASON_"),
-		Domain:   errorDomain,
-		Metadata: f.meta,
-	}
-	s := status.New(f.code, f.Error())
-	detailed, err := s.WithDetails(append([]protoadapt.MessageV1{info}, f.details...)...)
-	if err != nil { // a detail cannot be marshalled; send at least the code and the message
-		return s
-	}
-	return detailed
-}
-
-// badRequest returns the error of a request with an invalid field.
-func badRequest(field, problem string) *fault {
-	problem = shorten(problem)
-	return &fault{
-		code: codes.InvalidArgument, reason: replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST,
-		message: field + ": " + problem,
-		details: []protoadapt.MessageV1{&errdetails.BadRequest{
-			FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: field, Description: problem}},
-		}},
-	}
-}
-
 // notImplemented returns the error of a request with a field that this server does not support.
-func notImplemented(field, problem string) *fault {
-	return &fault{
-		code: codes.Unimplemented, reason: replaydv1.ErrorReason_ERROR_REASON_NOT_IMPLEMENTED, message: field + ": " + problem,
+func notImplemented(field, problem string) *fault.Error {
+	return &fault.Error{
+		Code: codes.Unimplemented, Reason: replaydv1.ErrorReason_ERROR_REASON_NOT_IMPLEMENTED, Message: field + ": " + problem,
 	}
 }
 
 // internal returns the error that clients get for an incident.
-func internal(incident string) *fault {
-	return &fault{
-		code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
-		message: fmt.Sprintf("internal error; incident %s in the server's log", incident),
-		meta:    map[string]string{"incident": incident},
+func internal(incident string) *fault.Error {
+	return &fault.Error{
+		Code: codes.Internal, Reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
+		Message: fmt.Sprintf("internal error; incident %s in the server's log", incident),
+		Meta:    map[string]string{"incident": incident},
 	}
 }
 
@@ -105,7 +50,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	if err == nil {
 		return nil
 	}
-	if known, ok := errors.AsType[*fault](err); ok {
+	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known.GRPCStatus().Err()
 	}
 	if _, ok := errors.AsType[interface {
@@ -124,54 +69,54 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	}
 	f := internal(unexpected(err))
 	if replay != "" {
-		f.meta["replay"] = shorten(replay)
+		f.Meta["replay"] = fault.Shorten(replay)
 	}
 	return f.GRPCStatus().Err()
 }
 
 // faultOf returns the fault for an error of the packages below, nil for an unexpected one.
-func faultOf(err error, replay string) *fault {
+func faultOf(err error, replay string) *fault.Error {
 	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
 		err = catalog.NotFound(replay) // do not reveal what lies outside of the roots
 	}
 	if field, ok := errors.AsType[*filter.FieldError](err); ok {
-		return badRequest(field.Field, field.Problem)
+		return fault.BadRequest(field.Field, field.Problem)
 	}
 	if field := fieldOf(err); field != "" {
-		return badRequest(field, err.Error())
+		return fault.BadRequest(field, err.Error())
 	}
-	f := &fault{meta: map[string]string{}, message: err.Error()}
+	f := &fault.Error{Meta: map[string]string{}, Message: err.Error()}
 	if replay != "" {
-		f.meta["replay"] = shorten(replay)
+		f.Meta["replay"] = fault.Shorten(replay)
 	}
 	if streamed, ok := errors.AsType[*stream.Error](err); ok && len(streamed.Cursor) > 0 {
-		f.details = append(f.details, protoadapt.MessageV1Of(&replaydv1.ResumeInfo{Cursor: streamed.Cursor}))
+		f.Details = append(f.Details, protoadapt.MessageV1Of(&replaydv1.ResumeInfo{Cursor: streamed.Cursor}))
 	}
 	if decoding, ok := errors.AsType[*decoders.Error](err); ok {
-		f.meta["format"] = decoding.Format.String()
-		f.meta["offset"] = strconv.FormatInt(decoding.Offset, 10)
+		f.Meta["format"] = decoding.Format.String()
+		f.Meta["offset"] = strconv.FormatInt(decoding.Offset, 10)
 		if decoding.Tick != decoders.NoTick {
-			f.meta["tick"] = strconv.Itoa(int(decoding.Tick))
+			f.Meta["tick"] = strconv.Itoa(int(decoding.Tick))
 		}
 	}
 	if refused, ok := errors.AsType[*admission.RefusedError](err); ok {
-		f.code, f.reason = codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
+		f.Code, f.Reason = codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
 		if refused.Resource == admission.Streams {
-			f.reason = replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS
+			f.Reason = replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS
 		}
-		f.message = refused.Error()
-		f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
+		f.Message = refused.Error()
+		f.Details = append(f.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
 		return f
 	}
 	if unrecognized(err) {
-		f.code, f.reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
+		f.Code, f.Reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
 		return f
 	}
 	for _, known := range causes {
 		if errors.Is(err, known.err) {
-			f.code, f.reason = known.code, known.reason
+			f.Code, f.Reason = known.code, known.reason
 			if known.retry {
-				f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(drainRetry)})
+				f.Details = append(f.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(drainRetry)})
 			}
 			return f
 		}
@@ -206,9 +151,9 @@ const maxName = 4096
 func checkName(field, name string) error {
 	switch {
 	case name == "":
-		return badRequest(field, "is missing")
+		return fault.BadRequest(field, "is missing")
 	case len(name) > maxName:
-		return badRequest(field, fmt.Sprintf("is longer than %d bytes", maxName))
+		return fault.BadRequest(field, fmt.Sprintf("is longer than %d bytes", maxName))
 	}
 	return nil
 }

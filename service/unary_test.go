@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 )
 
 // TestUnary calls the unary methods.
@@ -60,7 +60,7 @@ func TestUnary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.GetVersion() != "test" || len(info.GetFormats()) != len(service.Codecs()) || info.GetLimits().GetMaxStreams() != 1024 ||
+	if info.GetVersion() != "test" || len(info.GetFormats()) != len(describe.Codecs()) || info.GetLimits().GetMaxStreams() != 1024 ||
 		info.GetLimits().GetMaxBatchEvents() != 16384 || len(info.GetRoots()) != 1 || info.GetRoots()[0].GetAlias() != alias {
 		t.Errorf("got %v", info)
 	}

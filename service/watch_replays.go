@@ -10,7 +10,10 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/opened"
+	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/stream"
 )
 
@@ -26,7 +29,7 @@ func (s *Server) WatchReplays(
 	if err := s.enter(ctx, watchCost); err != nil {
 		return err
 	}
-	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
+	heartbeat, err := opened.Heartbeat(req.GetHeartbeatInterval())
 	if err != nil {
 		return err
 	}
@@ -34,13 +37,14 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: timed(ctx, out.Send)}
+	w := watching{index: s.index, drain: s.drain, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: timed(ctx, out.Send)}
 	return w.run(ctx)
 }
 
 // watching is one call of WatchReplays. The index finds the changes, once for all calls.
 type watching struct {
-	server    *Server
+	index     *index.Index
+	drain     <-chan struct{}
 	dir       string
 	formats   []decoders.Format
 	heartbeat time.Duration
@@ -48,7 +52,7 @@ type watching struct {
 }
 
 func (w *watching) run(ctx context.Context) error {
-	x := w.server.index
+	x := w.index
 	from := x.Now() // before the first list, so that changes during it are sent after it
 	shown, err := w.first(ctx)
 	if err != nil {
@@ -67,7 +71,7 @@ func (w *watching) run(ctx context.Context) error {
 			if isShown(shown[c.Entry.Name], c) {
 				continue
 			}
-			if change := w.change(c); change != nil && seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
+			if change := w.change(c); change != nil && scope.Seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
 				resp.Changes = append(resp.Changes, change)
 			}
 		}
@@ -86,7 +90,7 @@ func (w *watching) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.server.drain:
+		case <-w.drain:
 			return stream.ErrDraining
 		case <-more:
 		case <-heartbeat.C:
@@ -105,10 +109,10 @@ func isShown(shown *index.Entry, c index.Change) bool {
 
 // first sends the replays that exist, and returns them by name.
 func (w *watching) first(ctx context.Context) (shown map[string]*index.Entry, err error) {
-	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
+	q := index.Query{Scope: scope.Of(ctx), Dir: w.dir, Formats: scope.Formats(ctx, w.formats)}
 	shown = map[string]*index.Entry{}
 	for token := ""; ; {
-		page, err := w.server.index.List(ctx, q, token, maxChanges)
+		page, err := w.index.List(ctx, q, token, maxChanges)
 		if err != nil {
 			return nil, directoryError{err}
 		}
@@ -116,7 +120,7 @@ func (w *watching) first(ctx context.Context) (shown map[string]*index.Entry, er
 		for _, e := range page.Replays {
 			shown[e.Name] = e
 			resp.Changes = append(resp.Changes, &replaydv1.ReplayChange{
-				Kind: replaydv1.ChangeKind_CHANGE_KIND_ADDED, Replay: w.server.describeEntry(e),
+				Kind: replaydv1.ChangeKind_CHANGE_KIND_ADDED, Replay: describe.Entry(w.index, e),
 			})
 		}
 		if err := w.send(resp); err != nil {
@@ -135,7 +139,7 @@ func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
 		w.dir != "" && !strings.HasPrefix(e.Name, w.dir+"/") {
 		return nil
 	}
-	change := &replaydv1.ReplayChange{Kind: changeKinds.to[c.Kind], Replay: w.server.describeEntry(e)}
+	change := &replaydv1.ReplayChange{Kind: describe.ChangeKinds.To[c.Kind], Replay: describe.Entry(w.index, e)}
 	if c.Kind == index.Removed {
 		change.Replay = &replaydv1.Replay{Name: e.Name}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/frame"
 )
 
@@ -229,7 +230,7 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	}
 	o := export.Options{
 		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
-		Sum: sum, Size: size, Tables: service.TableVersion, Claim: job.Claim, Intend: job.Intend,
+		Sum: sum, Size: size, Tables: describe.TableVersion, Claim: job.Claim, Intend: job.Intend,
 		Attempt: rand.Text(),
 	}
 	if !slices.Contains(tableFormats, o.Format) {

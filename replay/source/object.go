@@ -67,6 +67,12 @@ func (f *File) OnWait(wait func(ready <-chan struct{}) error) {
 	}
 }
 
+// Waits reports whether reads of the file may wait for a network.
+func (f *File) Waits() bool {
+	_, ok := f.handle.(Waiter)
+	return ok
+}
+
 // Cost returns an upper bound of the memory that the file's Handle holds, in bytes. It is 0 for a file of the file system.
 func (f *File) Cost() int64 {
 	if c, ok := f.handle.(Coster); ok {

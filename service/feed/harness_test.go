@@ -109,6 +109,12 @@ type alone struct{ *growing }
 
 func (a alone) Changed() <-chan struct{} { return a.changed }
 func (a alone) Look() (int64, error)     { return a.look() }
+func (alone) Standing() stream.Standing  { return stream.Standing{} }
+
+// fed follows the file through a feed.
+type fed struct{ *feed.Subscription }
+
+func (fed) Standing() stream.Standing { return stream.Standing{} }
 
 // patience is the time after which a test fails. It is long, because a loaded machine is no failure.
 const patience = 5 * time.Minute
@@ -144,7 +150,7 @@ func (s *subscriber) run(
 	}
 	c := stream.Config{
 		Replay: &stream.Replay{
-			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay), Filter: only, Open: open, Follower: f, Live: true,
+			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay), Options: codec.Options{Filter: only}, Opened: streamtest.Opened(open), Follower: f, Live: true,
 		},
 		Slow: s.req.GetSlowConsumer(), MaxEvents: 512, MaxDelay: s.req.GetMaxBatchDelay().AsDuration(), Heartbeat: time.Minute,
 		Drain: s.drain, State: s.req.GetStart().GetWithState(),
@@ -184,7 +190,7 @@ func (s *subscriber) follow(ctx context.Context, t testing.TB, f *feed.Feed, g *
 	t.Helper()
 	sub := f.Subscribe()
 	t.Cleanup(sub.Close)
-	s.run(ctx, t, sub, func(o codec.Options) (codec.Reader, error) { return sub.Open(g.open, o) })
+	s.run(ctx, t, fed{sub}, func(o codec.Options) (codec.Reader, error) { return sub.Open(g.open, o) })
 }
 
 func (s *subscriber) send(f *frame.Frame) error {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/replay/codec"
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 )
 
@@ -96,7 +96,7 @@ func (t tree) symlink(from, to string) { t.Helper(); t.must(os.Symlink(from, t.p
 func (t tree) remove(name string)      { t.Helper(); t.must(os.RemoveAll(t.path(name))) }
 
 func codecOf(f decoders.Format) *codec.Codec {
-	for _, c := range service.Codecs() {
+	for _, c := range describe.Codecs() {
 		if c.Format == f {
 			return c
 		}
@@ -130,7 +130,7 @@ func open(tb testing.TB, roots map[string]string, change ...func(*index.Config))
 
 func tryOpen(tb testing.TB, roots map[string]string, change ...func(*index.Config)) (*index.Index, error) {
 	tb.Helper()
-	c := index.Config{Files: catalogOf(tb, roots), Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: service.Describe}
+	c := index.Config{Files: catalogOf(tb, roots), Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: describe.Replay}
 	for _, f := range change {
 		f(&c)
 	}

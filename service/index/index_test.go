@@ -15,8 +15,8 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/source"
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -477,7 +477,7 @@ func describing(n *atomic.Int64) func(*index.Config) {
 	return func(c *index.Config) {
 		c.Describe = func(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 			n.Add(1)
-			return service.Describe(ctx, file)
+			return describe.Replay(ctx, file)
 		}
 	}
 }

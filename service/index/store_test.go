@@ -16,8 +16,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 )
 
@@ -35,7 +35,7 @@ func storeUntilKilled(path string) {
 	}()
 	for {
 		x, err := index.Open(index.Config{
-			Files: c, Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: service.Describe, Path: path, Budget: 1,
+			Files: c, Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: describe.Replay, Path: path, Budget: 1,
 		})
 		if err != nil {
 			fmt.Println(err)

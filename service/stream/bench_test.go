@@ -31,7 +31,7 @@ func BenchmarkStream(b *testing.B) {
 			for b.Loop() {
 				c := config(data)
 				var err error
-				if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, include, nil); err != nil {
+				if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, include, nil); err != nil {
 					b.Fatal(err)
 				}
 				var last []byte

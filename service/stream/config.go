@@ -10,7 +10,6 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/cursor"
-	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/frame"
@@ -44,7 +43,7 @@ type Config struct {
 	Strict bool
 	// Slow is what to do when the client falls behind the events of a live replay that are kept in memory.
 	Slow replaydv1.SlowConsumer
-	// Successors finds the next replay; nil ends the stream after the first one.
+	// Successors finds the next replay; nil ends the stream after the first one. The stream closes it.
 	Successors Successors
 
 	// MaxEvents limits the events of a batch.
@@ -54,7 +53,7 @@ type Config struct {
 	// Heartbeat is the time without another response after which a heartbeat is sent.
 	Heartbeat time.Duration
 
-	// Turns shares the processors fairly among callers; nil does not.
+	// Turns shares the processors fairly among callers, and says when one is idle; nil does neither, as if one always were.
 	Turns *admission.Turns
 	// Caller identifies the caller to Turns.
 	Caller string
@@ -77,51 +76,52 @@ type Start struct {
 	Now    bool
 }
 
-// Replay is one replay to stream.
+// Replay is one replay to stream: where it is read from, and what of it is sent.
 type Replay struct {
+	Opened
+
 	Codec *codec.Codec
 	// Info describes the replay; the stream adds the header to it.
 	Info *replaydv1.Replay
-	// Filter decides which events are sent; nil sends all.
-	Filter *filter.Filter
-	// StateFilter returns the filter of the events that describe a state; a nil filter sends all. It is called only if a state
-	// is requested. A nil StateFilter sends all, too.
-	StateFilter func() (*filter.Filter, error)
-	// Checkpoints is as in codec.Options.
-	Checkpoints func(identity string) codec.Checkpoints
-	// Spare asks for a processor that nobody else needs now, to read ahead with. It returns the function that gives it back, after
-	// some milliseconds, or nil if there is none. It is safe for concurrent use. A nil Spare never reads ahead.
-	Spare func() (give func())
-	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
-	Open func(codec.Options) (codec.Reader, error)
-	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
-	// returns what is wrong with them, or decoders.ErrMore. Nil if there is nothing to read.
-	Rest func() error
+	// Options are those of all readers of the replay. The stream sets where they start, and what it needs for State and Tables.
+	Options codec.Options
+	// Tables says how events are sent as tables. Nil sends them as rows.
+	Tables *Tables
 	// Present is the size of the replay in bytes when it was opened, -1 if it is not known.
 	Present int64
 	// Follower watches a file that may grow; nil if it does not grow.
 	Follower Follower
 	// Live reports to the client when it has caught up with the live replay.
 	Live bool
-	// ResolvePlayers and Roster are as in codec.Options.
-	ResolvePlayers bool
-	Roster         func(*replaydv1.Replay) []byte
-	// Complete adds to the description of the replay what the stream itself does not know. r has its header. It may be nil.
-	Complete func(ctx context.Context, r *replaydv1.Replay) error
-	// Tables encodes the events as tables; nil sends them as rows. It must not be used by any other Replay.
-	Tables TableEncoder
-	// Layout says which columns the tables have. Only with Tables.
+	// Ahead lets other goroutines read ahead while nobody else needs a processor. Reads that wait for bytes rule it out.
+	Ahead bool
+}
+
+// Opened is what a replay is read from. The stream is its only user, and closes it.
+type Opened interface {
+	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
+	Open(o codec.Options) (codec.Reader, error)
+	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
+	// returns what is wrong with them, or decoders.ErrMore.
+	Rest() error
+	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is
+	// closed, or with an error, with which the read then fails.
+	Await(wait func(ready <-chan struct{}) error)
+	// Complete adds to the description of the replay what the stream itself does not know. r has its header.
+	Complete(ctx context.Context, r *replaydv1.Replay) error
+	// Close frees what the replay holds.
+	Close()
+}
+
+// Tables is how a stream sends the events of a replay as tables.
+type Tables struct {
+	// Encoder encodes the tables. It must not be used by any other Replay.
+	Encoder TableEncoder
+	// Layout says which columns the tables have.
 	Layout *table.Layout
-	// TableBytes is the size of values from which on a batch of tables is full: DefaultTableBytes, or up to what the function
-	// TableBytes returns. The stream takes up to four times as much memory for them. Only with Tables.
-	TableBytes int
-	// Secrets says what is sent of the secrets in replays. The zero value withholds all.
-	Secrets codec.Secrets
-	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is closed,
-	// or with an error, with which the read then fails. Nil if reads do not wait for a network.
-	Await func(wait func(ready <-chan struct{}) error)
-	// Close frees what the replay holds. It may be nil.
-	Close func()
+	// Bytes is the size of values from which on a batch is full: DefaultTableBytes, or up to what the function TableBytes returns.
+	// The stream takes up to four times as much memory for them.
+	Bytes int
 }
 
 // TableEncoder encodes the tables of batches.
@@ -140,6 +140,8 @@ type Follower interface {
 	// now, the server has begun another replay (ErrSucceeded), or the file is complete (ErrComplete). Bytes written before
 	// that can still be read, except after source.ErrShrunk. Look is cheap.
 	Look() (present int64, err error)
+	// Standing returns what else the client is to know. Changed receives when it has changed.
+	Standing() Standing
 }
 
 // Standing is what the client of a followed replay is to know besides the events.
@@ -150,17 +152,14 @@ type Standing struct {
 	Waiting *replaydv1.Waiting
 }
 
-// Stander is a Follower that knows the Standing of its file. Changed receives when it has changed.
-type Stander interface {
-	Standing() Standing
-}
-
 // Successors finds the replay that follows another.
 type Successors interface {
 	// Changed receives when a new successor may exist.
 	Changed() <-chan struct{}
 	// Next looks for the replay after the one that was streamed last, which is still open.
 	Next(ctx context.Context, after Ended) (Next, error)
+	// Close frees what the search holds.
+	Close()
 }
 
 // Ended describes the end of a replay that was streamed.

@@ -20,11 +20,10 @@ func (h *helpers) end() {
 
 // readAhead is codec.Options.Ahead.
 func (s *stream) readAhead(step func() (more bool), done func()) {
-	spare := s.replay.Spare
 	s.helpers.running.Go(func() {
 		defer done()
 		for !s.helpers.ending.Load() {
-			give := spare()
+			give := s.spare()
 			if give == nil {
 				return
 			}
@@ -35,4 +34,17 @@ func (s *stream) readAhead(step func() (more bool), done func()) {
 			}
 		}
 	})
+}
+
+// spare asks for a processor that nobody else needs now, for some milliseconds. It returns the function that gives it back, nil
+// if there is none.
+func (s *stream) spare() (give func()) {
+	if s.Turns == nil {
+		return func() {}
+	}
+	turn := s.Turns.Spare()
+	if turn == nil {
+		return nil
+	}
+	return func() { s.Turns.Give(turn) }
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // laggingReader is behind from its third to its twelfth call of Fill. Every second call of Fill only yields.
@@ -35,10 +36,10 @@ func TestHeartbeatWhileDropping(t *testing.T) {
 	c.Heartbeat = 1 // one is due whenever the stream looks
 	c.Slow = replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	open := c.Replay.Open
-	c.Replay.Open = func(o codec.Options) (codec.Reader, error) {
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
 		r, err := open(o)
 		return &laggingReader{Reader: r}, err
-	}
+	})
 
 	var responses []*replaydv1.StreamEventsResponse
 	if err := stream.Run(context.Background(), c, func(f *frame.Frame) error {

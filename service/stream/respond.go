@@ -105,14 +105,14 @@ func (s *stream) sendEmptyTables() error {
 	if s.batch.Tables == nil || s.Start.Cursor != nil {
 		return nil
 	}
-	for kind := 1; kind < len(s.replay.Layout.Format.Kinds); {
+	for kind := 1; kind < len(s.replay.Tables.Layout.Format.Kinds); {
 		b := tables.Get(0)
-		for ; kind < len(s.replay.Layout.Format.Kinds) && len(*b) < DefaultTableBytes; kind++ {
-			if !s.replay.Filter.Named(uint8(kind)) {
+		for ; kind < len(s.replay.Tables.Layout.Format.Kinds) && len(*b) < DefaultTableBytes; kind++ {
+			if !s.replay.Options.Filter.Named(uint8(kind)) {
 				continue
 			}
 			var err error
-			if *b, err = s.replay.Tables.AppendEmpty(*b, protoscan.BatchTables, s.batch.Tables, uint8(kind)); err != nil {
+			if *b, err = s.replay.Tables.Encoder.AppendEmpty(*b, protoscan.BatchTables, s.batch.Tables, uint8(kind)); err != nil {
 				tables.Put(b)
 				return err
 			}
@@ -133,7 +133,7 @@ func (s *stream) sendEmptyTables() error {
 func (s *stream) encodeTables(field protowire.Number) (mem.Buffer, error) {
 	b := tables.Get(0)
 	var err error
-	if *b, err = s.replay.Tables.Append(*b, field, s.batch.Tables); err == nil && len(*b) > maxTables {
+	if *b, err = s.replay.Tables.Encoder.Append(*b, field, s.batch.Tables); err == nil && len(*b) > maxTables {
 		err = decoders.Errorf(s.replay.Codec.Format, s.at.Position.Offset, s.at.Tick, "table", decoders.ErrLimit,
 			"%d events take %d bytes as tables", s.batch.Count, len(*b))
 	}

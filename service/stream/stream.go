@@ -20,14 +20,17 @@ import (
 )
 
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send
-// are returned unchanged, all others as an *Error. Run closes the replays.
+// are returned unchanged, all others as an *Error. Run closes the replays, and what finds successors.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.KeepPositions = c.MaxEvents, c.Positions
 	s.clock = time.NewTimer(s.untilHeartbeat())
 	defer s.clock.Stop()
+	if s.Successors != nil {
+		defer s.Successors.Close()
+	}
 	defer s.close() // also when a decoder panics
-	s.listen()
+	s.replay.Await(s.await)
 	err := s.run()
 	if failed, ok := errors.AsType[*sendError](err); ok {
 		return failed.error
@@ -123,7 +126,7 @@ func (s *stream) one(start Start) (outcome, error) {
 	if err != nil || how != done {
 		return how, err
 	}
-	if how, err = s.deliver(); how != over || err != nil || s.replay.Rest == nil {
+	if how, err = s.deliver(); how != over || err != nil || s.replay.Present >= 0 { // with that size, nothing is packed
 		return how, err
 	}
 	rest, err := s.advance(s.replay.Rest)
@@ -151,7 +154,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 			s.filtered += s.reader.Filtered()
 			s.close()
 			s.replay, s.entered, s.caughtUp, s.lagging, s.lost, s.gone = next.Replay, false, false, false, nil, false
-			s.listen()
+			s.replay.Await(s.await)
 			s.predecessor = reason
 			return true, nil
 		case next.Over:
@@ -193,11 +196,10 @@ func (s *stream) sendWaiting(w *replaydv1.Waiting) error {
 
 // sendStanding sends the file's new name and what the stream waits for, if either has changed.
 func (s *stream) sendStanding() error {
-	stander, ok := s.replay.Follower.(Stander)
-	if !ok || !s.caughtUp {
+	if s.replay.Follower == nil || !s.caughtUp {
 		return nil
 	}
-	now := stander.Standing()
+	now := s.replay.Follower.Standing()
 	if now.Name != "" && now.Name != s.name {
 		s.name = now.Name
 		if err := s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
@@ -209,17 +211,10 @@ func (s *stream) sendStanding() error {
 	return s.sendWaiting(now.Waiting)
 }
 
-// listen makes reads of the present replay wait by await.
-func (s *stream) listen() {
-	if s.replay != nil && s.replay.Await != nil {
-		s.replay.Await(s.await)
-	}
-}
-
 // close frees what the present replay holds.
 func (s *stream) close() {
 	s.helpers.end()
-	if s.replay != nil && s.replay.Close != nil {
+	if s.replay != nil {
 		s.replay.Close()
 	}
 	s.replay = nil
@@ -240,10 +235,8 @@ func (s *stream) begin(start Start) (outcome, error) {
 	if how == drained {
 		return how, ErrDraining
 	}
-	if s.replay.Complete != nil {
-		if err := s.replay.Complete(s.ctx, s.replay.Info); err != nil {
-			return how, err
-		}
+	if err := s.replay.Complete(s.ctx, s.replay.Info); err != nil {
+		return how, err
 	}
 	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
@@ -285,11 +278,8 @@ func (s *stream) reach() {
 
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
-	options := codec.Options{
-		Filter: s.replay.Filter, Secrets: s.replay.Secrets,
-		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
-	}
-	if s.replay.Spare != nil && s.replay.Await == nil { // only the stream's own goroutine may wait for bytes
+	options := s.replay.Options
+	if s.replay.Ahead {
 		options.Ahead = s.readAhead
 	}
 	switch {
@@ -308,21 +298,17 @@ func (s *stream) open(start Start) error {
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
 	}
-	var err error
-	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {
-		if options.StateFilter, err = s.replay.StateFilter(); err != nil {
-			return err
-		}
-	}
+	options.State = s.sendsState(start)
 	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
-	if s.replay.Tables != nil {
-		options.Tables = table.NewSet(s.replay.Layout)
-		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, s.replay.TableBytes, false
+	if t := s.replay.Tables; t != nil {
+		options.Tables = table.NewSet(t.Layout)
+		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, t.Bytes, false
 		if options.State { // which has events of other kinds
 			s.batch.MaxBytes = DefaultTableBytes
 		}
 	}
+	var err error
 	if s.reader, err = s.replay.Open(options); err != nil {
 		return err
 	}
@@ -350,7 +336,7 @@ func (s *stream) checkFilter() error {
 	if lacks == nil {
 		return nil
 	}
-	return s.replay.Filter.Check(&s.replay.Codec.Filters, func(kind uint8) bool { return lacks(s.replay.Info, kind) })
+	return s.replay.Options.Filter.Check(&s.replay.Codec.Filters, func(kind uint8) bool { return lacks(s.replay.Info, kind) })
 }
 
 // header reads the header. A file that ends inside it is an error: without a header there is no start to send.

@@ -41,7 +41,7 @@ func config(data []byte) stream.Config {
 	return stream.Config{
 		Replay: &stream.Replay{
 			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay),
-			Open: func(o codec.Options) (codec.Reader, error) { return teehistorian.Codec.Open(in, o) },
+			Opened: streamtest.Opened(func(o codec.Options) (codec.Reader, error) { return teehistorian.Codec.Open(in, o) }),
 		},
 		MaxEvents: stream.DefaultBatchEvents, Heartbeat: time.Minute,
 	}
@@ -53,17 +53,18 @@ func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Opti
 	c := config(data)
 	c.MaxEvents = stream.MaxTableRows
 	var err error
-	if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: kinds}}, nil); err != nil {
+	if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: kinds}}, nil); err != nil {
 		tb.Fatal(err)
 	}
-	c.Replay.Tables = arrowipc.NewEncoder(o)
-	c.Replay.Layout = teehistorian.Codec.Tables.Layout(false)
+	layout := teehistorian.Codec.Tables.Layout(false)
 	if columns != nil {
-		if c.Replay.Layout, err = c.Replay.Layout.Select(columns, c.Replay.Filter.Kind); err != nil {
+		if layout, err = layout.Select(columns, c.Replay.Options.Filter.Kind); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	c.Replay.TableBytes = stream.TableBytes(c.Replay.Layout, c.Replay.Filter.Kind)
+	c.Replay.Tables = &stream.Tables{
+		Encoder: arrowipc.NewEncoder(o), Layout: layout, Bytes: stream.TableBytes(layout, c.Replay.Options.Filter.Kind),
+	}
 	return c
 }
 
@@ -158,6 +159,8 @@ func (f standing) Changed() <-chan struct{} {
 
 func (f standing) Look() (int64, error) { return f.present, nil }
 
+func (standing) Standing() stream.Standing { return stream.Standing{} }
+
 // TestTablesOfWaiting: a stream that waits for its replay to grow does not keep the memory of large tables.
 func TestTablesOfWaiting(t *testing.T) {
 	data := recording(t, 1<<20)
@@ -167,10 +170,10 @@ func TestTablesOfWaiting(t *testing.T) {
 	c.Replay.Follower = standing{int64(len(data)), cancel}
 	var set *table.Set
 	open := c.Replay.Open
-	c.Replay.Open = func(o codec.Options) (codec.Reader, error) {
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
 		set = o.Tables
 		return open(o)
-	}
+	})
 	most := 0
 	err := stream.Run(ctx, c, func(f *frame.Frame) error {
 		most = max(most, f.Len())
@@ -235,6 +238,15 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// closing counts how often what was opened is closed.
+type closing struct {
+	stream.Opened
+
+	times *int
+}
+
+func (c closing) Close() { *c.times++ }
+
 // TestSendFails: the sender's error comes back as it is, and the replay is closed.
 func TestSendFails(t *testing.T) {
 	data := recording(t, 0)
@@ -242,7 +254,7 @@ func TestSendFails(t *testing.T) {
 	for fails := range 3 {
 		c := config(data)
 		closed := 0
-		c.Replay.Close = func() { closed++ }
+		c.Replay.Opened = closing{c.Replay.Opened, &closed}
 		n := 0
 		err := stream.Run(context.Background(), c, func(f *frame.Frame) error {
 			defer f.Free()
@@ -290,18 +302,18 @@ func TestCancelledSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := config(recording(t, 4<<20))
 	var err error
-	if c.Replay.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1 << 20}}}, nil); err != nil {
+	if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1 << 20}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	fills, open := 0, c.Replay.Open
-	c.Replay.Open = func(o codec.Options) (codec.Reader, error) {
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
 		r, err := open(o)
 		return &watched{r, func() {
 			if fills++; fills == 2 {
 				cancel()
 			}
 		}}, err
-	}
+	})
 	if err := stream.Run(ctx, c, func(f *frame.Frame) error { f.Free(); return nil }); !errors.Is(err, context.Canceled) || fills != 2 {
 		t.Errorf("%v after %d fills", err, fills)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/replay/source"
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/succession"
 )
@@ -111,7 +111,7 @@ func TestCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, err := index.Open(index.Config{
-				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: service.Describe,
+				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: describe.Replay,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/replay/codec/registry"
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/succession"
 )
@@ -130,7 +130,7 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, err := index.Open(index.Config{
-				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: service.Describe,
+				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: describe.Replay,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/replayd/replayd/replay/table"
-	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 )
 
 // format is the description of a format's events in the .proto files.
@@ -24,7 +24,7 @@ func newFormat(
 	name string, files *protoregistry.Files, file protoreflect.FileDescriptor, event protoreflect.MessageDescriptor,
 ) *format {
 	f := &format{name: name, file: file, event: event, kind: event.Oneofs().ByName("kind")}
-	for _, codec := range service.Codecs() {
+	for _, codec := range describe.Codecs() {
 		if codec.Format.String() == name {
 			f.tables = codec.Tables
 		}
@@ -70,7 +70,7 @@ func columnList(fields []table.Field) string {
 
 // conditions returns the filter conditions that events of a kind can meet.
 func (f *format) conditions(kind string) (names []string) {
-	for _, codec := range service.Codecs() {
+	for _, codec := range describe.Codecs() {
 		if codec.Format.String() != f.name {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/table/tablefile"
-	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 )
 
 type exportCmd struct {
@@ -112,7 +112,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 	}
 	o := export.Options{
 		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
-		Tables: service.TableVersion, Note: note,
+		Tables: describe.TableVersion, Note: note,
 		Progress: func(bytes int, read, total int64) {
 			progress.reach(read, total)
 			progress.add(bytes)

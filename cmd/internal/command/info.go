@@ -15,7 +15,7 @@ import (
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
-	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
 )
 
 type infoCmd struct {
@@ -106,9 +106,9 @@ func (c *infoCmd) describe(ctx context.Context, p Program, in io.Reader) (replay
 	}
 	defer func() { _ = file.Close() }()
 	if c.View == "full" {
-		return service.Describe(ctx, file)
+		return describe.Replay(ctx, file)
 	}
-	return service.DescribeParticipants(ctx, file, codec.Secrets{})
+	return describe.Participants(ctx, file, codec.Secrets{})
 }
 
 // count decodes the whole replay and counts its events, up to where decoding fails. It sets the replay's last tick.

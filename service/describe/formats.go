@@ -1,4 +1,4 @@
-package service
+package describe
 
 import (
 	"github.com/replayd/replayd/decoders"
@@ -22,8 +22,15 @@ func TableVersion(format string) string {
 	return "unknown format " + format
 }
 
-// codecOf returns the codec of a format.
-func codecOf(f decoders.Format) (*codec.Codec, error) {
+// SetCodecs puts other codecs in place of those of all formats, until restore is called. Only tests do that.
+func SetCodecs(c ...*codec.Codec) (restore func()) {
+	before := codecs
+	codecs = c
+	return func() { codecs = before }
+}
+
+// CodecOf returns the codec of a format.
+func CodecOf(f decoders.Format) (*codec.Codec, error) {
 	for _, c := range codecs {
 		if c.Format == f {
 			return c, nil

@@ -1,4 +1,4 @@
-package service
+package opened
 
 import (
 	"context"
@@ -12,19 +12,34 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
 	"github.com/replayd/replayd/service/watch"
 )
 
+// growing is what a replay that may grow has beside its file.
+type growing interface {
+	stream.Follower
+	// reader opens a reader of the replay. read opens one of the file.
+	reader(read func(codec.Options) (codec.Reader, error), o codec.Options) (codec.Reader, error)
+	// sync waits until what is in the file now has been looked at.
+	sync(ctx context.Context)
+	// wake makes Changed receive.
+	wake()
+	close()
+}
+
 // follower watches a growing file, also when it is moved within its root, and looks for its successor.
 type follower struct {
-	server *Server
-	file   *source.File
-	codec  *codec.Codec
-	scope  index.Scope // the callers'
-	own    *watch.Subscription
+	*Config
+
+	file  *source.File
+	codec *codec.Codec
+	scope index.Scope // the callers'
+	own   *watch.Subscription
 	// changed is called when the standing has changed. It may be nil.
 	changed func()
 
@@ -36,24 +51,19 @@ type follower struct {
 	wg   sync.WaitGroup
 }
 
-var (
-	_ stream.Follower = (*follower)(nil)
-	_ stream.Stander  = (*follower)(nil)
-)
-
-// newFollower starts to watch a file. The caller must call close.
-func (s *Server) newFollower(scope index.Scope, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
+// follower starts to watch a file. The caller must call close.
+func (c *Config) follower(of index.Scope, file *source.File, format *codec.Codec, changed func()) (*follower, error) {
 	info := file.Info()
 	if !info.Growable() {
-		return nil, badRequest("follow", "only a file that is not compressed can be followed")
+		return nil, fault.BadRequest("follow", "only a file that is not compressed can be followed")
 	}
-	own, err := s.Watcher.Subscribe(file.Path())
+	own, err := c.Watcher.Subscribe(file.Path())
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f := &follower{
-		server: s, file: file, codec: c, scope: scope, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
+		Config: c, file: file, codec: format, scope: of, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
 	}
 	f.standing.Store(&stream.Standing{Name: info.Name})
 	f.wg.Go(func() { f.watch(ctx) })
@@ -71,7 +81,7 @@ func (f *follower) watch(ctx context.Context) {
 
 // watchAs is watch while the file has that name.
 func (f *follower) watchAs(ctx context.Context, name string) error {
-	x := f.server.index
+	x := f.Index
 	interest := x.Family(name, f.scope).Interest(path.Dir(name), "")
 	defer func() { interest.Close() }()
 	for known := false; ; {
@@ -95,7 +105,7 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 		if f.codec.Lineage == nil {
 			continue
 		}
-		found, err := f.server.successions.Find(ctx, e, false, f.scope)
+		found, err := f.Successions.Find(ctx, e, false, f.scope)
 		if err != nil {
 			continue
 		}
@@ -144,10 +154,15 @@ func (f *follower) close() {
 // Changed implements stream.Follower.
 func (f *follower) Changed() <-chan struct{} { return f.own.C }
 
-// Wake makes Changed receive.
-func (f *follower) Wake() { f.own.Wake() }
+func (f *follower) wake() { f.own.Wake() }
 
-// Standing implements stream.Stander.
+func (f *follower) sync(context.Context) {} // the stream itself reads the file
+
+func (f *follower) reader(read func(codec.Options) (codec.Reader, error), o codec.Options) (codec.Reader, error) {
+	return read(o)
+}
+
+// Standing implements stream.Follower.
 func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
 
 // Look implements stream.Follower.
@@ -165,16 +180,16 @@ func (f *follower) Look() (int64, error) {
 
 // relocate looks for the file under another name in its root, and reports whether it found it.
 func (f *follower) relocate() bool {
-	r, err := Describe(context.Background(), f.file)
+	r, err := describe.Replay(context.Background(), f.file)
 	if err != nil {
 		return false
 	}
 	info := f.file.Info()
-	e := f.server.index.Family(info.Name, f.scope).OfFile(context.Background(), info.ID, r.GetIdentity())
+	e := f.Index.Family(info.Name, f.scope).OfFile(context.Background(), info.ID, r.GetIdentity())
 	if e == nil || e.Name == info.Name {
 		return false
 	}
-	to, err := f.server.Catalog.Origin(e.Name)
+	to, err := f.Catalog.Origin(e.Name)
 	if err != nil || f.own.Move(to.Path) != nil {
 		return false
 	}

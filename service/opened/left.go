@@ -1,8 +1,9 @@
-package service
+package opened
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,8 +15,9 @@ import (
 // (SUCCESSOR_RULE_NEXT_IN_DIRECTORY). Bytes that are appended to them later are counted and logged; a cursor of such a replay
 // leads to them.
 type left struct {
-	server *Server
-	bytes  prometheus.Counter
+	index *index.Index
+	log   *slog.Logger
+	bytes prometheus.Counter
 
 	mu    sync.Mutex
 	sizes map[string]int64 // bytes of each that were streamed or counted, by identity
@@ -26,8 +28,11 @@ type left struct {
 // maxLeft limits the replays that are watched. Late bytes of others are not counted.
 const maxLeft = 10_000
 
-func newLeft(s *Server) *left {
-	return &left{server: s, sizes: map[string]int64{}, bytes: prometheus.NewCounter(prometheus.CounterOpts{
+// maxNews limits how many changes of the index are taken at once.
+const maxNews = 1000
+
+func newLeft(x *index.Index, log *slog.Logger) *left {
+	return &left{index: x, log: log, sizes: map[string]int64{}, bytes: prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "late_bytes_total",
 		Help: "Bytes that were written to replays after streams had left them for others in the same directory.",
 	})}
@@ -44,16 +49,16 @@ func (l *left) leave(e *index.Entry, read int64) {
 	if l.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		l.stop = stop
-		from := l.server.index.Now()
+		from := l.index.Now()
 		l.wg.Go(func() { l.watch(ctx, from) })
 	}
 }
 
 func (l *left) watch(ctx context.Context, from uint64) {
 	for {
-		list, next, more, err := l.server.index.Since(from, maxChanges)
+		list, next, more, err := l.index.Since(from, maxNews)
 		if errors.Is(err, index.ErrBehind) {
-			from = l.server.index.Now()
+			from = l.index.Now()
 			continue
 		}
 		for _, c := range list {
@@ -81,7 +86,7 @@ func (l *left) grown(e *index.Entry) {
 	}
 	l.sizes[e.Identity] = e.Size
 	l.bytes.Add(float64(e.Size - size))
-	l.server.Log.Warn("a replay grew that streams had left for another one in its directory",
+	l.log.Warn("a replay grew that streams had left for another one in its directory",
 		"replay", e.Name, "bytes", e.Size-size, "size", e.Size)
 }
 

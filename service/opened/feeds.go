@@ -1,4 +1,4 @@
-package service
+package opened
 
 import (
 	"context"
@@ -10,12 +10,16 @@ import (
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/feed"
+	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/stream"
 )
 
+// feedCost is what a feed keeps of a live replay, in bytes. The cost of its decoder is separate.
+const feedCost = 5 << 20
+
 // feeds holds the feeds of followed replays. It is safe for concurrent use.
 type feeds struct {
-	server *Server
+	config *Config
 
 	mu    sync.Mutex
 	byKey map[feedKey]*sharedFeed
@@ -37,33 +41,21 @@ type sharedFeed struct {
 	users    int
 }
 
-func newFeeds(s *Server) *feeds {
-	return &feeds{server: s, byKey: map[feedKey]*sharedFeed{}}
-}
-
-// follow makes r follow its file: through a feed if the format is Shared, otherwise by itself. reopen opens the file again.
-func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
-	if !r.Codec.Shared || r.Tables != nil { // a feed keeps rows
-		f, err := l.server.newFollower(scopeOfGrant(g), file, r.Codec, nil)
+// follow follows the file of a replay: through a feed if the format is Shared, otherwise by itself.
+func (l *feeds) follow(g *access.Grant, w *wanted, file *source.File) (growing, error) {
+	if !w.codec.Shared || w.tables != nil { // a feed keeps rows
+		f, err := l.config.follower(scope.OfGrant(g), file, w.codec, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.Follower = f
-		closeWith(&r.Close, f.close)
-		return nil
+		return f, nil
 	}
-	info := file.Info()
-	key := feedKey{fileKey: fileKeyOf(&info), scope: g.RootsKey(), resolve: r.ResolvePlayers}
-	shared, release, err := l.share(g, r, key, reopen)
+	key := feedKey{fileKey: fileKeyOf(&w.info), scope: g.RootsKey(), resolve: w.options.ResolvePlayers}
+	shared, err := l.share(g, w, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sub := shared.Subscribe()
-	r.Follower = sharing{sub, file, shared.follower}
-	open := r.Open
-	r.Open = func(o codec.Options) (codec.Reader, error) { return sub.Open(open, o) }
-	closeWith(&r.Close, func() { sub.Close(); release() })
-	return nil
+	return &sharing{shared.Subscribe(), file, shared.follower, func() { l.release(key, shared) }}, nil
 }
 
 // sharing is a subscriber of a feed. When it reads the file itself, it reads no further than the feed has checked it.
@@ -72,34 +64,46 @@ type sharing struct {
 
 	file     *source.File
 	follower *follower
+	release  func()
 }
 
-// Standing implements stream.Stander.
-func (s sharing) Standing() stream.Standing { return s.follower.Standing() }
+func (s *sharing) reader(read func(codec.Options) (codec.Reader, error), o codec.Options) (codec.Reader, error) {
+	return s.Open(read, o)
+}
+
+func (s *sharing) sync(ctx context.Context) { s.Sync(ctx) }
+
+func (s *sharing) wake() { s.Wake() }
+
+func (s *sharing) close() {
+	s.Close()
+	s.release()
+}
+
+// Standing implements stream.Follower.
+func (s *sharing) Standing() stream.Standing { return s.follower.Standing() }
 
 // Look implements stream.Follower.
-func (s sharing) Look() (int64, error) {
+func (s *sharing) Look() (int64, error) {
 	present, err := s.Subscription.Look()
 	s.file.Admit(present)
 	return present, err
 }
 
-// share returns the feed of a file, and a function that releases it.
-func (l *feeds) share(
-	g *access.Grant, r *stream.Replay, key feedKey, reopen func() (*source.File, error),
-) (*sharedFeed, func(), error) {
+// share returns the feed of a file, for one user more. The caller must release it.
+func (l *feeds) share(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shared := l.byKey[key]
 	if shared == nil || shared.Stale() {
 		var err error
-		if shared, err = l.start(g, r, key, reopen); err != nil {
-			return nil, nil, err
+		if shared, err = l.start(g, w, key); err != nil {
+			return nil, err
 		}
 		l.byKey[key] = shared
 	}
 	shared.users++
-	return shared, func() { l.release(key, shared) }, nil
+	return shared, nil
 }
 
 // count returns how many feeds there are.
@@ -134,18 +138,16 @@ func (l *feeds) release(key feedKey, shared *sharedFeed) {
 }
 
 // start starts the feed of a file. The feed opens the file itself, because it outlives its first subscriber.
-func (l *feeds) start(
-	g *access.Grant, r *stream.Replay, key feedKey, reopen func() (*source.File, error),
-) (*sharedFeed, error) {
-	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
+func (l *feeds) start(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, error) {
+	ticket, err := l.config.Admission.Enter(admission.Who{}, admission.Feeds)
 	if err == nil {
-		err = ticket.Memory(feedCost + r.Codec.Cost(-1))
+		err = ticket.Memory(feedCost + w.codec.Cost(-1))
 	}
 	if err != nil {
 		ticket.Return()
 		return nil, err
 	}
-	file, err := reopen()
+	file, err := l.config.Catalog.Open(key.name)
 	if err != nil {
 		ticket.Return()
 		return nil, err
@@ -157,7 +159,7 @@ func (l *feeds) start(
 	}
 	shared := &sharedFeed{}
 	started := make(chan struct{})
-	follower, err := l.server.newFollower(scopeOfGrant(g), file, r.Codec, func() {
+	follower, err := l.config.follower(scope.OfGrant(g), file, w.codec, func() {
 		<-started
 		shared.Wake()
 	})
@@ -167,10 +169,10 @@ func (l *feeds) start(
 	}
 	shared.follower = follower
 	shared.Feed = feed.Start(feed.Config{
-		Open: func(o codec.Options) (codec.Reader, error) { return r.Codec.Open(file.Input(), o) },
+		Open: func(o codec.Options) (codec.Reader, error) { return w.codec.Open(file.Input(), o) },
 		Options: codec.Options{
-			Secrets: r.Secrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers,
-			Roster: l.server.roster(context.Background(), r.Codec, l.server.index.Family(key.name, follower.scope)), // it outlives its calls
+			Secrets: w.options.Secrets, Checkpoints: w.options.Checkpoints, ResolvePlayers: key.resolve,
+			Roster: roster(context.Background(), w.codec, l.config.Index.Family(key.name, follower.scope)), // it outlives its calls
 		},
 		Changed: follower.Changed(),
 		Look:    follower.Look,

@@ -1,4 +1,4 @@
-package service
+package opened
 
 import (
 	"context"
@@ -9,40 +9,52 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
 )
 
-// reservation is the memory that a call's ticket has taken for a replay's decoder. It is used by one goroutine at a time.
+// reservation is the memory that a call's ticket has taken for a replay's decoder, until free gives it back. It is used by one
+// goroutine at a time.
 type reservation struct {
 	ticket *admission.Ticket
 	taken  int64
 }
 
-// reserve takes the memory that a decoder needs for a replay of size bytes, -1 if the size is unknown. It returns an
-// *admission.RefusedError if a limit is reached. The memory is given back with the ticket, or earlier by free.
-func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, error) {
-	r := &reservation{ticket: admission.Of(ctx)}
-	err := r.take(c.Cost(size))
-	return r, err
-}
-
-// reserveToDescribe takes the memory that is needed to describe a replay. If the replay is read from front to back, that is
-// less than decoding it needs.
-func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, error) {
+// costToDescribe returns how much memory is needed to describe a replay. If it is read from front to back, that is less than
+// decoding it needs.
+func costToDescribe(file *source.File) int64 {
 	info := file.Info()
-	c, err := codecOf(info.Format)
+	c, err := describe.CodecOf(info.Format)
 	switch {
-	case err != nil:
-		return &reservation{}, nil //nolint:nilerr // describing the replay reports the format's error
+	case err != nil: // describing the replay reports it
+		return 0
 	case c.DescribeCost != nil:
-		r := &reservation{ticket: admission.Of(ctx)}
-		err := r.take(c.DescribeCost(info.Size))
-		return r, err
+		return c.DescribeCost(info.Size)
 	case !c.RandomAccess:
-		info.Size = -1
+		return c.Cost(-1)
 	}
-	return reserve(ctx, c, info.Size)
+	return c.Cost(info.Size)
 }
 
+// Describe returns what with says of a file. The call's ticket has the memory of unpacking the file, which the file's Close returns,
+// and meanwhile that of describing it.
+func Describe[T any](ctx context.Context, file *source.File, with func(context.Context, *source.File) (T, error)) (of T, err error) {
+	spend(ctx, file)
+	r := reservation{ticket: admission.Of(ctx)}
+	defer r.free()
+	if err := r.take(costToDescribe(file) + file.Cost()); err != nil {
+		return of, err
+	}
+	return with(ctx, file)
+}
+
+// spend charges the call's ticket for the memory of unpacking a file. The file's Close returns it.
+func spend(ctx context.Context, file *source.File) {
+	if t := admission.Of(ctx); t != nil && file.Info().Size >= 0 { // an upload has the budget from the beginning
+		file.Spend(t)
+	}
+}
+
+// take takes n bytes more. It returns an *admission.RefusedError if a limit is reached.
 func (r *reservation) take(n int64) error {
 	if err := r.ticket.Memory(n); err != nil {
 		return err

@@ -1,4 +1,5 @@
-package service
+// Package describe has the formats that the service decodes, and what the API says of a replay without streaming it.
+package describe
 
 import (
 	"context"
@@ -13,11 +14,11 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// describeInfo returns the description of a replay from its file's attributes alone.
-func describeInfo(info *source.Info) *replaydv1.Replay {
+// Info returns the description of a replay from its file's attributes alone.
+func Info(info *source.Info) *replaydv1.Replay {
 	r := &replaydv1.Replay{
-		Name: info.Name, Format: formats.to[info.Format], SizeBytes: max(info.Size, 0),
-		Compression: compressions.to[info.Compression],
+		Name: info.Name, Format: Formats.To[info.Format], SizeBytes: max(info.Size, 0),
+		Compression: Compressions.To[info.Compression],
 	}
 	if !info.Modified.IsZero() {
 		r.ModifyTime = timestamppb.New(info.Modified)
@@ -25,9 +26,9 @@ func describeInfo(info *source.Info) *replaydv1.Replay {
 	return r
 }
 
-// input returns the file's bytes in the way that its format reads them. If the format needs random access, a compressed file
+// Input returns the file's bytes in the way that its format reads them. If the format needs random access, a compressed file
 // is first unpacked to a temporary file.
-func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
+func Input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
 	if info := file.Info(); c.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
 		if err := file.Spool(ctx); err != nil {
 			return source.Input{}, err
@@ -36,37 +37,37 @@ func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input
 	return file.Input(), nil
 }
 
-// Describe returns the description of an opened replay, without the parts for which all of it must be decoded.
-func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
+// Replay returns the description of an opened replay, without the parts for which all of it must be decoded.
+func Replay(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
 	}
 	info := file.Info()
-	c, err := codecOf(info.Format)
+	c, err := CodecOf(info.Format)
 	if err != nil {
 		return nil, err
 	}
-	in, err := input(ctx, file, c)
+	in, err := Input(ctx, file, c)
 	if err != nil {
 		return nil, err
 	}
-	r := describeInfo(&info)
+	r := Info(&info)
 	return r, c.Describe(ctx, in, r)
 }
 
-// DescribeParticipants is Describe with everybody who took part instead of the header. It decodes the whole replay if its format needs
+// Participants is Replay with everybody who took part instead of the header. It decodes the whole replay if its format needs
 // that.
-func DescribeParticipants(ctx context.Context, file *source.File, secrets codec.Secrets) (*replaydv1.Replay, error) {
-	r, err := Describe(ctx, file)
+func Participants(ctx context.Context, file *source.File, secrets codec.Secrets) (*replaydv1.Replay, error) {
+	r, err := Replay(ctx, file)
 	if err != nil {
 		return r, err
 	}
 	r.Header = nil
-	c, err := codecOf(file.Info().Format)
+	c, err := CodecOf(file.Info().Format)
 	if err != nil || c.Participants == nil {
 		return r, err
 	}
-	in, err := input(ctx, file, c)
+	in, err := Input(ctx, file, c)
 	if err != nil {
 		return r, err
 	}
@@ -79,10 +80,10 @@ func DescribeParticipants(ctx context.Context, file *source.File, secrets codec.
 	return r, nil
 }
 
-// describeEntry returns the description of a replay from its index entry.
-func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
-	r := describeInfo(&e.Info)
-	r.State = states.to[s.index.StateOf(e, time.Now())]
+// Entry returns the description of a replay from its entry in an index.
+func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
+	r := Info(&e.Info)
+	r.State = States.To[x.StateOf(e, time.Now())]
 	r.Identity, r.MapName = e.Identity, e.MapName
 	if e.TicksPerSecond > 0 {
 		r.TicksPerSecond = &e.TicksPerSecond
