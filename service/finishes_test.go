@@ -17,7 +17,7 @@ import (
 var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
 
 // TestFinishes compares the finishes in the games of one server with the server's log, over changes of the map. It resolves the
-// players' names. It streams the games by following from game to game, and each game alone.
+// players' names. It streams the games by following from game to game, and each game alone. The facts say the same as the records.
 func TestFinishes(t *testing.T) {
 	corpus := filepath.Join("..", "..", "shared", "corpus", "teehistorian", "ddnet-20.1.1")
 	if !exists(corpus) {
@@ -39,25 +39,30 @@ func TestFinishes(t *testing.T) {
 	replays := all.GetReplays()
 	slices.SortFunc(replays, func(a, b *replaydv1.Replay) int { return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime()) })
 	for how, follows := range map[string]bool{"each": false, "followed": true} {
-		var got []string
+		var got, facts []string
 		for _, replay := range replays {
 			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
-				Replay: replay.GetName(), ResolvePlayers: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_finish", "finish"}}},
+				Replay: replay.GetName(), ResolvePlayers: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_finish", "fact_finish", "finish"}}},
 				Follow: follows,
 			}, func(r *replaydv1.StreamEventsResponse) bool {
 				return r.GetFollowStatus().GetState() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP
 			})
 			for i := range s.Responses {
 				for _, ev := range response(t, s, i).GetBatch().GetTeehistorian().GetEvents() {
+					line := func(ticks int32) string {
+						return fmt.Sprintf("%s %d:%d.%02d", ev.GetPlayer().GetName(), ticks/3000, ticks%3000/50, ticks%50*2)
+					}
 					if f := ev.GetPlayerFinish(); f != nil {
-						ticks := f.GetTime()
-						got = append(got, fmt.Sprintf("%s %d:%d.%02d", ev.GetPlayer().GetName(), ticks/3000, ticks%3000/50, ticks%50*2))
+						got = append(got, line(f.GetTime()))
+					}
+					if f := ev.GetFactFinish(); f != nil {
+						facts = append(facts, line(f.GetTime()))
 					}
 				}
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got  %q\nwant %q", how, got, want)
+		if !slices.Equal(got, want) || !slices.Equal(facts, want) {
+			t.Errorf("%s: got  %q\nfacts %q\nwant %q", how, got, facts, want)
 		}
 		t.Logf("%s: %d finishes of %d", how, len(got), len(want))
 	}

@@ -82,6 +82,18 @@ type Event struct {
 	PlayerState PlayerState
 	// Bytes were left out because they are no records of a server.
 	Damage Damage
+	// A client or a team has finished a run. A fact: computed from several events, and only sent to those who name the kind.
+	FactFinish FactFinish
+	// A client's stay has ended. A fact: computed from several events, and only sent to those who name the kind.
+	FactSession FactSession
+	// A client has changed its team. A fact: computed from several events, and only sent to those who name the kind.
+	FactTeam FactTeam
+	// A team's game was saved. A fact: computed from several events, and only sent to those who name the kind.
+	FactSave FactSave
+	// A team's saved game was loaded. A fact: computed from several events, and only sent to those who name the kind.
+	FactLoad FactSave
+	// How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind.
+	FactInputStats FactInputStats
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -890,6 +902,135 @@ type Damage struct {
 	Reason []byte
 }
 
+// FactFinish: A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what
+// earlier records say of who that was.
+type FactFinish struct {
+	// The client. Absent for the finish of a team.
+	ClientId int32
+	// The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+	// clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
+	Name []byte
+	// The team, from 0. Absent behind damage, until a record tells it.
+	Team int32
+	// The duration of the run in ticks, as the server saved it.
+	Time int32
+	// The same in seconds: a fiftieth of it.
+	Seconds float64
+	// The tick in which the run began, by a rule: at_tick less time. That is exact for a run that nothing but its own course took time
+	// from or gave time to: a map's bonuses and penalties, and a saved game that was loaded, make the true tick another one. Absent where
+	// it would be before the file's first tick, and behind damage.
+	ReckonedTick int32
+	// HasReckonedTick reports whether ReckonedTick is set.
+	HasReckonedTick bool
+	// For the finish of a team, the clients in it, in ascending order. Behind damage, those of whom a record has told it since.
+	MemberClientIds []int32
+}
+
+// FactSession: A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of
+// the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are
+// connected when the server closes the file, it is those with the lowest ids.
+type FactSession struct {
+	// The client.
+	ClientId int32
+	// The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
+	Name []byte
+	// The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
+	RequestedName []byte
+	// The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
+	// servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
+	// one of a client that stayed.
+	JoinedTick int32
+	// HasJoinedTick reports whether JoinedTick is set.
+	HasJoinedTick bool
+	// The tick of the first record of its stay. Absent behind damage, unless that is the join.
+	FirstTick int32
+	// HasFirstTick reports whether FirstTick is set.
+	HasFirstTick bool
+	// The tick in which it entered the game. Absent if it did not, and before DDNet 16.0.
+	EnteredTick int32
+	// HasEnteredTick reports whether EnteredTick is set.
+	HasEnteredTick bool
+	// How it ended.
+	End SessionEnd
+	// The server's text for why. Empty when there is none.
+	Reason []byte
+	// The slot that the connection took over, as in drop.
+	ReclaimedClientId int32
+	// The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
+	ClientVersion int32
+	// The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.
+	AuthLevel AuthLevel
+	// The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.
+	Role []byte
+	// How many finishes of its own it has in this stay.
+	Finishes int32
+}
+
+// FactTeam: A client has changed its team, by the server's own record (since DDNet 15.6). The return to team 0 of a slot that empties is none.
+type FactTeam struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_finish.
+	Name []byte
+	// Its team before. Absent behind damage, until a record tells it.
+	PreviousTeam int32
+	// Its team, from 0.
+	Team int32
+}
+
+// FactSave: A team's game was saved or loaded, by the server's own record.
+type FactSave struct {
+	// The team, from 0.
+	Team int32
+	// The save's UUID in text form.
+	SaveId []byte
+	// The clients in the team, in ascending order, as in fact_finish.
+	MemberClientIds []int32
+	// The names of the characters in the saved state, in its order. Empty where the file does not have the state.
+	SavedNames [][]byte
+	// The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file
+	// does not have the state.
+	Time int32
+	// HasTime reports whether Time is set.
+	HasTime bool
+	// True when the team was in practice mode, by the saved state.
+	Practice bool
+}
+
+// FactInputStats: How a client used its keys in a window of 500 ticks, ten seconds. The windows of all clients begin at the multiples of 500. The fact
+// stands in the first tick behind its window; of more than 127 clients some stand in the next. There is one of each client whose input
+// changed in the window and was known throughout, and so none of one that sent its first input in it, or that left before its end. What happened in a window is what the file's records in these ticks
+// say, which is what the tick after each of them used.
+type FactInputStats struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_finish.
+	Name []byte
+	// The first tick of the window.
+	FromTick int32
+	// How many times the input changed.
+	Inputs int32
+	// How many times the fire key was pressed, as the game counts it: also more than once in an input.
+	FirePresses int32
+	// How many times the hook key was pressed.
+	HookPresses int32
+	// How many times the jump key was pressed.
+	JumpPresses int32
+	// How many times the direction became another one of left, none and right.
+	DirectionChanges int32
+	// Presses of the fire key a second.
+	FirePerSecond float64
+	// Presses of the hook key a second.
+	HookPerSecond float64
+	// How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.
+	OddInputs int32
+	// The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
+	// since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
+	OddClicksPerSecond float64
+	// HasOddClicksPerSecond reports whether OddClicksPerSecond is set.
+	HasOddClicksPerSecond bool
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -947,10 +1088,16 @@ const (
 	KindTeamFinish
 	KindPlayerState
 	KindDamage
+	KindFactFinish
+	KindFactSession
+	KindFactTeam
+	KindFactSave
+	KindFactLoad
+	KindFactInputStats
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 36
+const KindCount = 42
 
 var kindNames = [KindCount]string{
 	"none",
@@ -989,6 +1136,12 @@ var kindNames = [KindCount]string{
 	"team_finish",
 	"player_state",
 	"damage",
+	"fact_finish",
+	"fact_session",
+	"fact_team",
+	"fact_save",
+	"fact_load",
+	"fact_input_stats",
 }
 
 // String returns the kind's name in the API.
@@ -1119,4 +1272,19 @@ const (
 	AuthLevelModerator AuthLevel = 2
 	// An administrator.
 	AuthLevelAdmin AuthLevel = 3
+)
+
+// SessionEnd: How a stay ended.
+type SessionEnd int32
+
+// The values of SessionEnd.
+const (
+	// Never sent.
+	SessionEndUnspecified SessionEnd = 0
+	// The client left, or the server dropped it: reason says why.
+	SessionEndDropped SessionEnd = 1
+	// Another client joined in its slot. Some servers write no drop.
+	SessionEndReplaced SessionEnd = 2
+	// The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file.
+	SessionEndGameEnded SessionEnd = 3
 )

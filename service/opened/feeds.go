@@ -43,7 +43,8 @@ type sharedFeed struct {
 
 // follow follows the file of a replay: through a feed if the format is Shared, otherwise by itself.
 func (l *feeds) follow(g *access.Grant, w *wanted, file *source.File) (growing, error) {
-	if !w.codec.Shared || w.tables != nil { // a feed keeps rows
+	// A feed keeps rows, and begins in the middle of a file, where facts depend on what came before.
+	if !w.codec.Shared || w.tables != nil || w.options.Filter.Facts() {
 		f, err := l.config.follower(scope.OfGrant(g), file, w.codec, nil)
 		if err != nil {
 			return nil, err

@@ -286,6 +286,48 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendDamage(b, &m.Damage)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindFactFinish:
+		{
+			b = append(b, 0xca, 0x02, 0)
+			at := len(b)
+			b = appendFactFinish(b, &m.FactFinish)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactSession:
+		{
+			b = append(b, 0xd2, 0x02, 0)
+			at := len(b)
+			b = appendFactSession(b, &m.FactSession)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactTeam:
+		{
+			b = append(b, 0xda, 0x02, 0)
+			at := len(b)
+			b = appendFactTeam(b, &m.FactTeam)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactSave:
+		{
+			b = append(b, 0xe2, 0x02, 0)
+			at := len(b)
+			b = appendFactSave(b, &m.FactSave)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactLoad:
+		{
+			b = append(b, 0xea, 0x02, 0)
+			at := len(b)
+			b = appendFactSave(b, &m.FactLoad)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactInputStats:
+		{
+			b = append(b, 0xf2, 0x02, 0)
+			at := len(b)
+			b = appendFactInputStats(b, &m.FactInputStats)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1658,6 +1700,202 @@ func appendDamage(b []byte, m *teehistorian.Damage) []byte {
 	return b
 }
 
+func appendFactFinish(b []byte, m *teehistorian.FactFinish) []byte {
+	if m.ClientId != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Time != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Time))
+	}
+	if math.Float64bits(m.Seconds) != 0 {
+		b = append(b, 0x29)
+		b = protoappend.Double(b, m.Seconds)
+	}
+	if m.HasReckonedTick {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.ReckonedTick))
+	}
+	if len(m.MemberClientIds) > 0 {
+		b = append(b, 0x3a, 0)
+		at := len(b)
+		for _, v := range m.MemberClientIds {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	return b
+}
+
+func appendFactSession(b []byte, m *teehistorian.FactSession) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if len(m.RequestedName) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.RequestedName)
+	}
+	if m.HasJoinedTick {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.JoinedTick))
+	}
+	if m.HasFirstTick {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.FirstTick))
+	}
+	if m.HasEnteredTick {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.EnteredTick))
+	}
+	if m.End != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.End))
+	}
+	if len(m.Reason) > 0 {
+		b = append(b, 0x42)
+		b = protoappend.String(b, m.Reason)
+	}
+	if m.ReclaimedClientId != -1 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.ReclaimedClientId))
+	}
+	if m.ClientVersion != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.ClientVersion))
+	}
+	if m.AuthLevel != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.AuthLevel))
+	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x62)
+		b = protoappend.String(b, m.Role)
+	}
+	if m.Finishes != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.Finishes))
+	}
+	return b
+}
+
+func appendFactTeam(b []byte, m *teehistorian.FactTeam) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.PreviousTeam != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.PreviousTeam))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	return b
+}
+
+func appendFactSave(b []byte, m *teehistorian.FactSave) []byte {
+	if m.Team != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if len(m.SaveId) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.SaveId)
+	}
+	if len(m.MemberClientIds) > 0 {
+		b = append(b, 0x1a, 0)
+		at := len(b)
+		for _, v := range m.MemberClientIds {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	for _, v := range m.SavedNames {
+		b = append(b, 0x22)
+		b = protoappend.String(b, v)
+	}
+	if m.HasTime {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.Time)
+	}
+	if m.Practice {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Practice)
+	}
+	return b
+}
+
+func appendFactInputStats(b []byte, m *teehistorian.FactInputStats) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.FromTick != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.FromTick))
+	}
+	if m.Inputs != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Inputs))
+	}
+	if m.FirePresses != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.FirePresses))
+	}
+	if m.HookPresses != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.HookPresses))
+	}
+	if m.JumpPresses != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.JumpPresses))
+	}
+	if m.DirectionChanges != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.DirectionChanges))
+	}
+	if math.Float64bits(m.FirePerSecond) != 0 {
+		b = append(b, 0x49)
+		b = protoappend.Double(b, m.FirePerSecond)
+	}
+	if math.Float64bits(m.HookPerSecond) != 0 {
+		b = append(b, 0x51)
+		b = protoappend.Double(b, m.HookPerSecond)
+	}
+	if m.OddInputs != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.OddInputs))
+	}
+	if m.HasOddClicksPerSecond {
+		b = append(b, 0x61)
+		b = protoappend.Double(b, m.OddClicksPerSecond)
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -1716,4 +1954,10 @@ var Kinds = []string{
 	"team_finish",
 	"player_state",
 	"damage",
+	"fact_finish",
+	"fact_session",
+	"fact_team",
+	"fact_save",
+	"fact_load",
+	"fact_input_stats",
 }

@@ -3,6 +3,7 @@ package teehistorian
 import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/replay/codec"
 )
 
@@ -12,13 +13,18 @@ const checkEvery = 128 << 10
 // checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
-	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held || r.facts != nil && r.facts.pending() {
 		return
 	}
 	r.nextCheck = at.Offset + checkEvery
-	if r.checkpoints.Wanted(at.Offset) {
-		r.checkpoints.Add(codec.Checkpoint{Position: at, Tick: r.d.Tick(), State: r.d.Snapshot(nil), Sum: r.d.Sum()})
+	if !r.checkpoints.Wanted(at.Offset) {
+		return
 	}
+	state := r.d.Snapshot(nil)
+	if r.facts != nil {
+		state = r.facts.appendState(state)
+	}
+	r.checkpoints.Add(codec.Checkpoint{Position: at, Tick: r.d.Tick(), State: state, Sum: r.d.Sum()})
 }
 
 // restore moves to the last checkpoint before the start of delivery. Without one, or if the input cannot be read from there,
@@ -45,9 +51,18 @@ func (r *reader) restore() error {
 	}
 	w := decoders.NewWindow(src, c.Position.Offset, teehistorian.MaxWindow)
 	w.Resume(c.Sum)
-	d, err := teehistorian.Restore(w, r.header, c.State)
+	state, fold := c.State, (*conclude.Fold)(nil)
+	if r.facts != nil {
+		if state, fold, err = r.facts.split(state); err != nil {
+			return nil //nolint:nilerr // the beginning will do
+		}
+	}
+	d, err := teehistorian.Restore(w, r.header, state)
 	if err != nil {
 		return nil //nolint:nilerr // the beginning will do
+	}
+	if r.facts != nil {
+		r.facts.fold = fold
 	}
 	r.d, r.nextCheck = d, c.Position.Offset+checkEvery
 	r.carry() // the reader that added the checkpoint may not have had the roster

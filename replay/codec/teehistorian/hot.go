@@ -22,7 +22,7 @@ func (r *reader) many(b *codec.Batch, counted bool) (n int) {
 	case counted && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
 		n = r.addMoves(b)
 	}
-	if n == 0 && !r.Filter.Kind(uint8(teehistorian.KindInputDiff)) {
+	if n == 0 && !r.wantsInputs() {
 		n = r.d.SkipInputs()
 		r.skipped += uint64(n)
 	}

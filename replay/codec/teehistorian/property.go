@@ -48,4 +48,24 @@ var properties = filter.Table[event]{
 	teehistorian.KindLoadFailure:  {Team: func(e *event) int32 { return e.LoadFailure.Team }},
 	teehistorian.KindTeamPractice: {Team: func(e *event) int32 { return e.TeamPractice.Team }},
 	teehistorian.KindTeamFinish:   {Team: func(e *event) int32 { return e.TeamFinish.Team }},
+	teehistorian.KindFactFinish: {
+		Player: func(e *event) int32 { return known(e.FactFinish.ClientId) },
+		Team:   func(e *event) int32 { return known(e.FactFinish.Team) },
+	},
+	teehistorian.KindFactSession: {Player: func(e *event) int32 { return e.FactSession.ClientId }},
+	teehistorian.KindFactTeam: {
+		Player: func(e *event) int32 { return e.FactTeam.ClientId },
+		Team:   func(e *event) int32 { return e.FactTeam.Team },
+	},
+	teehistorian.KindFactSave:       {Team: func(e *event) int32 { return e.FactSave.Team }},
+	teehistorian.KindFactLoad:       {Team: func(e *event) int32 { return e.FactLoad.Team }},
+	teehistorian.KindFactInputStats: {Player: func(e *event) int32 { return e.FactInputStats.ClientId }},
+}
+
+// known returns the property of a field that may be absent.
+func known(value int32) int32 {
+	if value < 0 {
+		return filter.None
+	}
+	return value
 }

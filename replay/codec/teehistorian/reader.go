@@ -24,6 +24,7 @@ type reader struct {
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
 	roster  []byte                               // the roster of the game before; nil when it is not known or not needed
+	facts   *facts                               // nil without a filter that selects facts
 	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
 	maxTick int32
 	skipped uint64 // events that the filter did not match
@@ -100,8 +101,12 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.roster = r.Roster(replay)
 		r.carry()
 	}
+	key := replay.GetIdentity()
+	if r.facts = newFacts(h, &r.Options); r.facts != nil {
+		key = r.facts.key(key)
+	}
 	if r.Checkpoints != nil {
-		r.checkpoints = r.Checkpoints(replay.GetIdentity())
+		r.checkpoints = r.Checkpoints(key)
 	}
 	return nil
 }
@@ -120,8 +125,11 @@ func (r *reader) Seek() error {
 		if r.arrived() {
 			return nil
 		}
+		if r.facts != nil && r.facts.skip() {
+			continue
+		}
 		at, tick := r.d.Position(), r.d.Tick()
-		if err := r.d.Next(&r.ev); err != nil {
+		if err := r.next(at); err != nil {
 			err = r.ranOut(err)
 			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
 				return nil
@@ -144,7 +152,16 @@ func (r *reader) arrived() bool {
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= r.d.Tick()
 	}
-	return !r.d.Position().Before(r.Start.Position)
+	return !r.Position().Before(r.Start.Position)
+}
+
+// next decodes the next event of the file, which is at a position.
+func (r *reader) next(at decoders.Position) error {
+	err := r.d.Next(&r.ev)
+	if r.facts != nil && err == nil {
+		r.facts.apply(r.d, at, &r.ev)
+	}
+	return err
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
@@ -154,64 +171,75 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
-	inputs := r.Filter.Kind(uint8(teehistorian.KindInputDiff))
+	inputs := r.wantsInputs()
 	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
 		}
 		// Moves and inputs follow a tick, and more inputs follow messages.
+		ev, pending := &r.ev, r.facts != nil && r.facts.pending()
 		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
-		if follow && !r.held && r.d.Tick() <= r.maxTick {
+		if follow && !r.held && !pending && r.d.Tick() <= r.maxTick {
 			if n := r.many(b, counted); n > 0 {
 				left -= n
 				continue
 			}
 		}
 		var at decoders.Position
-		if b.KeepPositions || r.Tables != nil {
+		if b.KeepPositions || r.Tables != nil || r.facts != nil {
 			at = r.Position()
 		}
 		switch {
 		case r.held:
 			r.held = false
+		case pending && !r.Filter.Facts():
+			r.facts.skip()
+			continue
+		case pending:
+			ev = r.facts.next()
 		case r.d.Tick() > r.maxTick:
 			return codec.ErrDone
 		default:
-			if err := r.d.Next(&r.ev); err != nil {
+			if err := r.next(at); err != nil {
 				return r.ranOut(err)
 			}
 		}
-		if counted && r.Filter.Whole(uint8(r.ev.Kind)) {
-			r.add(b, at)
+		if counted && r.Filter.Whole(uint8(ev.Kind)) {
+			r.add(b, at, ev)
 			continue
 		}
-		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+		if !r.Filter.Kind(uint8(ev.Kind)) {
 			r.skipped++
 			continue
 		}
-		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		e := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
 		if !r.Filter.Match(&e) {
 			r.skipped++
 			continue
 		}
-		r.add(b, at)
+		r.add(b, at, ev)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
 }
 
-// add appends the event to the batch. at is needed only for a table.
-func (r *reader) add(b *codec.Batch, at decoders.Position) {
+// wantsInputs reports whether changes of inputs must be decoded as events.
+func (r *reader) wantsInputs() bool {
+	return r.Filter.Kind(uint8(teehistorian.KindInputDiff)) || r.facts != nil && r.facts.options.Inputs
+}
+
+// add appends an event to the batch. at is needed only for a table.
+func (r *reader) add(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
 	b.Count++
 	if r.ResolvePlayers {
-		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
-		r.resolve(&r.ev, &property)
+		property := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
+		r.resolve(ev, &property)
 	}
-	if ev := &r.ev; r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
+	if r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
 		b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
 		return
 	}
-	r.write(b, at, &r.ev)
+	r.write(b, at, ev)
 }
 
 // write appends any event.
@@ -231,20 +259,32 @@ func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Ev
 }
 
 // Held implements codec.Holder.
-func (r *reader) Held() int64 { return r.d.Held() }
+func (r *reader) Held() int64 {
+	held := r.d.Held()
+	if r.facts != nil {
+		held += r.facts.fold.Held()
+	}
+	return held
+}
 
 func (r *reader) Close() error { return r.d.Close() }
 
 func (r *reader) Position() decoders.Position {
-	if r.held {
+	switch {
+	case r.held:
 		return r.heldAt
+	case r.facts != nil && r.facts.pending():
+		return r.facts.position()
 	}
 	return r.d.Position()
 }
 
 func (r *reader) Sum() decoders.Sum {
-	if r.held {
+	switch {
+	case r.held:
 		return r.heldSum
+	case r.facts != nil && r.facts.pending():
+		return r.facts.sum
 	}
 	return r.d.Sum()
 }

@@ -233,6 +233,66 @@ var Tables = table.Format{
 			{Name: "to", Comment: "The offset of the next record that was read.", Type: table.Int64},
 			{Name: "reason", Comment: "Which rule the record at from breaks.", Type: table.Text},
 		}},
+		{Name: "fact_finish", Comment: "A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what earlier records say of who that was.", Fields: []table.Field{
+			{Name: "client_id", Nullable: true, Comment: "The client. Absent for the finish of a team.", Type: table.Int32},
+			{Name: "name", Comment: "The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of clients that stay over a change of the map. With resolve_players, player then has what earlier files say.", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "The team, from 0. Absent behind damage, until a record tells it.", Type: table.Int32},
+			{Name: "fact_finish_time", Comment: "The duration of the run in ticks, as the server saved it.", Type: table.Int32},
+			{Name: "seconds", Comment: "The same in seconds: a fiftieth of it.", Type: table.Float64},
+			{Name: "reckoned_tick", Nullable: true, Comment: "The tick in which the run began, by a rule: at_tick less time. That is exact for a run that nothing but its own course took time from or gave time to: a map's bonuses and penalties, and a saved game that was loaded, make the true tick another one. Absent where it would be before the file's first tick, and behind damage.", Type: table.Int32},
+			{Name: "member_client_ids", Comment: "For the finish of a team, the clients in it, in ascending order. Behind damage, those of whom a record has told it since.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+		}},
+		{Name: "fact_session", Comment: "A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are connected when the server closes the file, it is those with the lowest ids.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Comment: "The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.", Type: table.Name},
+			{Name: "requested_name", Comment: "The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.", Type: table.Name},
+			{Name: "joined_tick", Nullable: true, Comment: "The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it: servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for one of a client that stayed.", Type: table.Int32},
+			{Name: "first_tick", Nullable: true, Comment: "The tick of the first record of its stay. Absent behind damage, unless that is the join.", Type: table.Int32},
+			{Name: "entered_tick", Nullable: true, Comment: "The tick in which it entered the game. Absent if it did not, and before DDNet 16.0.", Type: table.Int32},
+			{Name: "end", Comment: "How it ended.", Type: table.Name, Enum: namesOfSessionEnd},
+			{Name: "reason", Comment: "The server's text for why. Empty when there is none.", Type: table.Text},
+			{Name: "reclaimed_client_id", Nullable: true, Comment: "The slot that the connection took over, as in drop.", Type: table.Int32},
+			{Name: "client_version", Comment: "The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.", Type: table.Int32},
+			{Name: "auth_level", Comment: "The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.", Type: table.Name, Enum: namesOfAuthLevel},
+			{Name: "role", Comment: "The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.", Type: table.Name},
+			{Name: "finishes", Comment: "How many finishes of its own it has in this stay.", Type: table.Int32},
+		}},
+		{Name: "fact_team", Comment: "A client has changed its team, by the server's own record (since DDNet 15.6). The return to team 0 of a slot that empties is none.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Comment: "Its name, as in fact_finish.", Type: table.Name},
+			{Name: "previous_team", Nullable: true, Comment: "Its team before. Absent behind damage, until a record tells it.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+		}},
+		{Name: "fact_save", Comment: "A team's game was saved or loaded, by the server's own record.", Fields: []table.Field{
+			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
+			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
+			{Name: "member_client_ids", Comment: "The clients in the team, in ascending order, as in fact_finish.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+			{Name: "saved_names", Comment: "The names of the characters in the saved state, in its order. Empty where the file does not have the state.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
+			{Name: "fact_save_time", Nullable: true, Comment: "The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file does not have the state.", Type: table.Int32},
+			{Name: "practice", Comment: "True when the team was in practice mode, by the saved state.", Type: table.Bool},
+		}},
+		{Name: "fact_load", Comment: "A team's game was saved or loaded, by the server's own record.", Fields: []table.Field{
+			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
+			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
+			{Name: "member_client_ids", Comment: "The clients in the team, in ascending order, as in fact_finish.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+			{Name: "saved_names", Comment: "The names of the characters in the saved state, in its order. Empty where the file does not have the state.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
+			{Name: "fact_load_time", Nullable: true, Comment: "The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file does not have the state.", Type: table.Int32},
+			{Name: "practice", Comment: "True when the team was in practice mode, by the saved state.", Type: table.Bool},
+		}},
+		{Name: "fact_input_stats", Comment: "How a client used its keys in a window of 500 ticks, ten seconds. The windows of all clients begin at the multiples of 500. The fact stands in the first tick behind its window; of more than 127 clients some stand in the next. There is one of each client whose input changed in the window and was known throughout, and so none of one that sent its first input in it, or that left before its end. What happened in a window is what the file's records in these ticks say, which is what the tick after each of them used.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Comment: "Its name, as in fact_finish.", Type: table.Name},
+			{Name: "from_tick", Comment: "The first tick of the window.", Type: table.Int32},
+			{Name: "inputs", Comment: "How many times the input changed.", Type: table.Int32},
+			{Name: "fire_presses", Comment: "How many times the fire key was pressed, as the game counts it: also more than once in an input.", Type: table.Int32},
+			{Name: "hook_presses", Comment: "How many times the hook key was pressed.", Type: table.Int32},
+			{Name: "jump_presses", Comment: "How many times the jump key was pressed.", Type: table.Int32},
+			{Name: "direction_changes", Comment: "How many times the direction became another one of left, none and right.", Type: table.Int32},
+			{Name: "fire_per_second", Comment: "Presses of the fire key a second.", Type: table.Float64},
+			{Name: "hook_per_second", Comment: "Presses of the hook key a second.", Type: table.Float64},
+			{Name: "odd_inputs", Comment: "How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.", Type: table.Int32},
+			{Name: "odd_clicks_per_second", Nullable: true, Comment: "The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.", Type: table.Float64},
+		}},
 	},
 }
 
@@ -487,6 +547,13 @@ var namesOfAuthLevel = map[int32]string{
 	3: "AUTH_LEVEL_ADMIN",
 }
 
+var namesOfSessionEnd = map[int32]string{
+	0: "SESSION_END_UNSPECIFIED",
+	1: "SESSION_END_DROPPED",
+	2: "SESSION_END_REPLACED",
+	3: "SESSION_END_GAME_ENDED",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -579,6 +646,18 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowPlayerState(c[12:], &m.PlayerState)
 	case teehistorian.KindDamage:
 		rowDamage(c[12:], &m.Damage)
+	case teehistorian.KindFactFinish:
+		rowFactFinish(c[12:], &m.FactFinish)
+	case teehistorian.KindFactSession:
+		rowFactSession(c[12:], &m.FactSession)
+	case teehistorian.KindFactTeam:
+		rowFactTeam(c[12:], &m.FactTeam)
+	case teehistorian.KindFactSave:
+		rowFactSave(c[12:], &m.FactSave)
+	case teehistorian.KindFactLoad:
+		rowFactSave(c[12:], &m.FactLoad)
+	case teehistorian.KindFactInputStats:
+		rowFactInputStats(c[12:], &m.FactInputStats)
 	default: // it has no fields
 	}
 }
@@ -1332,6 +1411,123 @@ func rowDamage(c []table.Column, m *teehistorian.Damage) {
 	c[0].Int64(m.From)
 	c[1].Int64(m.To)
 	c[2].Text(m.Reason)
+}
+
+func rowFactFinish(c []table.Column, m *teehistorian.FactFinish) {
+	_ = c[7]
+	if m.ClientId != -1 {
+		c[0].Int32(m.ClientId)
+	} else {
+		c[0].Null()
+	}
+	c[1].Name(m.Name)
+	if m.Team != -1 {
+		c[2].Int32(m.Team)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.Time)
+	c[4].Float64(m.Seconds)
+	if m.HasReckonedTick {
+		c[5].Int32(m.ReckonedTick)
+	} else {
+		c[5].Null()
+	}
+	if !c[6].Off {
+		c[6].Items(len(m.MemberClientIds))
+		for i := range m.MemberClientIds {
+			c[7].Int32(m.MemberClientIds[i])
+		}
+	}
+}
+
+func rowFactSession(c []table.Column, m *teehistorian.FactSession) {
+	_ = c[12]
+	c[0].Int32(m.ClientId)
+	c[1].Name(m.Name)
+	c[2].Name(m.RequestedName)
+	if m.HasJoinedTick {
+		c[3].Int32(m.JoinedTick)
+	} else {
+		c[3].Null()
+	}
+	if m.HasFirstTick {
+		c[4].Int32(m.FirstTick)
+	} else {
+		c[4].Null()
+	}
+	if m.HasEnteredTick {
+		c[5].Int32(m.EnteredTick)
+	} else {
+		c[5].Null()
+	}
+	c[6].Enum(int32(m.End))
+	c[7].Text(m.Reason)
+	if m.ReclaimedClientId != -1 {
+		c[8].Int32(m.ReclaimedClientId)
+	} else {
+		c[8].Null()
+	}
+	c[9].Int32(m.ClientVersion)
+	c[10].Enum(int32(m.AuthLevel))
+	c[11].Name(m.Role)
+	c[12].Int32(m.Finishes)
+}
+
+func rowFactTeam(c []table.Column, m *teehistorian.FactTeam) {
+	_ = c[3]
+	c[0].Int32(m.ClientId)
+	c[1].Name(m.Name)
+	if m.PreviousTeam != -1 {
+		c[2].Int32(m.PreviousTeam)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.Team)
+}
+
+func rowFactSave(c []table.Column, m *teehistorian.FactSave) {
+	_ = c[7]
+	c[0].Int32(m.Team)
+	c[1].Text(m.SaveId)
+	if !c[2].Off {
+		c[2].Items(len(m.MemberClientIds))
+		for i := range m.MemberClientIds {
+			c[3].Int32(m.MemberClientIds[i])
+		}
+	}
+	if !c[4].Off {
+		c[4].Items(len(m.SavedNames))
+		for i := range m.SavedNames {
+			c[5].Name(m.SavedNames[i])
+		}
+	}
+	if m.HasTime {
+		c[6].Int32(m.Time)
+	} else {
+		c[6].Null()
+	}
+	c[7].Bool(m.Practice)
+}
+
+func rowFactInputStats(c []table.Column, m *teehistorian.FactInputStats) {
+	_ = c[11]
+	c[0].Int32(m.ClientId)
+	c[1].Name(m.Name)
+	c[2].Int32(m.FromTick)
+	c[3].Int32(m.Inputs)
+	c[4].Int32(m.FirePresses)
+	c[5].Int32(m.HookPresses)
+	c[6].Int32(m.JumpPresses)
+	c[7].Int32(m.DirectionChanges)
+	c[8].Float64(m.FirePerSecond)
+	c[9].Float64(m.HookPerSecond)
+	c[10].Int32(m.OddInputs)
+	if m.HasOddClicksPerSecond {
+		c[11].Float64(m.OddClicksPerSecond)
+	} else {
+		c[11].Null()
+	}
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

@@ -351,6 +351,63 @@ func (SpectatorMode) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
+// How a stay ended.
+type SessionEnd int32
+
+const (
+	// Never sent.
+	SessionEnd_SESSION_END_UNSPECIFIED SessionEnd = 0
+	// The client left, or the server dropped it: reason says why.
+	SessionEnd_SESSION_END_DROPPED SessionEnd = 1
+	// Another client joined in its slot. Some servers write no drop.
+	SessionEnd_SESSION_END_REPLACED SessionEnd = 2
+	// The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file.
+	SessionEnd_SESSION_END_GAME_ENDED SessionEnd = 3
+)
+
+// Enum value maps for SessionEnd.
+var (
+	SessionEnd_name = map[int32]string{
+		0: "SESSION_END_UNSPECIFIED",
+		1: "SESSION_END_DROPPED",
+		2: "SESSION_END_REPLACED",
+		3: "SESSION_END_GAME_ENDED",
+	}
+	SessionEnd_value = map[string]int32{
+		"SESSION_END_UNSPECIFIED": 0,
+		"SESSION_END_DROPPED":     1,
+		"SESSION_END_REPLACED":    2,
+		"SESSION_END_GAME_ENDED":  3,
+	}
+)
+
+func (x SessionEnd) Enum() *SessionEnd {
+	p := new(SessionEnd)
+	*p = x
+	return p
+}
+
+func (x SessionEnd) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SessionEnd) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[5].Descriptor()
+}
+
+func (SessionEnd) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[5]
+}
+
+func (x SessionEnd) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SessionEnd.Descriptor instead.
+func (SessionEnd) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
+}
+
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -443,6 +500,12 @@ type Event struct {
 	//	*Event_TeamFinish
 	//	*Event_PlayerState
 	//	*Event_Damage
+	//	*Event_FactFinish
+	//	*Event_FactSession
+	//	*Event_FactTeam
+	//	*Event_FactSave
+	//	*Event_FactLoad
+	//	*Event_FactInputStats
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -814,6 +877,60 @@ func (x *Event) GetDamage() *Damage {
 	return nil
 }
 
+func (x *Event) GetFactFinish() *FactFinish {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactFinish); ok {
+			return x.FactFinish
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactSession() *FactSession {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactSession); ok {
+			return x.FactSession
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactTeam() *FactTeam {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactTeam); ok {
+			return x.FactTeam
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactSave() *FactSave {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactSave); ok {
+			return x.FactSave
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactLoad() *FactSave {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactLoad); ok {
+			return x.FactLoad
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactInputStats() *FactInputStats {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactInputStats); ok {
+			return x.FactInputStats
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1015,6 +1132,36 @@ type Event_Damage struct {
 	Damage *Damage `protobuf:"bytes,40,opt,name=damage,proto3,oneof"`
 }
 
+type Event_FactFinish struct {
+	// A client or a team has finished a run. A fact: computed from several events, and only sent to those who name the kind.
+	FactFinish *FactFinish `protobuf:"bytes,41,opt,name=fact_finish,json=factFinish,proto3,oneof"`
+}
+
+type Event_FactSession struct {
+	// A client's stay has ended. A fact: computed from several events, and only sent to those who name the kind.
+	FactSession *FactSession `protobuf:"bytes,42,opt,name=fact_session,json=factSession,proto3,oneof"`
+}
+
+type Event_FactTeam struct {
+	// A client has changed its team. A fact: computed from several events, and only sent to those who name the kind.
+	FactTeam *FactTeam `protobuf:"bytes,43,opt,name=fact_team,json=factTeam,proto3,oneof"`
+}
+
+type Event_FactSave struct {
+	// A team's game was saved. A fact: computed from several events, and only sent to those who name the kind.
+	FactSave *FactSave `protobuf:"bytes,44,opt,name=fact_save,json=factSave,proto3,oneof"`
+}
+
+type Event_FactLoad struct {
+	// A team's saved game was loaded. A fact: computed from several events, and only sent to those who name the kind.
+	FactLoad *FactSave `protobuf:"bytes,45,opt,name=fact_load,json=factLoad,proto3,oneof"`
+}
+
+type Event_FactInputStats struct {
+	// How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind.
+	FactInputStats *FactInputStats `protobuf:"bytes,46,opt,name=fact_input_stats,json=factInputStats,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1084,6 +1231,18 @@ func (*Event_TeamFinish) isEvent_Kind() {}
 func (*Event_PlayerState) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
+
+func (*Event_FactFinish) isEvent_Kind() {}
+
+func (*Event_FactSession) isEvent_Kind() {}
+
+func (*Event_FactTeam) isEvent_Kind() {}
+
+func (*Event_FactSave) isEvent_Kind() {}
+
+func (*Event_FactLoad) isEvent_Kind() {}
+
+func (*Event_FactInputStats) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -5834,13 +5993,589 @@ func (x *Command) GetArguments() string {
 	return ""
 }
 
+// A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what
+// earlier records say of who that was.
+type FactFinish struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client. Absent for the finish of a team.
+	ClientId *int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3,oneof" json:"client_id,omitempty"`
+	// The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+	// clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The team, from 0. Absent behind damage, until a record tells it.
+	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// The duration of the run in ticks, as the server saved it.
+	Time int32 `protobuf:"varint,4,opt,name=time,proto3" json:"time,omitempty"`
+	// The same in seconds: a fiftieth of it.
+	Seconds float64 `protobuf:"fixed64,5,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// The tick in which the run began, by a rule: at_tick less time. That is exact for a run that nothing but its own course took time
+	// from or gave time to: a map's bonuses and penalties, and a saved game that was loaded, make the true tick another one. Absent where
+	// it would be before the file's first tick, and behind damage.
+	ReckonedTick *int32 `protobuf:"varint,6,opt,name=reckoned_tick,json=reckonedTick,proto3,oneof" json:"reckoned_tick,omitempty"`
+	// For the finish of a team, the clients in it, in ascending order. Behind damage, those of whom a record has told it since.
+	MemberClientIds []int32 `protobuf:"varint,7,rep,packed,name=member_client_ids,json=memberClientIds,proto3" json:"member_client_ids,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *FactFinish) Reset() {
+	*x = FactFinish{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactFinish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactFinish) ProtoMessage() {}
+
+func (x *FactFinish) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactFinish.ProtoReflect.Descriptor instead.
+func (*FactFinish) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *FactFinish) GetClientId() int32 {
+	if x != nil && x.ClientId != nil {
+		return *x.ClientId
+	}
+	return 0
+}
+
+func (x *FactFinish) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactFinish) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactFinish) GetTime() int32 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *FactFinish) GetSeconds() float64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *FactFinish) GetReckonedTick() int32 {
+	if x != nil && x.ReckonedTick != nil {
+		return *x.ReckonedTick
+	}
+	return 0
+}
+
+func (x *FactFinish) GetMemberClientIds() []int32 {
+	if x != nil {
+		return x.MemberClientIds
+	}
+	return nil
+}
+
+// A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of
+// the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are
+// connected when the server closes the file, it is those with the lowest ids.
+type FactSession struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
+	RequestedName string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3" json:"requested_name,omitempty"`
+	// The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
+	// servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
+	// one of a client that stayed.
+	JoinedTick *int32 `protobuf:"varint,4,opt,name=joined_tick,json=joinedTick,proto3,oneof" json:"joined_tick,omitempty"`
+	// The tick of the first record of its stay. Absent behind damage, unless that is the join.
+	FirstTick *int32 `protobuf:"varint,5,opt,name=first_tick,json=firstTick,proto3,oneof" json:"first_tick,omitempty"`
+	// The tick in which it entered the game. Absent if it did not, and before DDNet 16.0.
+	EnteredTick *int32 `protobuf:"varint,6,opt,name=entered_tick,json=enteredTick,proto3,oneof" json:"entered_tick,omitempty"`
+	// How it ended.
+	End SessionEnd `protobuf:"varint,7,opt,name=end,proto3,enum=replayd.teehistorian.v1.SessionEnd" json:"end,omitempty"`
+	// The server's text for why. Empty when there is none.
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The slot that the connection took over, as in drop.
+	ReclaimedClientId *int32 `protobuf:"varint,9,opt,name=reclaimed_client_id,json=reclaimedClientId,proto3,oneof" json:"reclaimed_client_id,omitempty"`
+	// The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
+	ClientVersion int32 `protobuf:"varint,10,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
+	// The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.
+	AuthLevel AuthLevel `protobuf:"varint,11,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
+	// The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.
+	Role string `protobuf:"bytes,12,opt,name=role,proto3" json:"role,omitempty"`
+	// How many finishes of its own it has in this stay.
+	Finishes      int32 `protobuf:"varint,13,opt,name=finishes,proto3" json:"finishes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactSession) Reset() {
+	*x = FactSession{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactSession) ProtoMessage() {}
+
+func (x *FactSession) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactSession.ProtoReflect.Descriptor instead.
+func (*FactSession) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *FactSession) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactSession) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactSession) GetRequestedName() string {
+	if x != nil {
+		return x.RequestedName
+	}
+	return ""
+}
+
+func (x *FactSession) GetJoinedTick() int32 {
+	if x != nil && x.JoinedTick != nil {
+		return *x.JoinedTick
+	}
+	return 0
+}
+
+func (x *FactSession) GetFirstTick() int32 {
+	if x != nil && x.FirstTick != nil {
+		return *x.FirstTick
+	}
+	return 0
+}
+
+func (x *FactSession) GetEnteredTick() int32 {
+	if x != nil && x.EnteredTick != nil {
+		return *x.EnteredTick
+	}
+	return 0
+}
+
+func (x *FactSession) GetEnd() SessionEnd {
+	if x != nil {
+		return x.End
+	}
+	return SessionEnd_SESSION_END_UNSPECIFIED
+}
+
+func (x *FactSession) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FactSession) GetReclaimedClientId() int32 {
+	if x != nil && x.ReclaimedClientId != nil {
+		return *x.ReclaimedClientId
+	}
+	return 0
+}
+
+func (x *FactSession) GetClientVersion() int32 {
+	if x != nil {
+		return x.ClientVersion
+	}
+	return 0
+}
+
+func (x *FactSession) GetAuthLevel() AuthLevel {
+	if x != nil {
+		return x.AuthLevel
+	}
+	return AuthLevel_AUTH_LEVEL_UNSPECIFIED
+}
+
+func (x *FactSession) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *FactSession) GetFinishes() int32 {
+	if x != nil {
+		return x.Finishes
+	}
+	return 0
+}
+
+// A client has changed its team, by the server's own record (since DDNet 15.6). The return to team 0 of a slot that empties is none.
+type FactTeam struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_finish.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Its team before. Absent behind damage, until a record tells it.
+	PreviousTeam *int32 `protobuf:"varint,3,opt,name=previous_team,json=previousTeam,proto3,oneof" json:"previous_team,omitempty"`
+	// Its team, from 0.
+	Team          int32 `protobuf:"varint,4,opt,name=team,proto3" json:"team,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactTeam) Reset() {
+	*x = FactTeam{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactTeam) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactTeam) ProtoMessage() {}
+
+func (x *FactTeam) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactTeam.ProtoReflect.Descriptor instead.
+func (*FactTeam) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *FactTeam) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactTeam) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactTeam) GetPreviousTeam() int32 {
+	if x != nil && x.PreviousTeam != nil {
+		return *x.PreviousTeam
+	}
+	return 0
+}
+
+func (x *FactTeam) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+// A team's game was saved or loaded, by the server's own record.
+type FactSave struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The team, from 0.
+	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
+	// The save's UUID in text form.
+	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
+	// The clients in the team, in ascending order, as in fact_finish.
+	MemberClientIds []int32 `protobuf:"varint,3,rep,packed,name=member_client_ids,json=memberClientIds,proto3" json:"member_client_ids,omitempty"`
+	// The names of the characters in the saved state, in its order. Empty where the file does not have the state.
+	SavedNames []string `protobuf:"bytes,4,rep,name=saved_names,json=savedNames,proto3" json:"saved_names,omitempty"`
+	// The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file
+	// does not have the state.
+	Time *int32 `protobuf:"zigzag32,5,opt,name=time,proto3,oneof" json:"time,omitempty"`
+	// True when the team was in practice mode, by the saved state.
+	Practice      bool `protobuf:"varint,6,opt,name=practice,proto3" json:"practice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactSave) Reset() {
+	*x = FactSave{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactSave) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactSave) ProtoMessage() {}
+
+func (x *FactSave) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactSave.ProtoReflect.Descriptor instead.
+func (*FactSave) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *FactSave) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactSave) GetSaveId() string {
+	if x != nil {
+		return x.SaveId
+	}
+	return ""
+}
+
+func (x *FactSave) GetMemberClientIds() []int32 {
+	if x != nil {
+		return x.MemberClientIds
+	}
+	return nil
+}
+
+func (x *FactSave) GetSavedNames() []string {
+	if x != nil {
+		return x.SavedNames
+	}
+	return nil
+}
+
+func (x *FactSave) GetTime() int32 {
+	if x != nil && x.Time != nil {
+		return *x.Time
+	}
+	return 0
+}
+
+func (x *FactSave) GetPractice() bool {
+	if x != nil {
+		return x.Practice
+	}
+	return false
+}
+
+// How a client used its keys in a window of 500 ticks, ten seconds. The windows of all clients begin at the multiples of 500. The fact
+// stands in the first tick behind its window; of more than 127 clients some stand in the next. There is one of each client whose input
+// changed in the window and was known throughout, and so none of one that sent its first input in it, or that left before its end. What happened in a window is what the file's records in these ticks
+// say, which is what the tick after each of them used.
+type FactInputStats struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_finish.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The first tick of the window.
+	FromTick int32 `protobuf:"varint,3,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// How many times the input changed.
+	Inputs int32 `protobuf:"varint,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// How many times the fire key was pressed, as the game counts it: also more than once in an input.
+	FirePresses int32 `protobuf:"varint,5,opt,name=fire_presses,json=firePresses,proto3" json:"fire_presses,omitempty"`
+	// How many times the hook key was pressed.
+	HookPresses int32 `protobuf:"varint,6,opt,name=hook_presses,json=hookPresses,proto3" json:"hook_presses,omitempty"`
+	// How many times the jump key was pressed.
+	JumpPresses int32 `protobuf:"varint,7,opt,name=jump_presses,json=jumpPresses,proto3" json:"jump_presses,omitempty"`
+	// How many times the direction became another one of left, none and right.
+	DirectionChanges int32 `protobuf:"varint,8,opt,name=direction_changes,json=directionChanges,proto3" json:"direction_changes,omitempty"`
+	// Presses of the fire key a second.
+	FirePerSecond float64 `protobuf:"fixed64,9,opt,name=fire_per_second,json=firePerSecond,proto3" json:"fire_per_second,omitempty"`
+	// Presses of the hook key a second.
+	HookPerSecond float64 `protobuf:"fixed64,10,opt,name=hook_per_second,json=hookPerSecond,proto3" json:"hook_per_second,omitempty"`
+	// How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.
+	OddInputs int32 `protobuf:"varint,11,opt,name=odd_inputs,json=oddInputs,proto3" json:"odd_inputs,omitempty"`
+	// The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
+	// since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
+	OddClicksPerSecond *float64 `protobuf:"fixed64,12,opt,name=odd_clicks_per_second,json=oddClicksPerSecond,proto3,oneof" json:"odd_clicks_per_second,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *FactInputStats) Reset() {
+	*x = FactInputStats{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactInputStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactInputStats) ProtoMessage() {}
+
+func (x *FactInputStats) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactInputStats.ProtoReflect.Descriptor instead.
+func (*FactInputStats) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *FactInputStats) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactInputStats) GetFromTick() int32 {
+	if x != nil {
+		return x.FromTick
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetInputs() int32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetFirePresses() int32 {
+	if x != nil {
+		return x.FirePresses
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetHookPresses() int32 {
+	if x != nil {
+		return x.HookPresses
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetJumpPresses() int32 {
+	if x != nil {
+		return x.JumpPresses
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetDirectionChanges() int32 {
+	if x != nil {
+		return x.DirectionChanges
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetFirePerSecond() float64 {
+	if x != nil {
+		return x.FirePerSecond
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetHookPerSecond() float64 {
+	if x != nil {
+		return x.HookPerSecond
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetOddInputs() int32 {
+	if x != nil {
+		return x.OddInputs
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetOddClicksPerSecond() float64 {
+	if x != nil && x.OddClicksPerSecond != nil {
+		return *x.OddClicksPerSecond
+	}
+	return 0
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xc9\x14\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xf7\x17\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -5891,7 +6626,14 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\vteam_finish\x18$ \x01(\v2#.replayd.teehistorian.v1.TeamFinishH\x00R\n" +
 	"teamFinish\x12I\n" +
 	"\fplayer_state\x18% \x01(\v2$.replayd.teehistorian.v1.PlayerStateH\x00R\vplayerState\x129\n" +
-	"\x06damage\x18( \x01(\v2\x1f.replayd.teehistorian.v1.DamageH\x00R\x06damage\x12<\n" +
+	"\x06damage\x18( \x01(\v2\x1f.replayd.teehistorian.v1.DamageH\x00R\x06damage\x12F\n" +
+	"\vfact_finish\x18) \x01(\v2#.replayd.teehistorian.v1.FactFinishH\x00R\n" +
+	"factFinish\x12I\n" +
+	"\ffact_session\x18* \x01(\v2$.replayd.teehistorian.v1.FactSessionH\x00R\vfactSession\x12@\n" +
+	"\tfact_team\x18+ \x01(\v2!.replayd.teehistorian.v1.FactTeamH\x00R\bfactTeam\x12@\n" +
+	"\tfact_save\x18, \x01(\v2!.replayd.teehistorian.v1.FactSaveH\x00R\bfactSave\x12@\n" +
+	"\tfact_load\x18- \x01(\v2!.replayd.teehistorian.v1.FactSaveH\x00R\bfactLoad\x12S\n" +
+	"\x10fact_input_stats\x18. \x01(\v2'.replayd.teehistorian.v1.FactInputStatsH\x00R\x0efactInputStats\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -6270,7 +7012,73 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"skin_parts\x18\x01 \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\";\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x02 \x01(\tR\targuments*\xed\x02\n" +
+	"\targuments\x18\x02 \x01(\tR\targuments\"\x94\x02\n" +
+	"\n" +
+	"FactFinish\x12&\n" +
+	"\tclient_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bclientId\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\x04team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x04team\x88\x01\x01\x12\x12\n" +
+	"\x04time\x18\x04 \x01(\x05R\x04time\x12\x18\n" +
+	"\aseconds\x18\x05 \x01(\x01R\aseconds\x12(\n" +
+	"\rreckoned_tick\x18\x06 \x01(\x05H\x02R\freckonedTick\x88\x01\x01\x12*\n" +
+	"\x11member_client_ids\x18\a \x03(\x05R\x0fmemberClientIdsB\f\n" +
+	"\n" +
+	"_client_idB\a\n" +
+	"\x05_teamB\x10\n" +
+	"\x0e_reckoned_tick\"\xc3\x04\n" +
+	"\vFactSession\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
+	"\x0erequested_name\x18\x03 \x01(\tR\rrequestedName\x12$\n" +
+	"\vjoined_tick\x18\x04 \x01(\x05H\x00R\n" +
+	"joinedTick\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"first_tick\x18\x05 \x01(\x05H\x01R\tfirstTick\x88\x01\x01\x12&\n" +
+	"\fentered_tick\x18\x06 \x01(\x05H\x02R\venteredTick\x88\x01\x01\x125\n" +
+	"\x03end\x18\a \x01(\x0e2#.replayd.teehistorian.v1.SessionEndR\x03end\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x129\n" +
+	"\x13reclaimed_client_id\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\x11reclaimedClientId\x88\x01\x01\x12%\n" +
+	"\x0eclient_version\x18\n" +
+	" \x01(\x05R\rclientVersion\x12A\n" +
+	"\n" +
+	"auth_level\x18\v \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x12\n" +
+	"\x04role\x18\f \x01(\tR\x04role\x12\x1a\n" +
+	"\bfinishes\x18\r \x01(\x05R\bfinishesB\x0e\n" +
+	"\f_joined_tickB\r\n" +
+	"\v_first_tickB\x0f\n" +
+	"\r_entered_tickB\x16\n" +
+	"\x14_reclaimed_client_id\"\x91\x01\n" +
+	"\bFactTeam\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
+	"\rprevious_team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\fpreviousTeam\x88\x01\x01\x12\x12\n" +
+	"\x04team\x18\x04 \x01(\x05R\x04teamB\x10\n" +
+	"\x0e_previous_team\"\xc2\x01\n" +
+	"\bFactSave\x12\x12\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x17\n" +
+	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12*\n" +
+	"\x11member_client_ids\x18\x03 \x03(\x05R\x0fmemberClientIds\x12\x1f\n" +
+	"\vsaved_names\x18\x04 \x03(\tR\n" +
+	"savedNames\x12\x17\n" +
+	"\x04time\x18\x05 \x01(\x11H\x00R\x04time\x88\x01\x01\x12\x1a\n" +
+	"\bpractice\x18\x06 \x01(\bR\bpracticeB\a\n" +
+	"\x05_time\"\xcd\x03\n" +
+	"\x0eFactInputStats\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
+	"\tfrom_tick\x18\x03 \x01(\x05R\bfromTick\x12\x16\n" +
+	"\x06inputs\x18\x04 \x01(\x05R\x06inputs\x12!\n" +
+	"\ffire_presses\x18\x05 \x01(\x05R\vfirePresses\x12!\n" +
+	"\fhook_presses\x18\x06 \x01(\x05R\vhookPresses\x12!\n" +
+	"\fjump_presses\x18\a \x01(\x05R\vjumpPresses\x12+\n" +
+	"\x11direction_changes\x18\b \x01(\x05R\x10directionChanges\x12&\n" +
+	"\x0ffire_per_second\x18\t \x01(\x01R\rfirePerSecond\x12&\n" +
+	"\x0fhook_per_second\x18\n" +
+	" \x01(\x01R\rhookPerSecond\x12\x1d\n" +
+	"\n" +
+	"odd_inputs\x18\v \x01(\x05R\toddInputs\x126\n" +
+	"\x15odd_clicks_per_second\x18\f \x01(\x01H\x00R\x12oddClicksPerSecond\x88\x01\x01B\x18\n" +
+	"\x16_odd_clicks_per_second*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -6305,7 +7113,13 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x13SPECTATOR_MODE_FREE\x10\x01\x12\x19\n" +
 	"\x15SPECTATOR_MODE_PLAYER\x10\x02\x12\x1b\n" +
 	"\x17SPECTATOR_MODE_FLAG_RED\x10\x03\x12\x1c\n" +
-	"\x18SPECTATOR_MODE_FLAG_BLUE\x10\x04BIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
+	"\x18SPECTATOR_MODE_FLAG_BLUE\x10\x04*x\n" +
+	"\n" +
+	"SessionEnd\x12\x1b\n" +
+	"\x17SESSION_END_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13SESSION_END_DROPPED\x10\x01\x12\x18\n" +
+	"\x14SESSION_END_REPLACED\x10\x02\x12\x1a\n" +
+	"\x16SESSION_END_GAME_ENDED\x10\x03BIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
 
 var (
 	file_replayd_teehistorian_v1_events_proto_rawDescOnce sync.Once
@@ -6319,161 +7133,175 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_teehistorian_v1_events_proto_rawDescData
 }
 
-var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
 	(Protocol)(0),                // 2: replayd.teehistorian.v1.Protocol
 	(SayMode)(0),                 // 3: replayd.teehistorian.v1.SayMode
 	(SpectatorMode)(0),           // 4: replayd.teehistorian.v1.SpectatorMode
-	(*EventList)(nil),            // 5: replayd.teehistorian.v1.EventList
-	(*Event)(nil),                // 6: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 7: replayd.teehistorian.v1.Player
-	(*Damage)(nil),               // 8: replayd.teehistorian.v1.Damage
-	(*Tick)(nil),                 // 9: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 10: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 11: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 12: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 13: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 14: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 15: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 16: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 17: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 18: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 19: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 20: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 21: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 22: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 23: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 24: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 25: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 26: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 27: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 28: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 29: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 30: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 31: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 32: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 33: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 34: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 35: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 36: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 37: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 38: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 39: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 40: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 41: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 42: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 43: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 44: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 45: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 46: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 47: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 48: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 49: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 50: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 51: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 52: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 53: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 54: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 55: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 56: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 57: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 58: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 59: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 60: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 61: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 62: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 63: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 64: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 65: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 66: replayd.teehistorian.v1.Command
+	(SessionEnd)(0),              // 5: replayd.teehistorian.v1.SessionEnd
+	(*EventList)(nil),            // 6: replayd.teehistorian.v1.EventList
+	(*Event)(nil),                // 7: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 8: replayd.teehistorian.v1.Player
+	(*Damage)(nil),               // 9: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 10: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 11: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 12: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 13: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 14: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 15: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 16: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 17: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 18: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 19: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 20: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 21: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 22: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 23: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 24: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 25: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 26: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 27: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 28: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 29: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 30: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 31: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 32: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 33: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 34: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 35: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 36: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 37: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 38: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 39: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 40: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 41: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 42: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 43: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 44: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 45: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 46: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 47: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 48: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 49: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 50: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 51: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 52: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 53: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 54: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 55: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 56: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 57: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 58: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 59: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 60: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 61: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 62: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 63: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 64: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 65: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 66: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 67: replayd.teehistorian.v1.Command
+	(*FactFinish)(nil),           // 68: replayd.teehistorian.v1.FactFinish
+	(*FactSession)(nil),          // 69: replayd.teehistorian.v1.FactSession
+	(*FactTeam)(nil),             // 70: replayd.teehistorian.v1.FactTeam
+	(*FactSave)(nil),             // 71: replayd.teehistorian.v1.FactSave
+	(*FactInputStats)(nil),       // 72: replayd.teehistorian.v1.FactInputStats
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	6,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	10, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	15, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	9,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	14, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	47, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	11, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	12, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	16, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	17, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	18, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	19, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	20, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	21, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	22, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	23, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	24, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	25, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	26, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	27, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	28, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	29, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	34, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	35, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	36, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	37, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	38, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	39, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	40, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	41, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	42, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	43, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	44, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	45, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	46, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	8,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
-	0,  // 36: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	7,  // 37: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	7,  // 38: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	13, // 39: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	13, // 40: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	13, // 41: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 42: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 43: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	30, // 44: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	33, // 45: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	31, // 46: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	32, // 47: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	30, // 48: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 49: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	13, // 50: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	52, // 51: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	53, // 52: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 53: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 54: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	48, // 55: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	49, // 56: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	50, // 57: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	51, // 58: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	51, // 59: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	54, // 60: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	55, // 61: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	56, // 62: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	57, // 63: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	58, // 64: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	59, // 65: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	60, // 66: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	61, // 67: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	62, // 68: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	63, // 69: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	64, // 70: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	65, // 71: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	66, // 72: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 73: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 74: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	52, // 75: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	53, // 76: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	53, // 77: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	78, // [78:78] is the sub-list for method output_type
-	78, // [78:78] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	7,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	11, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	16, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	10, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	15, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	48, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	12, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	13, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	17, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	18, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	19, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	20, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	21, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	22, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	23, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	24, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	25, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	26, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	27, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	28, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	29, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	30, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	35, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	36, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	37, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	38, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	39, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	40, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	41, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	42, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	43, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	44, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	45, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	46, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	47, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	9,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	68, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
+	69, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
+	70, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
+	71, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
+	71, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
+	72, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
+	0,  // 42: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	8,  // 43: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	8,  // 44: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	14, // 45: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	14, // 46: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	14, // 47: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 48: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 49: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	31, // 50: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	34, // 51: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	32, // 52: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	33, // 53: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	31, // 54: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 55: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	14, // 56: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	53, // 57: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	54, // 58: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 59: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 60: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	49, // 61: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	50, // 62: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	51, // 63: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	52, // 64: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	52, // 65: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	55, // 66: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	56, // 67: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	57, // 68: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	58, // 69: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	59, // 70: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	60, // 71: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	61, // 72: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	62, // 73: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	63, // 74: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	64, // 75: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	65, // 76: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	66, // 77: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	67, // 78: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 79: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 80: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	53, // 81: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	54, // 82: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	54, // 83: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,  // 84: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,  // 85: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	86, // [86:86] is the sub-list for method output_type
+	86, // [86:86] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -6517,6 +7345,12 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_TeamFinish)(nil),
 		(*Event_PlayerState)(nil),
 		(*Event_Damage)(nil),
+		(*Event_FactFinish)(nil),
+		(*Event_FactSession)(nil),
+		(*Event_FactTeam)(nil),
+		(*Event_FactSave)(nil),
+		(*Event_FactLoad)(nil),
+		(*Event_FactInputStats)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -6544,13 +7378,18 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_Command)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[62].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[64].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[66].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   62,
+			NumEnums:      6,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -574,6 +574,102 @@ class Damage(_Event):
         return self.event.damage
 
 
+class FactFinish(_Event):
+    """A client or a team has finished a run. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_finish"] = "fact_finish"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactFinish:
+        return self.event.fact_finish
+
+
+class FactSession(_Event):
+    """A client's stay has ended. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_session"] = "fact_session"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactSession:
+        return self.event.fact_session
+
+
+class FactTeam(_Event):
+    """A client has changed its team. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_team"] = "fact_team"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactTeam:
+        return self.event.fact_team
+
+
+class FactSave(_Event):
+    """A team's game was saved. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_save"] = "fact_save"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactSave:
+        return self.event.fact_save
+
+
+class FactLoad(_Event):
+    """A team's saved game was loaded. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_load"] = "fact_load"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactSave:
+        return self.event.fact_load
+
+
+class FactInputStats(_Event):
+    """How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_input_stats"] = "fact_input_stats"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactInputStats:
+        return self.event.fact_input_stats
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -626,6 +722,12 @@ Event: _TypeAlias = _Union[
     TeamFinish,
     PlayerState,
     Damage,
+    FactFinish,
+    FactSession,
+    FactTeam,
+    FactSave,
+    FactLoad,
+    FactInputStats,
     Unknown,
 ]
 """An event of any kind."""
@@ -666,6 +768,12 @@ Kind: _TypeAlias = _Literal[
     "team_finish",
     "player_state",
     "damage",
+    "fact_finish",
+    "fact_session",
+    "fact_team",
+    "fact_save",
+    "fact_load",
+    "fact_input_stats",
 ]
 """The names of the kinds, as in filters."""
 
@@ -710,6 +818,12 @@ FORMAT: _Format[Event, Batch] = _Format(
         "team_finish": TeamFinish,
         "player_state": PlayerState,
         "damage": Damage,
+        "fact_finish": FactFinish,
+        "fact_session": FactSession,
+        "fact_team": FactTeam,
+        "fact_save": FactSave,
+        "fact_load": FactLoad,
+        "fact_input_stats": FactInputStats,
     },
     Unknown,
 )

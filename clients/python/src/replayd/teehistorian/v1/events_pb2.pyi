@@ -211,6 +211,34 @@ SPECTATOR_MODE_FLAG_BLUE: SpectatorMode.ValueType  # 4
 """The blue flag."""
 Global___SpectatorMode: typing_extensions.TypeAlias = SpectatorMode
 
+class _SessionEnd:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _SessionEndEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SessionEnd.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SESSION_END_UNSPECIFIED: _SessionEnd.ValueType  # 0
+    """Never sent."""
+    SESSION_END_DROPPED: _SessionEnd.ValueType  # 1
+    """The client left, or the server dropped it: reason says why."""
+    SESSION_END_REPLACED: _SessionEnd.ValueType  # 2
+    """Another client joined in its slot. Some servers write no drop."""
+    SESSION_END_GAME_ENDED: _SessionEnd.ValueType  # 3
+    """The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file."""
+
+class SessionEnd(_SessionEnd, metaclass=_SessionEndEnumTypeWrapper):
+    """How a stay ended."""
+
+SESSION_END_UNSPECIFIED: SessionEnd.ValueType  # 0
+"""Never sent."""
+SESSION_END_DROPPED: SessionEnd.ValueType  # 1
+"""The client left, or the server dropped it: reason says why."""
+SESSION_END_REPLACED: SessionEnd.ValueType  # 2
+"""Another client joined in its slot. Some servers write no drop."""
+SESSION_END_GAME_ENDED: SessionEnd.ValueType  # 3
+"""The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file."""
+Global___SessionEnd: typing_extensions.TypeAlias = SessionEnd
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch, in the order in which the server recorded them."""
@@ -274,6 +302,12 @@ class Event(google.protobuf.message.Message):
     TEAM_FINISH_FIELD_NUMBER: builtins.int
     PLAYER_STATE_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
+    FACT_FINISH_FIELD_NUMBER: builtins.int
+    FACT_SESSION_FIELD_NUMBER: builtins.int
+    FACT_TEAM_FIELD_NUMBER: builtins.int
+    FACT_SAVE_FIELD_NUMBER: builtins.int
+    FACT_LOAD_FIELD_NUMBER: builtins.int
+    FACT_INPUT_STATS_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -425,6 +459,30 @@ class Event(google.protobuf.message.Message):
         """Bytes were left out because they are no records of a server."""
 
     @property
+    def fact_finish(self) -> Global___FactFinish:
+        """A client or a team has finished a run. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_session(self) -> Global___FactSession:
+        """A client's stay has ended. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_team(self) -> Global___FactTeam:
+        """A client has changed its team. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_save(self) -> Global___FactSave:
+        """A team's game was saved. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_load(self) -> Global___FactSave:
+        """A team's saved game was loaded. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_input_stats(self) -> Global___FactInputStats:
+        """How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -477,15 +535,21 @@ class Event(google.protobuf.message.Message):
         team_finish: Global___TeamFinish | None = ...,
         player_state: Global___PlayerState | None = ...,
         damage: Global___Damage | None = ...,
+        fact_finish: Global___FactFinish | None = ...,
+        fact_session: Global___FactSession | None = ...,
+        fact_team: Global___FactTeam | None = ...,
+        fact_save: Global___FactSave | None = ...,
+        fact_load: Global___FactSave | None = ...,
+        fact_input_stats: Global___FactInputStats | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -2598,3 +2662,320 @@ class Command(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Command: typing_extensions.TypeAlias = Command
+
+@typing.final
+class FactFinish(google.protobuf.message.Message):
+    """A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what
+    earlier records say of who that was.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    SECONDS_FIELD_NUMBER: builtins.int
+    RECKONED_TICK_FIELD_NUMBER: builtins.int
+    MEMBER_CLIENT_IDS_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client. Absent for the finish of a team."""
+    name: builtins.str
+    """The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+    clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
+    """
+    team: builtins.int
+    """The team, from 0. Absent behind damage, until a record tells it."""
+    time: builtins.int
+    """The duration of the run in ticks, as the server saved it."""
+    seconds: builtins.float
+    """The same in seconds: a fiftieth of it."""
+    reckoned_tick: builtins.int
+    """The tick in which the run began, by a rule: at_tick less time. That is exact for a run that nothing but its own course took time
+    from or gave time to: a map's bonuses and penalties, and a saved game that was loaded, make the true tick another one. Absent where
+    it would be before the file's first tick, and behind damage.
+    """
+    @property
+    def member_client_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """For the finish of a team, the clients in it, in ascending order. Behind damage, those of whom a record has told it since."""
+
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int | None = ...,
+        name: builtins.str = ...,
+        team: builtins.int | None = ...,
+        time: builtins.int = ...,
+        seconds: builtins.float = ...,
+        reckoned_tick: builtins.int | None = ...,
+        member_client_ids: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "reckoned_tick", b"reckoned_tick", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "member_client_ids", b"member_client_ids", "name", b"name", "reckoned_tick", b"reckoned_tick", "seconds", b"seconds", "team", b"team", "time", b"time"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__client_id: typing_extensions.TypeAlias = typing.Literal["client_id"]
+    _WhichOneofArgType__client_id: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id"]
+    _WhichOneofReturnType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["reckoned_tick"]
+    _WhichOneofArgType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_id) -> _WhichOneofReturnType__client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reckoned_tick) -> _WhichOneofReturnType__reckoned_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactFinish: typing_extensions.TypeAlias = FactFinish
+
+@typing.final
+class FactSession(google.protobuf.message.Message):
+    """A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of
+    the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are
+    connected when the server closes the file, it is those with the lowest ids.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    REQUESTED_NAME_FIELD_NUMBER: builtins.int
+    JOINED_TICK_FIELD_NUMBER: builtins.int
+    FIRST_TICK_FIELD_NUMBER: builtins.int
+    ENTERED_TICK_FIELD_NUMBER: builtins.int
+    END_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    RECLAIMED_CLIENT_ID_FIELD_NUMBER: builtins.int
+    CLIENT_VERSION_FIELD_NUMBER: builtins.int
+    AUTH_LEVEL_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    FINISHES_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish."""
+    requested_name: builtins.str
+    """The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask."""
+    joined_tick: builtins.int
+    """The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
+    servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
+    one of a client that stayed.
+    """
+    first_tick: builtins.int
+    """The tick of the first record of its stay. Absent behind damage, unless that is the join."""
+    entered_tick: builtins.int
+    """The tick in which it entered the game. Absent if it did not, and before DDNet 16.0."""
+    end: Global___SessionEnd.ValueType
+    """How it ended."""
+    reason: builtins.str
+    """The server's text for why. Empty when there is none."""
+    reclaimed_client_id: builtins.int
+    """The slot that the connection took over, as in drop."""
+    client_version: builtins.int
+    """The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it."""
+    auth_level: Global___AuthLevel.ValueType
+    """The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name."""
+    role: builtins.str
+    """The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1."""
+    finishes: builtins.int
+    """How many finishes of its own it has in this stay."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str = ...,
+        requested_name: builtins.str = ...,
+        joined_tick: builtins.int | None = ...,
+        first_tick: builtins.int | None = ...,
+        entered_tick: builtins.int | None = ...,
+        end: Global___SessionEnd.ValueType = ...,
+        reason: builtins.str = ...,
+        reclaimed_client_id: builtins.int | None = ...,
+        client_version: builtins.int = ...,
+        auth_level: Global___AuthLevel.ValueType = ...,
+        role: builtins.str = ...,
+        finishes: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "entered_tick", b"entered_tick", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "reclaimed_client_id", b"reclaimed_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "auth_level", b"auth_level", "client_id", b"client_id", "client_version", b"client_version", "end", b"end", "entered_tick", b"entered_tick", "finishes", b"finishes", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "name", b"name", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id", "requested_name", b"requested_name", "role", b"role"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__entered_tick: typing_extensions.TypeAlias = typing.Literal["entered_tick"]
+    _WhichOneofArgType__entered_tick: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick"]
+    _WhichOneofReturnType__first_tick: typing_extensions.TypeAlias = typing.Literal["first_tick"]
+    _WhichOneofArgType__first_tick: typing_extensions.TypeAlias = typing.Literal["_first_tick", b"_first_tick"]
+    _WhichOneofReturnType__joined_tick: typing_extensions.TypeAlias = typing.Literal["joined_tick"]
+    _WhichOneofArgType__joined_tick: typing_extensions.TypeAlias = typing.Literal["_joined_tick", b"_joined_tick"]
+    _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
+    _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__entered_tick) -> _WhichOneofReturnType__entered_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_tick) -> _WhichOneofReturnType__first_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__joined_tick) -> _WhichOneofReturnType__joined_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
+
+Global___FactSession: typing_extensions.TypeAlias = FactSession
+
+@typing.final
+class FactTeam(google.protobuf.message.Message):
+    """A client has changed its team, by the server's own record (since DDNet 15.6). The return to team 0 of a slot that empties is none."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    PREVIOUS_TEAM_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_finish."""
+    previous_team: builtins.int
+    """Its team before. Absent behind damage, until a record tells it."""
+    team: builtins.int
+    """Its team, from 0."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str = ...,
+        previous_team: builtins.int | None = ...,
+        team: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_previous_team", b"_previous_team", "previous_team", b"previous_team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_previous_team", b"_previous_team", "client_id", b"client_id", "name", b"name", "previous_team", b"previous_team", "team", b"team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__previous_team: typing_extensions.TypeAlias = typing.Literal["previous_team"]
+    _WhichOneofArgType__previous_team: typing_extensions.TypeAlias = typing.Literal["_previous_team", b"_previous_team"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_team) -> _WhichOneofReturnType__previous_team | None: ...
+
+Global___FactTeam: typing_extensions.TypeAlias = FactTeam
+
+@typing.final
+class FactSave(google.protobuf.message.Message):
+    """A team's game was saved or loaded, by the server's own record."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEAM_FIELD_NUMBER: builtins.int
+    SAVE_ID_FIELD_NUMBER: builtins.int
+    MEMBER_CLIENT_IDS_FIELD_NUMBER: builtins.int
+    SAVED_NAMES_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    PRACTICE_FIELD_NUMBER: builtins.int
+    team: builtins.int
+    """The team, from 0."""
+    save_id: builtins.str
+    """The save's UUID in text form."""
+    time: builtins.int
+    """The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file
+    does not have the state.
+    """
+    practice: builtins.bool
+    """True when the team was in practice mode, by the saved state."""
+    @property
+    def member_client_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The clients in the team, in ascending order, as in fact_finish."""
+
+    @property
+    def saved_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The names of the characters in the saved state, in its order. Empty where the file does not have the state."""
+
+    def __init__(
+        self,
+        *,
+        team: builtins.int = ...,
+        save_id: builtins.str = ...,
+        member_client_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        saved_names: collections.abc.Iterable[builtins.str] | None = ...,
+        time: builtins.int | None = ...,
+        practice: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_time", b"_time", "time", b"time"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_time", b"_time", "member_client_ids", b"member_client_ids", "practice", b"practice", "save_id", b"save_id", "saved_names", b"saved_names", "team", b"team", "time", b"time"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__time: typing_extensions.TypeAlias = typing.Literal["time"]
+    _WhichOneofArgType__time: typing_extensions.TypeAlias = typing.Literal["_time", b"_time"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time) -> _WhichOneofReturnType__time | None: ...
+
+Global___FactSave: typing_extensions.TypeAlias = FactSave
+
+@typing.final
+class FactInputStats(google.protobuf.message.Message):
+    """How a client used its keys in a window of 500 ticks, ten seconds. The windows of all clients begin at the multiples of 500. The fact
+    stands in the first tick behind its window; of more than 127 clients some stand in the next. There is one of each client whose input
+    changed in the window and was known throughout, and so none of one that sent its first input in it, or that left before its end. What happened in a window is what the file's records in these ticks
+    say, which is what the tick after each of them used.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    INPUTS_FIELD_NUMBER: builtins.int
+    FIRE_PRESSES_FIELD_NUMBER: builtins.int
+    HOOK_PRESSES_FIELD_NUMBER: builtins.int
+    JUMP_PRESSES_FIELD_NUMBER: builtins.int
+    DIRECTION_CHANGES_FIELD_NUMBER: builtins.int
+    FIRE_PER_SECOND_FIELD_NUMBER: builtins.int
+    HOOK_PER_SECOND_FIELD_NUMBER: builtins.int
+    ODD_INPUTS_FIELD_NUMBER: builtins.int
+    ODD_CLICKS_PER_SECOND_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_finish."""
+    from_tick: builtins.int
+    """The first tick of the window."""
+    inputs: builtins.int
+    """How many times the input changed."""
+    fire_presses: builtins.int
+    """How many times the fire key was pressed, as the game counts it: also more than once in an input."""
+    hook_presses: builtins.int
+    """How many times the hook key was pressed."""
+    jump_presses: builtins.int
+    """How many times the jump key was pressed."""
+    direction_changes: builtins.int
+    """How many times the direction became another one of left, none and right."""
+    fire_per_second: builtins.float
+    """Presses of the fire key a second."""
+    hook_per_second: builtins.float
+    """Presses of the hook key a second."""
+    odd_inputs: builtins.int
+    """How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists."""
+    odd_clicks_per_second: builtins.float
+    """The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
+    since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
+    """
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str = ...,
+        from_tick: builtins.int = ...,
+        inputs: builtins.int = ...,
+        fire_presses: builtins.int = ...,
+        hook_presses: builtins.int = ...,
+        jump_presses: builtins.int = ...,
+        direction_changes: builtins.int = ...,
+        fire_per_second: builtins.float = ...,
+        hook_per_second: builtins.float = ...,
+        odd_inputs: builtins.int = ...,
+        odd_clicks_per_second: builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second", "odd_clicks_per_second", b"odd_clicks_per_second"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second", "client_id", b"client_id", "direction_changes", b"direction_changes", "fire_per_second", b"fire_per_second", "fire_presses", b"fire_presses", "from_tick", b"from_tick", "hook_per_second", b"hook_per_second", "hook_presses", b"hook_presses", "inputs", b"inputs", "jump_presses", b"jump_presses", "name", b"name", "odd_clicks_per_second", b"odd_clicks_per_second", "odd_inputs", b"odd_inputs"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__odd_clicks_per_second: typing_extensions.TypeAlias = typing.Literal["odd_clicks_per_second"]
+    _WhichOneofArgType__odd_clicks_per_second: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__odd_clicks_per_second) -> _WhichOneofReturnType__odd_clicks_per_second | None: ...
+
+Global___FactInputStats: typing_extensions.TypeAlias = FactInputStats

@@ -336,6 +336,54 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: Damage;
     case: "damage";
+  } | {
+    /**
+     * A client or a team has finished a run. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactFinish fact_finish = 41;
+     */
+    value: FactFinish;
+    case: "factFinish";
+  } | {
+    /**
+     * A client's stay has ended. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactSession fact_session = 42;
+     */
+    value: FactSession;
+    case: "factSession";
+  } | {
+    /**
+     * A client has changed its team. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactTeam fact_team = 43;
+     */
+    value: FactTeam;
+    case: "factTeam";
+  } | {
+    /**
+     * A team's game was saved. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactSave fact_save = 44;
+     */
+    value: FactSave;
+    case: "factSave";
+  } | {
+    /**
+     * A team's saved game was loaded. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactSave fact_load = 45;
+     */
+    value: FactSave;
+    case: "factLoad";
+  } | {
+    /**
+     * How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactInputStats fact_input_stats = 46;
+     */
+    value: FactInputStats;
+    case: "factInputStats";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -3026,6 +3074,378 @@ export declare type Command = Message$1<"replayd.teehistorian.v1.Command"> & {
 export declare const CommandSchema: GenMessage<Command>;
 
 /**
+ * A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what
+ * earlier records say of who that was.
+ *
+ * @generated from message replayd.teehistorian.v1.FactFinish
+ */
+export declare type FactFinish = Message$1<"replayd.teehistorian.v1.FactFinish"> & {
+  /**
+   * The client. Absent for the finish of a team.
+   *
+   * @generated from field: optional int32 client_id = 1;
+   */
+  clientId?: number | undefined;
+
+  /**
+   * The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+   * clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The team, from 0. Absent behind damage, until a record tells it.
+   *
+   * @generated from field: optional int32 team = 3;
+   */
+  team?: number | undefined;
+
+  /**
+   * The duration of the run in ticks, as the server saved it.
+   *
+   * @generated from field: int32 time = 4;
+   */
+  time: number;
+
+  /**
+   * The same in seconds: a fiftieth of it.
+   *
+   * @generated from field: double seconds = 5;
+   */
+  seconds: number;
+
+  /**
+   * The tick in which the run began, by a rule: at_tick less time. That is exact for a run that nothing but its own course took time
+   * from or gave time to: a map's bonuses and penalties, and a saved game that was loaded, make the true tick another one. Absent where
+   * it would be before the file's first tick, and behind damage.
+   *
+   * @generated from field: optional int32 reckoned_tick = 6;
+   */
+  reckonedTick?: number | undefined;
+
+  /**
+   * For the finish of a team, the clients in it, in ascending order. Behind damage, those of whom a record has told it since.
+   *
+   * @generated from field: repeated int32 member_client_ids = 7;
+   */
+  memberClientIds: number[];
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactFinish.
+ * Use `create(FactFinishSchema)` to create a new message.
+ */
+export declare const FactFinishSchema: GenMessage<FactFinish>;
+
+/**
+ * A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of
+ * the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are
+ * connected when the server closes the file, it is those with the lowest ids.
+ *
+ * @generated from message replayd.teehistorian.v1.FactSession
+ */
+export declare type FactSession = Message$1<"replayd.teehistorian.v1.FactSession"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
+   *
+   * @generated from field: string requested_name = 3;
+   */
+  requestedName: string;
+
+  /**
+   * The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
+   * servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
+   * one of a client that stayed.
+   *
+   * @generated from field: optional int32 joined_tick = 4;
+   */
+  joinedTick?: number | undefined;
+
+  /**
+   * The tick of the first record of its stay. Absent behind damage, unless that is the join.
+   *
+   * @generated from field: optional int32 first_tick = 5;
+   */
+  firstTick?: number | undefined;
+
+  /**
+   * The tick in which it entered the game. Absent if it did not, and before DDNet 16.0.
+   *
+   * @generated from field: optional int32 entered_tick = 6;
+   */
+  enteredTick?: number | undefined;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: replayd.teehistorian.v1.SessionEnd end = 7;
+   */
+  end: SessionEnd;
+
+  /**
+   * The server's text for why. Empty when there is none.
+   *
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+
+  /**
+   * The slot that the connection took over, as in drop.
+   *
+   * @generated from field: optional int32 reclaimed_client_id = 9;
+   */
+  reclaimedClientId?: number | undefined;
+
+  /**
+   * The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
+   *
+   * @generated from field: int32 client_version = 10;
+   */
+  clientVersion: number;
+
+  /**
+   * The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.
+   *
+   * @generated from field: replayd.teehistorian.v1.AuthLevel auth_level = 11;
+   */
+  authLevel: AuthLevel;
+
+  /**
+   * The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.
+   *
+   * @generated from field: string role = 12;
+   */
+  role: string;
+
+  /**
+   * How many finishes of its own it has in this stay.
+   *
+   * @generated from field: int32 finishes = 13;
+   */
+  finishes: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactSession.
+ * Use `create(FactSessionSchema)` to create a new message.
+ */
+export declare const FactSessionSchema: GenMessage<FactSession>;
+
+/**
+ * A client has changed its team, by the server's own record (since DDNet 15.6). The return to team 0 of a slot that empties is none.
+ *
+ * @generated from message replayd.teehistorian.v1.FactTeam
+ */
+export declare type FactTeam = Message$1<"replayd.teehistorian.v1.FactTeam"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_finish.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Its team before. Absent behind damage, until a record tells it.
+   *
+   * @generated from field: optional int32 previous_team = 3;
+   */
+  previousTeam?: number | undefined;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 4;
+   */
+  team: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactTeam.
+ * Use `create(FactTeamSchema)` to create a new message.
+ */
+export declare const FactTeamSchema: GenMessage<FactTeam>;
+
+/**
+ * A team's game was saved or loaded, by the server's own record.
+ *
+ * @generated from message replayd.teehistorian.v1.FactSave
+ */
+export declare type FactSave = Message$1<"replayd.teehistorian.v1.FactSave"> & {
+  /**
+   * The team, from 0.
+   *
+   * @generated from field: int32 team = 1;
+   */
+  team: number;
+
+  /**
+   * The save's UUID in text form.
+   *
+   * @generated from field: string save_id = 2;
+   */
+  saveId: string;
+
+  /**
+   * The clients in the team, in ascending order, as in fact_finish.
+   *
+   * @generated from field: repeated int32 member_client_ids = 3;
+   */
+  memberClientIds: number[];
+
+  /**
+   * The names of the characters in the saved state, in its order. Empty where the file does not have the state.
+   *
+   * @generated from field: repeated string saved_names = 4;
+   */
+  savedNames: string[];
+
+  /**
+   * The duration of the run so far in ticks, with the server's penalty for saving: the longest of the characters. Absent where the file
+   * does not have the state.
+   *
+   * @generated from field: optional sint32 time = 5;
+   */
+  time?: number | undefined;
+
+  /**
+   * True when the team was in practice mode, by the saved state.
+   *
+   * @generated from field: bool practice = 6;
+   */
+  practice: boolean;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactSave.
+ * Use `create(FactSaveSchema)` to create a new message.
+ */
+export declare const FactSaveSchema: GenMessage<FactSave>;
+
+/**
+ * How a client used its keys in a window of 500 ticks, ten seconds. The windows of all clients begin at the multiples of 500. The fact
+ * stands in the first tick behind its window; of more than 127 clients some stand in the next. There is one of each client whose input
+ * changed in the window and was known throughout, and so none of one that sent its first input in it, or that left before its end. What happened in a window is what the file's records in these ticks
+ * say, which is what the tick after each of them used.
+ *
+ * @generated from message replayd.teehistorian.v1.FactInputStats
+ */
+export declare type FactInputStats = Message$1<"replayd.teehistorian.v1.FactInputStats"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_finish.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The first tick of the window.
+   *
+   * @generated from field: int32 from_tick = 3;
+   */
+  fromTick: number;
+
+  /**
+   * How many times the input changed.
+   *
+   * @generated from field: int32 inputs = 4;
+   */
+  inputs: number;
+
+  /**
+   * How many times the fire key was pressed, as the game counts it: also more than once in an input.
+   *
+   * @generated from field: int32 fire_presses = 5;
+   */
+  firePresses: number;
+
+  /**
+   * How many times the hook key was pressed.
+   *
+   * @generated from field: int32 hook_presses = 6;
+   */
+  hookPresses: number;
+
+  /**
+   * How many times the jump key was pressed.
+   *
+   * @generated from field: int32 jump_presses = 7;
+   */
+  jumpPresses: number;
+
+  /**
+   * How many times the direction became another one of left, none and right.
+   *
+   * @generated from field: int32 direction_changes = 8;
+   */
+  directionChanges: number;
+
+  /**
+   * Presses of the fire key a second.
+   *
+   * @generated from field: double fire_per_second = 9;
+   */
+  firePerSecond: number;
+
+  /**
+   * Presses of the hook key a second.
+   *
+   * @generated from field: double hook_per_second = 10;
+   */
+  hookPerSecond: number;
+
+  /**
+   * How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.
+   *
+   * @generated from field: int32 odd_inputs = 11;
+   */
+  oddInputs: number;
+
+  /**
+   * The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
+   * since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
+   *
+   * @generated from field: optional double odd_clicks_per_second = 12;
+   */
+  oddClicksPerSecond?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactInputStats.
+ * Use `create(FactInputStatsSchema)` to create a new message.
+ */
+export declare const FactInputStatsSchema: GenMessage<FactInputStats>;
+
+/**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
@@ -3290,4 +3710,44 @@ export enum SpectatorMode {
  * Describes the enum replayd.teehistorian.v1.SpectatorMode.
  */
 export declare const SpectatorModeSchema: GenEnum<SpectatorMode>;
+
+/**
+ * How a stay ended.
+ *
+ * @generated from enum replayd.teehistorian.v1.SessionEnd
+ */
+export enum SessionEnd {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SESSION_END_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The client left, or the server dropped it: reason says why.
+   *
+   * @generated from enum value: SESSION_END_DROPPED = 1;
+   */
+  DROPPED = 1,
+
+  /**
+   * Another client joined in its slot. Some servers write no drop.
+   *
+   * @generated from enum value: SESSION_END_REPLACED = 2;
+   */
+  REPLACED = 2,
+
+  /**
+   * The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file.
+   *
+   * @generated from enum value: SESSION_END_GAME_ENDED = 3;
+   */
+  GAME_ENDED = 3,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.SessionEnd.
+ */
+export declare const SessionEndSchema: GenEnum<SessionEnd>;
 

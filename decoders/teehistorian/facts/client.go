@@ -1,0 +1,91 @@
+package facts
+
+import (
+	"unsafe"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// rules are what the server that wrote a file records, by its version.
+type rules struct {
+	teams   bool // changes of teams: since DDNet 15.6
+	follows bool // the file names a game before it, whose clients may have stayed
+}
+
+// teamsMinor is the first minor version of the format whose servers record teams.
+const teamsMinor = 2
+
+func rulesOf(h *teehistorian.Header) rules {
+	return rules{teams: h.Version >= 2 && h.VersionMinor >= teamsMinor, follows: h.PrevGameUUID != ""}
+}
+
+// noTeam is a team that is not known. It is what an absent field has.
+const noTeam = -1
+
+// client is what is known of a slot of the server, and of the client in it.
+type client struct {
+	team    int32
+	hasTeam bool   // a record has told the team; otherwise Fold.teamOf tells it
+	name    []byte // as the server has stated it
+	asked   []byte // the last one that the client asked for
+	role    []byte
+	session
+}
+
+// maxText bounds the memory that a text takes. Servers allow 15 bytes for a name.
+const maxText = 128
+
+// set stores a text. It reuses the memory of the one before.
+func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to), maxText)]...) }
+
+// leave makes the slot an empty one.
+func (c *client) leave() { *c = client{name: c.name[:0], asked: c.asked[:0], role: c.role[:0]} }
+
+// client returns the slot of an id, which is below teehistorian.MaxClients.
+func (f *Fold) client(id int32) *client {
+	if int(id) >= len(f.clients) {
+		bigger := make([]client, min(max(64, 2*int(id)), teehistorian.MaxClients))
+		copy(bigger, f.clients)
+		f.clients = bigger
+	}
+	return &f.clients[id]
+}
+
+// asked notes the name that a client asks for.
+func (f *Fold) asked(m *teehistorian.Message) {
+	switch c := f.client(m.ClientId); m.ContentCase {
+	case teehistorian.MessageContentStartInfo:
+		set(&c.asked, m.StartInfo.Name)
+	case teehistorian.MessageContentChangeInfo:
+		set(&c.asked, m.ChangeInfo.Name)
+	}
+}
+
+// teamOf returns the team of a client, or noTeam. Where no record has told one, it is the one in which every client starts, unless the
+// record may be lost.
+func (f *Fold) teamOf(id int32) int32 {
+	switch c := f.client(id); {
+	case c.hasTeam:
+		return c.team
+	case f.rules.teams && !f.lost:
+		return 0
+	}
+	return noTeam
+}
+
+// lose forgets all clients.
+func (f *Fold) lose() {
+	f.lost = true
+	for i := range f.clients {
+		f.clients[i].leave()
+	}
+}
+
+// Held returns the memory that the Fold holds and that grows with the file, in bytes.
+func (f *Fold) Held() int64 {
+	held := len(f.clients) * (int(unsafe.Sizeof(client{})) + 3*maxText)
+	if f.inputs != nil {
+		held += len(f.inputs.clients) * int(unsafe.Sizeof(keys{}))
+	}
+	return int64(held)
+}

@@ -1,0 +1,150 @@
+package facts
+
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// Options configure a Fold.
+type Options struct {
+	// Inputs makes the Fold conclude fact_input_stats. It then needs every input_diff, which it otherwise does not look at.
+	Inputs bool
+}
+
+// Fold concludes facts from the events of one file. Make it with New or Restore. It must not be used by several goroutines at once.
+type Fold struct {
+	rules   rules
+	lost    bool     // there was damage
+	clients []client // by id
+	inputs  *inputs  // nil if they are not wanted
+
+	event   *teehistorian.Event // the one that was applied last
+	ready   []fact              // what it has completed
+	next    int                 // the index in ready of the fact that Next fills in
+	members []int32             // memory for those of ready
+	names   [][]byte            // likewise
+}
+
+// fact is a fact that is complete. Of its values, kind says which one counts.
+type fact struct {
+	kind    teehistorian.Kind
+	finish  teehistorian.FactFinish
+	session teehistorian.FactSession
+	team    teehistorian.FactTeam
+	save    teehistorian.FactSave
+	stats   teehistorian.FactInputStats
+}
+
+// New returns a Fold in the state before the first event of a file with that header.
+func New(h *teehistorian.Header, o Options) *Fold {
+	f := &Fold{rules: rulesOf(h)}
+	if o.Inputs {
+		f.inputs = new(inputs)
+	}
+	return f
+}
+
+// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Those of the kind player_diff may be left
+// out, and those of the kind input_diff without Options.Inputs. The facts that it completes are those that Next of the Fold fills in
+// until the next call of Apply, with ev unchanged so long.
+func (f *Fold) Apply(ev *teehistorian.Event) {
+	f.event, f.ready, f.next = ev, f.ready[:0], 0
+	if f.inputs != nil {
+		f.applyInputs(ev)
+	}
+	switch ev.Kind {
+	case teehistorian.KindDamage:
+		f.lose()
+	case teehistorian.KindJoin:
+		f.joined(ev)
+	case teehistorian.KindDrop:
+		f.dropped(ev)
+	case teehistorian.KindFinish:
+		f.closed()
+	case teehistorian.KindMessage:
+		f.begin(ev.Message.ClientId, ev.AtTick)
+		f.asked(&ev.Message)
+	case teehistorian.KindInputNew:
+		f.begin(ev.InputNew.ClientId, ev.AtTick)
+	case teehistorian.KindPlayerNew:
+		f.begin(ev.PlayerNew.ClientId, ev.AtTick)
+	case teehistorian.KindRejoinver6:
+		f.begin(ev.Rejoinver6.ClientId, ev.AtTick)
+	case teehistorian.KindPlayerReady:
+		f.entered(ev)
+	case teehistorian.KindDdnetver:
+		f.begin(ev.Ddnetver.ClientId, ev.AtTick).version = ev.Ddnetver.Version
+	case teehistorian.KindDdnetverOld:
+		f.mention(ev.DdnetverOld.ClientId, ev.AtTick).version = ev.DdnetverOld.Version
+	case teehistorian.KindAuthInit:
+		f.login(ev.AuthInit.ClientId, ev.AtTick, ev.AuthInit.Level, ev.AuthInit.Role)
+	case teehistorian.KindAuthLogin:
+		f.login(ev.AuthLogin.ClientId, ev.AtTick, ev.AuthLogin.Level, ev.AuthLogin.Role)
+	case teehistorian.KindPlayerName:
+		set(&f.mention(ev.PlayerName.ClientId, ev.AtTick).name, ev.PlayerName.Name)
+	case teehistorian.KindPlayerTeam:
+		f.changedTeam(ev)
+	case teehistorian.KindPlayerFinish:
+		f.finished(ev)
+	case teehistorian.KindTeamFinish:
+		f.teamFinished(ev)
+	case teehistorian.KindSaveSuccess:
+		e := &ev.SaveSuccess
+		f.saved(teehistorian.KindFactSave, e.Team, e.SaveId, &e.Contents, e.HasContents)
+	case teehistorian.KindLoadSuccess:
+		e := &ev.LoadSuccess
+		f.saved(teehistorian.KindFactLoad, e.Team, e.SaveId, &e.Contents, e.HasContents)
+	}
+}
+
+// applyInputs takes an event that may have to do with inputs.
+func (f *Fold) applyInputs(ev *teehistorian.Event) {
+	switch s := f.inputs; ev.Kind {
+	case teehistorian.KindTick:
+		s.tick(ev.AtTick)
+		f.tell()
+	case teehistorian.KindInputNew:
+		s.begin(ev.AtTick, &ev.InputNew)
+	case teehistorian.KindInputDiff:
+		s.change(ev.AtTick, &ev.InputDiff)
+	case teehistorian.KindJoin:
+		s.forget(ev.Join.ClientId)
+	case teehistorian.KindDrop:
+		s.forget(ev.Drop.ClientId)
+	case teehistorian.KindDamage:
+		clear(s.clients)
+	}
+}
+
+// Next sets ev to the next fact that the last event has completed. It returns false when there is none. What ev refers to
+// belongs to the Fold and to the event, and is valid until the next call of Apply.
+func (f *Fold) Next(ev *teehistorian.Event) bool {
+	if !f.Pending() {
+		return false
+	}
+	from := &f.ready[f.next]
+	f.next++
+	ev.AtTick, ev.Kind, ev.Warnings = f.event.AtTick, from.kind, ev.Warnings[:0]
+	if slices.Contains(f.event.Warnings, teehistorian.WarningAfterDamage) {
+		ev.Warnings = append(ev.Warnings, teehistorian.WarningAfterDamage)
+	}
+	switch from.kind {
+	case teehistorian.KindFactFinish:
+		ev.FactFinish = from.finish
+	case teehistorian.KindFactSession:
+		ev.FactSession = from.session
+	case teehistorian.KindFactTeam:
+		ev.FactTeam = from.team
+	case teehistorian.KindFactSave:
+		ev.FactSave = from.save
+	case teehistorian.KindFactLoad:
+		ev.FactLoad = from.save
+	case teehistorian.KindFactInputStats:
+		ev.FactInputStats = from.stats
+	}
+	return true
+}
+
+// Pending reports whether the last event has completed a fact that Next has not filled in yet.
+func (f *Fold) Pending() bool { return f.next < len(f.ready) }

@@ -1,0 +1,215 @@
+package facts
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// ErrSnapshot is wrapped by the error of Restore for an invalid snapshot.
+var ErrSnapshot = errors.New("teehistorian facts: unusable snapshot")
+
+// Version is the version of the facts and of snapshots. Any change of what is concluded, or of the layout, changes it.
+const Version = 1
+
+// The bits of a snapshot.
+const (
+	snapLost = 1 << iota
+	snapInputs
+	snapAll = 1<<iota - 1
+)
+
+// The bits of a client in a snapshot.
+const (
+	snapTeam = 1 << iota
+	snapOpen
+	snapCarried
+	snapLeft
+	snapKeys
+	snapClientAll = 1<<iota - 1
+)
+
+// Snapshot appends the state behind the last event to b. The facts that the event has completed are not part of it.
+func (f *Fold) Snapshot(b []byte) []byte {
+	b = append(b, Version, bit(f.lost, snapLost)|bit(f.inputs != nil, snapInputs))
+	if s := f.inputs; s != nil {
+		b = binary.AppendVarint(b, int64(s.window))
+		b = binary.AppendUvarint(b, uint64(s.untold))
+	}
+	count := 0
+	for id := range f.slots() {
+		if f.known(id) {
+			count++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(count))
+	for id := range f.slots() {
+		if f.known(id) {
+			b = f.appendClient(binary.AppendUvarint(b, uint64(id)), id)
+		}
+	}
+	return b
+}
+
+// slots returns the number above all ids of which anything is known.
+func (f *Fold) slots() int32 {
+	n := len(f.clients)
+	if f.inputs != nil {
+		n = max(n, len(f.inputs.clients))
+	}
+	return int32(n)
+}
+
+// known reports whether anything is known of a client.
+func (f *Fold) known(id int32) bool {
+	c := f.client(id)
+	return c.hasTeam || c.open || c.left || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
+}
+
+// keysOf returns what is known of a client's keys.
+func (f *Fold) keysOf(id int32) keys {
+	if f.inputs == nil || int(id) >= len(f.inputs.clients) {
+		return keys{}
+	}
+	return f.inputs.clients[id]
+}
+
+func (f *Fold) appendClient(b []byte, id int32) []byte {
+	c, k := f.client(id), f.keysOf(id)
+	b = append(b, bit(c.hasTeam, snapTeam)|bit(c.open, snapOpen)|bit(c.carried, snapCarried)|bit(c.left, snapLeft)|bit(k != keys{}, snapKeys))
+	for _, v := range c.numbers() {
+		b = binary.AppendVarint(b, int64(*v))
+	}
+	b = binary.AppendVarint(b, int64(c.level))
+	for _, text := range c.texts() {
+		b = binary.AppendUvarint(b, uint64(len(*text)))
+		b = append(b, *text...)
+	}
+	if k == (keys{}) {
+		return b
+	}
+	b = append(b, bit(k.known, 1))
+	for _, v := range k.numbers() {
+		b = binary.AppendVarint(b, int64(*v))
+	}
+	return b
+}
+
+// numbers returns the numbers of a client, in the order of snapshots.
+func (c *client) numbers() [6]*int32 {
+	return [...]*int32{&c.team, (*int32)(&c.joined), (*int32)(&c.first), (*int32)(&c.ready), &c.version, &c.finishes}
+}
+
+// texts returns the texts of a client, in the order of snapshots.
+func (c *client) texts() [3]*[]byte { return [...]*[]byte{&c.name, &c.asked, &c.role} }
+
+// numbers returns the numbers of a client's keys, in the order of snapshots.
+func (k *keys) numbers() [21]*int32 {
+	a, b := &k.now, &k.last
+	return [...]*int32{
+		&k.first, &k.latest, &k.from, &k.input.fire, &k.input.hook, &k.input.jump, &k.input.direction,
+		&a.inputs, &a.fire, &a.hook, &a.jump, &a.turns, &a.odd, &a.tenths,
+		&b.inputs, &b.fire, &b.hook, &b.jump, &b.turns, &b.odd, &b.tenths,
+	}
+}
+
+func bit(set bool, mask byte) byte {
+	if set {
+		return mask
+	}
+	return 0
+}
+
+// Restore returns a Fold that continues where the snapshot was taken, of a file with that header. The options must be those of the Fold
+// that the snapshot is of. A damaged or forged snapshot gives an error that wraps ErrSnapshot, or a Fold that is as safe as any other.
+func Restore(h *teehistorian.Header, o Options, snapshot []byte) (*Fold, error) {
+	f, r := New(h, o), reader{b: snapshot}
+	if version := r.byte(); version != Version {
+		return nil, fmt.Errorf("%w: version %d", ErrSnapshot, version)
+	}
+	bits := r.byte()
+	f.lost = bits&snapLost != 0
+	r.bad = r.bad || bits > snapAll || (bits&snapInputs != 0) != o.Inputs
+	if o.Inputs {
+		f.inputs.window, f.inputs.untold = r.int32(), int(r.uvarint(teehistorian.MaxClients))
+	}
+	last := int64(-1)
+	for count := r.uvarint(teehistorian.MaxClients); count > 0 && !r.bad; count-- {
+		id := r.uvarint(teehistorian.MaxClients - 1)
+		r.bad = r.bad || id <= last
+		last = id
+		r.client(f, int32(id))
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, fmt.Errorf("%w: damaged", ErrSnapshot)
+	}
+	return f, nil
+}
+
+// reader reads the parts of a snapshot. After the first failure bad is set, and results are not valid.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// client is the inverse of appendClient.
+func (r *reader) client(f *Fold, id int32) {
+	c, bits := f.client(id), r.byte()
+	c.hasTeam, c.open, c.carried, c.left = bits&snapTeam != 0, bits&snapOpen != 0, bits&snapCarried != 0, bits&snapLeft != 0
+	for _, v := range c.numbers() {
+		*v = r.int32()
+	}
+	c.level = teehistorian.AuthLevel(r.int32())
+	for _, text := range c.texts() {
+		set(text, r.bytes(int(r.uvarint(maxText))))
+	}
+	r.bad = r.bad || bits > snapClientAll || bits&snapKeys != 0 && f.inputs == nil
+	if r.bad || bits&snapKeys == 0 {
+		return
+	}
+	k := f.inputs.at(id)
+	k.known = r.byte() != 0
+	for _, v := range k.numbers() {
+		*v = r.int32()
+	}
+}
+
+func (r *reader) byte() byte {
+	if b := r.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) int32() int32 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 || v < math.MinInt32 || v > math.MaxInt32 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return int32(v)
+}
+
+func (r *reader) uvarint(high uint64) int64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > high {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return int64(v)
+}

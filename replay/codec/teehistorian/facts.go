@@ -1,0 +1,88 @@
+package teehistorian
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
+	"github.com/replayd/replayd/replay/codec"
+)
+
+// facts concludes the facts of a replay for its reader. Facts are delivered behind the event that completes them.
+type facts struct {
+	header  *teehistorian.Header
+	options conclude.Options
+	fold    *conclude.Fold
+	fact    teehistorian.Event
+	own     decoders.Position // of the event that was decoded last
+	sum     decoders.Sum      // of the bytes before it
+	made    int64             // how many of its facts were delivered
+}
+
+// newFacts returns the facts of a replay for a reader that needs them, and otherwise nil.
+func newFacts(h *teehistorian.Header, o *codec.Options) *facts {
+	within := o.Start.Position != o.Start.Position.Own() // whether there is a fact, the events before tell
+	if !o.Filter.Facts() && !within {
+		return nil
+	}
+	options := conclude.Options{Inputs: within || o.Filter.Kind(uint8(teehistorian.KindFactInputStats))}
+	return &facts{header: h, options: options, fold: conclude.New(h, options)}
+}
+
+// key returns the key of the checkpoints of a replay for readers that conclude facts. These have the state of the facts, too, which
+// others do not compute.
+func (f *facts) key(identity string) string {
+	return fmt.Sprintf("%s with facts of version %d, inputs %v", identity, conclude.Version, f.options.Inputs)
+}
+
+// apply takes an event that the decoder has delivered, and its position.
+func (f *facts) apply(d *teehistorian.Decoder, at decoders.Position, ev *teehistorian.Event) {
+	if f.fold.Apply(ev); f.fold.Pending() {
+		f.own, f.sum, f.made = at, d.SumTo(at), 0
+	}
+}
+
+// pending reports whether the event that was decoded last has completed a fact that was not delivered yet.
+func (f *facts) pending() bool { return f.fold.Pending() }
+
+// position returns the position of the next fact.
+func (f *facts) position() decoders.Position {
+	at := f.own
+	at.Index += 1 + f.made
+	return at
+}
+
+// next returns the next fact. It is valid until the next call.
+func (f *facts) next() *teehistorian.Event {
+	f.fold.Next(&f.fact)
+	f.made++
+	return &f.fact
+}
+
+// skip leaves out the next fact, if there is one.
+func (f *facts) skip() bool {
+	pending := f.pending()
+	if pending {
+		f.next()
+	}
+	return pending
+}
+
+// appendState appends the state of the facts to that of the decoder.
+func (f *facts) appendState(decoder []byte) []byte {
+	return binary.LittleEndian.AppendUint32(f.fold.Snapshot(decoder), uint32(len(decoder)))
+}
+
+// split returns the parts of what appendState returned.
+func (f *facts) split(state []byte) (decoder []byte, fold *conclude.Fold, err error) {
+	const size = 4
+	rest := state[:max(len(state)-size, 0)]
+	if len(state) < size || uint64(binary.LittleEndian.Uint32(state[len(rest):])) > uint64(len(rest)) {
+		return nil, nil, conclude.ErrSnapshot
+	}
+	n := binary.LittleEndian.Uint32(state[len(rest):])
+	fold, err = conclude.Restore(f.header, f.options, rest[n:])
+	return rest[:n], fold, err
+}
