@@ -27,6 +27,10 @@ func New(buf []byte) Reader { return Reader{buf: buf, end: 8 * len(buf)} }
 // Reset makes the reader read buf from its first bit.
 func (r *Reader) Reset(buf []byte) { *r = New(buf) }
 
+// Cut leaves out the bits from end on, counted from the beginning. Reading them is reading beyond the end, but they may read as what they
+// are.
+func (r *Reader) Cut(end int) { r.end = min(r.end, end) }
+
 // Pos returns the number of bits read, including bits beyond the end.
 func (r *Reader) Pos() int { return r.pos }
 

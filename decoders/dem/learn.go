@@ -165,8 +165,8 @@ type TypeGuess struct {
 	// ReadAs is a known type that is read in the same way. It is empty when the type cannot be read.
 	ReadAs string
 	// Proofs is how many default states and created entities prove the guess: they have values of the type, and have the size
-	// that the file announces when the type is read as ReadAs. When it is 0, each update with such a value is read in all
-	// possible ways.
+	// that the file announces when the type is read as ReadAs, and not when it is read in a way that gives other values. When it is
+	// 0, each update with such a value is read in all possible ways.
 	Proofs int
 	// MaybeSigned reports whether the values may be signed numbers, because too few values were met to decide. If they are,
 	// they are delivered as twice their value, and -1 as 1.

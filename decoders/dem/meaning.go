@@ -30,10 +30,11 @@ var tablesOf = [...][entity.LifeState + 1]*facts.Table{
 	gameDeadlock: {entity.LifeState: new(facts.LifeStates)},
 }
 
-// unproven reports whether a value may be wrong, because its type or its encoder is not known. guess is that of its field.
+// unproven reports whether a value may be wrong, because its type or its encoder is not known, or one of what was read before it. guess is
+// that of its field.
 func (w *world) unproven(guess int32, c *value.Cell) bool {
-	if guess == 0 || c.Kind == value.None {
-		return false
+	if guess == 0 || c.Kind == value.None || c.Open {
+		return c.Open
 	}
 	isNumber := c.Kind == value.Int || c.Kind == value.Uint || c.Kind == value.Length
 	return !w.tree.Types.At(guess).Sure(int64(c.Word), isNumber)
@@ -78,25 +79,28 @@ func (g game) cellWidth() float64 {
 
 const mapEdge = 16384
 
-// place returns the position of an entity. ok is false when the position is unknown. It is also false when the entity is
+// place returns the position of an entity. open reports whether it is made of a value that may be another one. ok is false when the position is unknown. It is also false when the entity is
 // attached to another one, because its numbers are then not coordinates of the map.
-func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
+func (m *meanings) place(ent *entity.Entity) (at Vector, open, ok bool) {
 	width, b := m.game.cellWidth(), ent.Class.Body
 	if width == 0 || b == nil {
-		return at, false
+		return at, false, false
 	}
-	if parent := b.Of(&ent.State, entity.BodyParent); parent.Kind != value.None && parent.Word != noHandle {
-		return at, false
+	parent := b.Of(&ent.State, entity.BodyParent)
+	if parent.Kind != value.None && parent.Word != noHandle {
+		return at, false, false
 	}
+	open = parent.Open
 	var axes [3]float32
 	for i := range axes {
 		cell, offset := b.Of(&ent.State, entity.BodyCell+i), b.Of(&ent.State, entity.BodyOffset+i)
 		if cell.Kind != value.Uint || offset.Kind != value.Float {
-			return at, false
+			return at, false, false
 		}
+		open = open || cell.Open || offset.Open
 		axes[i] = float32(float64(cell.Word)*width - mapEdge + float64(math.Float32frombits(uint32(offset.Word))))
 	}
-	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, true
+	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, open, true
 }
 
 // fillPlace fills f with the place of an entity, and leaves f without a value if the place is unknown.
@@ -104,9 +108,10 @@ func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	f.ValueCase = FieldValueValueNone
 	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
 	b := ent.Class.Body
-	if f.Vector, known = w.meanings.place(ent); known {
+	var open bool
+	if f.Vector, open, known = w.meanings.place(ent); known {
 		f.ValueCase = FieldValueValueVector
-		f.Unproven = slices.ContainsFunc(b.Guessed, func(p entity.GuessedPart) bool { return w.unproven(p.Guess, ent.At(p.Cell)) })
+		f.Unproven = open || slices.ContainsFunc(b.Guessed, func(p entity.GuessedPart) bool { return w.unproven(p.Guess, ent.At(p.Cell)) })
 		f.HasUnproven = f.Unproven
 	}
 	if b != nil {

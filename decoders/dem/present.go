@@ -84,7 +84,7 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 		ch, f := &w.merged[i], &fields[i]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
-		if ch.Node.Marked || f.HasName || f.HasUnproven {
+		if ch.Node.Marked || ch.Cell.Open || f.HasName || f.HasUnproven {
 			w.mark(f, ch.Node, &ch.Cell)
 		}
 	}

@@ -13,9 +13,67 @@ var everyType = flag.Bool("every-type", false, "TestCorpusNothingWrong renames e
 // TestNothingWrong: of a type or an encoder that nobody knows, no value is told that is not so without a mark that it may be another one.
 func TestNothingWrong(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"world": demtest.World(false), "dota": demtest.Match(), "cs2": demtest.Round(), "encoders": demtest.Encoders(false),
+		"world": demtest.World(false), "dota": demtest.Match(), "cs2": demtest.Round(), "encoders": demtest.Encoders(false), "zeros": demtest.Zeros(),
 	} {
 		t.Run(name, func(t *testing.T) { testNothingWrong(t, data, usedTypes(t, data, 100)) })
+	}
+}
+
+// TestAmbiguous: data that can be read in several ways proves none of them. Where these differ, behind it, too, values are marked; where
+// they agree, and in updates that can be read in one way only, values are told as they are.
+func TestAmbiguous(t *testing.T) {
+	data, err := demtest.Rewrite(demtest.Zeros(), func(uint32, []byte) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tell(t, data, Options{})
+	for _, test := range []struct {
+		typ    string
+		open   []string // fields that are marked where all values are 0
+		closed []string // and those that are not
+		proven bool
+	}{
+		{"Vector", []string{"m_vecSounds.0000", "m_vecSounds.0007", "m_sSound"}, []string{"m_nFirst"}, false},
+		{"CUtlSymbolLarge", []string{"m_sEmpty"}, []string{"m_bytes", "m_nLast"}, false},
+		{"CUtlBinaryBlock", []string{"m_bytes"}, []string{"m_sEmpty", "m_nLast"}, false},
+		{"Zero_t", []string{"m_eZero"}, []string{"m_bOff", "m_nLast"}, false},
+		{"bool", []string{"m_bOff"}, []string{"m_nFirst", "m_nLast"}, false}, // or a number, and Small_t a bool
+		{"CUtlString", nil, []string{"m_sSound", "m_nLast"}, true},
+		{"uint16", nil, []string{"m_nLast", "m_bOff"}, true},
+	} {
+		t.Run(test.typ, func(t *testing.T) {
+			got := tell(t, renameType(t, data, test.typ), Options{})
+			compareTold(t, want, got, test.typ)
+			told, open := 0, map[string]bool{}
+			for _, fields := range got.events {
+				created := len(fields) == len(want.last)/10
+				for name, text := range fields {
+					if _, is := strings.CutSuffix(text, " unproven"); is && created {
+						open[name] = true
+					} else if !is && !created {
+						told++
+					}
+				}
+			}
+			for _, name := range test.open {
+				if !open[name] {
+					t.Errorf("%s is not marked", name)
+				}
+			}
+			for _, name := range test.closed {
+				if open[name] {
+					t.Errorf("%s is marked", name)
+				}
+			}
+			if 10*told < 7*(want.fields-len(want.last)) || got.lost > 0 || got.faults > 0 {
+				t.Errorf("%d of %d values are told, %d lost, %d faults", told, want.fields, got.lost, got.faults)
+			}
+			for _, g := range got.d.Health().Types {
+				if strings.HasPrefix(g.Name, "Qz") && (g.Proofs > 0) != test.proven {
+					t.Errorf("%+v", g)
+				}
+			}
+		})
 	}
 }
 

@@ -250,7 +250,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 		f := &fields[n]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
-		if ch.Node.Marked || f.HasName || f.HasUnproven {
+		if ch.Node.Marked || ch.Cell.Open || f.HasName || f.HasUnproven {
 			w.mark(f, ch.Node, &ch.Cell)
 		}
 		n++

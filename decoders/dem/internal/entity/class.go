@@ -234,7 +234,7 @@ func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 	if k.Codec.Guess {
 		g := t.Types.OfField(k.Field, k.Elem)
 		k.Guess = g.Number
-		if g.State == infer.Proven {
+		if g.State == infer.Proven && g.Rivals() == 0 {
 			k.Codec = *t.Types.Codec(k.Field, k.Elem, g, g.Family)
 		}
 	}

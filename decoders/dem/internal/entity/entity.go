@@ -114,7 +114,7 @@ func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 	case v.Kind.InBytes():
 		if old.Kind.InBytes() || old.Kind == value.None && old.Z == keptBytes {
 			s.setBytes(int(old.Word), data)
-			old.Kind, old.Z = v.Kind, 0
+			old.Kind, old.Z, old.Open = v.Kind, 0, v.Open
 			return
 		}
 		s.addBytes(data)
@@ -177,8 +177,13 @@ func (s *State) typeOf(n *Node) int {
 	if !n.many || n.Cell < 0 || int(n.Cell) >= len(s.Cells) {
 		return 0
 	}
-	if v := s.Cells[n.Cell].Word; v > 1 {
-		return int(v - 1)
+	return typeOf(&s.Cells[n.Cell])
+}
+
+// typeOf returns which of its types an object has of which c is the cell.
+func typeOf(c *value.Cell) int {
+	if c.Word > 1 {
+		return int(c.Word - 1)
 	}
 	return 0
 }

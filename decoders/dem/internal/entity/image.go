@@ -37,6 +37,9 @@ func (m *Image) Hold() int { return m.count.Hold(imageSize + len(m.data)) }
 // Release implements share.Part.
 func (m *Image) Release() int { return m.count.Release(imageSize + len(m.data)) }
 
+// openValue is a byte that no cell begins with.
+const openValue = 15
+
 // slack is how many bytes behind its end an image's data can be read.
 const slack = 8
 
@@ -46,7 +49,7 @@ type Imager struct{ buf []byte }
 // Image returns an image of a state. It returns old when that is one already.
 //
 // A cell is a byte with its kind and the number of bytes of its word, and those bytes; then the z of a vector, or the value's
-// bytes where the word is their number. Absent cells are a zero byte and their number.
+// bytes where the word is their number. A byte of its own before it says that the value is open. Absent cells are a zero byte and their number.
 func (m *Imager) Image(s *State, about About, old *Image) *Image {
 	b := m.buf[:0]
 	places, outside := 0, 0
@@ -66,6 +69,9 @@ func (m *Imager) Image(s *State, about About, old *Image) *Image {
 			word = uint64(len(s.bytes[c.Word]))
 		case c.Kind == value.Int:
 			word = word<<1 ^ uint64(int64(word)>>63)
+		}
+		if c.Open {
+			b = append(b, openValue)
 		}
 		n := (bits.Len64(word) + 7) / 8
 		b = append(b, byte(c.Kind)|byte(n<<4))
@@ -108,10 +114,15 @@ func (m *Image) State(slab *Slab) (s State) {
 			i += int(n) - 1
 			continue
 		}
+		open := head == openValue
+		if open {
+			head = b[p]
+			p++
+		}
 		kind, n := value.Kind(head&15), int(head>>4)
 		word := binary.LittleEndian.Uint64(b[p:]) & (1<<(8*n) - 1)
 		p += n
-		c := value.Cell{Kind: kind}
+		c := value.Cell{Kind: kind, Open: open}
 		switch {
 		case kind.InBytes():
 			start := len(outside)

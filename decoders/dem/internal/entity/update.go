@@ -39,17 +39,25 @@ type Update struct {
 
 	// Lost are the nodes of fields that the update changes, but to values that could not be read.
 	Lost []*Node
-	// unseen are types of which nothing is proven that the update has values of, and retyped says that it may have changed
-	// the type of an object.
-	unseen  []*infer.Guess
-	retyped bool
+	// objects are the objects of several types that the update is about, with the types that it gives them.
+	objects []object
+	// unsure are the guesses with rivals that the update has values of.
+	unsure []*infer.Guess
+	// spots are the values of guesses that have rivals.
+	spots    []spot
+	settling settling
 	// varies says that a list of the same paths may have to be read in another way.
 	varies bool
 	recent recent
 }
 
+// object is an object of several types: its cell, and what the cell will have.
+type object struct {
+	cell  int32
+	value value.Cell
+}
+
 // Read reads an update of an entity with state s into u.Changes. After an error, u.Changes has the changes before the error.
-// Read changes s only to set the type of an object that may be of several types.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	start, replaced := r.Pos(), c.replaced
 	u.reset()
@@ -110,7 +118,7 @@ func (u *Update) readPaths(r *bits.Reader) (err error) {
 
 func (u *Update) reset() {
 	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
-	u.Lost, u.unseen, u.retyped, u.varies = u.Lost[:0], u.unseen[:0], false, false
+	u.Lost, u.objects, u.unsure, u.spots, u.varies = u.Lost[:0], u.objects[:0], u.unsure[:0], u.spots[:0], false
 }
 
 // readValues reads the values behind the paths.
@@ -131,7 +139,7 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 				n = k[index]
 			} else {
 				u.varies = u.varies || n.many
-				if n = u.Tree.kid(c, way[:d+1], index, s.typeOf(n)); n == nil {
+				if n = u.Tree.kid(c, way[:d+1], index, u.typeOf(s, n)); n == nil {
 					return u.noField(way[d])
 				}
 			}
@@ -144,7 +152,7 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 		}
 		if codec.Guess {
 			u.varies = true
-			if codec = u.guessed(n); codec == nil {
+			if codec = u.guessed(n, r.Pos()); codec == nil {
 				return errUnknownType
 			}
 		}
@@ -168,10 +176,10 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 			}
 		case value.Pointer:
 			if n.many {
-				u.retyped, u.varies = true, true
-				if err := u.retype(c, s, n, ch.Cell); err != nil {
-					return err
+				if u.varies = true; ch.Cell.Word > uint64(len(n.Field.Types)) {
+					return errNoField
 				}
+				u.objects = append(u.objects, object{n.Cell, ch.Cell})
 			}
 		}
 	}
@@ -186,16 +194,17 @@ func (u *Update) noField(n *Node) error {
 	return errNoField
 }
 
-// retype sets the type of an object at once: the paths below depend on it.
-func (u *Update) retype(c *Class, s *State, n *Node, v value.Cell) error {
-	switch {
-	case v.Word > uint64(len(n.Field.Types)):
-		return errNoField
-	case !u.Fits(c, s):
-		return ErrNoRoom
+// typeOf returns which of its types the object of a node has, as State.typeOf does, behind what was read of the update: the paths below
+// depend on it.
+func (u *Update) typeOf(s *State, n *Node) int {
+	if n.many {
+		for _, o := range slices.Backward(u.objects) {
+			if o.cell == n.Cell {
+				return typeOf(&o.value)
+			}
+		}
 	}
-	s.set(c, n, v, nil)
-	return nil
+	return s.typeOf(n)
 }
 
 // Fits reports whether there is room for the changes in a state of a class.

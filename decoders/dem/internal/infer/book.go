@@ -29,6 +29,8 @@ type Guess struct {
 	ways   []way // that are tried
 	Family Family
 	State  State
+	// Open are the families that may be the right one: no data that has values of it rules them out.
+	Open Families
 	// Proofs is how many default states and creations with values of it were read to their end.
 	Proofs int
 	// MaybeSigned reports whether it is open if its values are signed: most are even, or few were met. Values that are odd often
@@ -70,7 +72,7 @@ func NewBook() Book {
 	return Book{guesses: map[string]*Guess{}, list: []*Guess{nil}, codecs: map[codecKey]*value.Codec{}}
 }
 
-// maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
+// maxGuessedCodecs bounds the codecs that are kept for fields of unknown types.
 const maxGuessedCodecs = 1 << 14
 
 // of returns the guess about what is not known. It adds one if there is none.
@@ -78,6 +80,9 @@ func (b *Book) of(u *schema.Unknown) *Guess {
 	g := b.guesses[u.Name]
 	if g == nil {
 		g = &Guess{Number: int32(len(b.list)), Unknown: *u, ways: waysOf(u)}
+		if g.Open = 1<<len(g.ways) - 1; u.Number {
+			g.Open = 1 << FamilyFirst
+		}
 		b.add(g)
 	}
 	return g
@@ -117,14 +122,10 @@ func (b *Book) Codec(f *schema.Field, elem bool, g *Guess, fam Family) *value.Co
 	if c := b.codecs[key]; c != nil {
 		return c
 	}
-	if len(b.codecs) >= maxGuessedCodecs {
-		if elem {
-			return &f.Elem
-		}
-		return &f.Own
-	}
 	c := g.codec(f, fam)
-	b.codecs[key] = &c
+	if len(b.codecs) < maxGuessedCodecs {
+		b.codecs[key] = &c
+	}
 	return &c
 }
 

@@ -1,7 +1,9 @@
 package infer
 
 import (
+	"iter"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -21,6 +23,23 @@ const (
 	// FamilyList is a list of values. It is the family of a type whose fields have other fields below them.
 	FamilyList Family = math.MaxUint8
 )
+
+// Families is a set of families.
+type Families uint64
+
+// Has reports whether a family is in the set.
+func (s Families) Has(f Family) bool { return s>>f&1 != 0 }
+
+// All returns the families of the set, the first one first.
+func (s Families) All() iter.Seq[Family] {
+	return func(yield func(Family) bool) {
+		for ; s != 0; s &= s - 1 {
+			if !yield(Family(bits.TrailingZeros64(uint64(s)))) {
+				return
+			}
+		}
+	}
+}
 
 // way is a way of reading values: as a type, with an encoder. Both are those of the field if they are empty.
 type way struct{ base, encoder string }
@@ -57,9 +76,6 @@ func waysOf(u *schema.Unknown) []way {
 	}
 	return ways
 }
-
-// Families returns how many families a guess has, from FamilyFirst on.
-func (g *Guess) Families() Family { return Family(len(g.ways)) }
 
 // way returns the way of a family of the guess.
 func (g *Guess) way(f Family) way {

@@ -2,6 +2,7 @@ package infer_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/bits"
@@ -16,9 +17,14 @@ import (
 func parse(t *testing.T, field demtest.Field) *schema.Schema {
 	t.Helper()
 	field.Name = "m_unknown"
-	tables := demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
-		{Name: "m_text", Type: "CUtlString"}, field, {Name: "m_fl", Type: "float32"}, {Name: "m_n", Type: "int32", VarSerializer: "minusone"},
-	}})
+	return parseFields(t, demtest.Field{Name: "m_text", Type: "CUtlString"}, field, demtest.Field{Name: "m_fl", Type: "float32"},
+		demtest.Field{Name: "m_n", Type: "int32", VarSerializer: "minusone"})
+}
+
+// parseFields compiles the schema of a class C.
+func parseFields(t *testing.T, fields ...demtest.Field) *schema.Schema {
+	t.Helper()
+	tables := demtest.SendTables(demtest.Serializer{Name: "C", Fields: fields})
 	m := pb.NewReader(tables)
 	m.Next()
 	s, ok := schema.Parse(m.Raw, 0)
@@ -80,6 +86,83 @@ func TestRefuted(t *testing.T) {
 	g, refuted := infers(t, demtest.Field{Type: "Mystery_t"}, 40, func(w *demtest.Bits, g *rand.Rand) { w.Bits(g.Uint64(), 37); w.Bits(g.Uint64(), g.IntN(5)) })
 	if !refuted || g.State != infer.Refuted || g.Sure(1, true) {
 		t.Errorf("read as %s (%d), refuted: %v", g.ReadAs(), g.State, refuted)
+	}
+}
+
+// TestAmbiguous: data that other families read as well, to other values, prove nothing, and leave those that come out. One payload that
+// they do not read is enough to prove it.
+func TestAmbiguous(t *testing.T) {
+	zero := func(w *demtest.Bits, _ *rand.Rand) { w.Varint(0) }
+	g, refuted := infers(t, demtest.Field{Type: "Mystery_t"}, 40, zero)
+	if refuted || g.State != infer.Unseen || g.Proofs != 0 || names(g) != "uint64 CUtlString BloodType CUtlBinaryBlock" {
+		t.Errorf("zeros: state %d, %d proofs, may be %s", g.State, g.Proofs, names(g))
+	}
+	n := 0
+	g, _ = infers(t, demtest.Field{Type: "Mystery_t"}, 40, func(w *demtest.Bits, _ *rand.Rand) {
+		if n++; n == 40 {
+			w.Varint(9)
+			return
+		}
+		w.Varint(0)
+	})
+	if g.State != infer.Proven || g.Proofs != 40 || names(g) != "uint64 BloodType" {
+		t.Errorf("zeros and a 9: state %d, %d proofs, may be %s", g.State, g.Proofs, names(g))
+	}
+	// A byte is as long as a number, and the same, as long as no number takes more.
+	if g.Rivals().Has(g.Family) || g.Rivals() == 0 {
+		t.Errorf("rivals %b of %d", g.Rivals(), g.Family)
+	}
+	g, _ = infers(t, demtest.Field{Type: "Mystery_t"}, 40, func(w *demtest.Bits, g *rand.Rand) { w.Varint(g.Uint64N(1 << 10)) })
+	if g.Rivals() != 0 || names(g) != "uint64" {
+		t.Errorf("numbers: may be %s", names(g))
+	}
+	// That a type is a number is known of some.
+	if g, _ = infers(t, demtest.Field{Type: "RenderFx_t"}, 40, zero); g.State != infer.Proven || g.Rivals() != 0 || !g.Sure(0, true) {
+		t.Errorf("RenderFx_t: state %d, may be %s", g.State, names(g))
+	}
+}
+
+// names returns the types that a guess may be read as.
+func names(g *infer.Guess) string {
+	var all []string
+	c := *g
+	for c.Family = range g.Open.All() {
+		all = append(all, c.ReadAs())
+	}
+	return strings.Join(all, " ")
+}
+
+// TestCompensation: two types are not proven by data in which one may be too long and the other too short by as much. Data that have
+// one of them alone prove it, and then the others prove the second one.
+func TestCompensation(t *testing.T) {
+	s := parseFields(t,
+		demtest.Field{Name: "m_a", Type: "A_t"}, demtest.Field{Name: "m_b", Type: "B_t"}, demtest.Field{Name: "m_n", Type: "int32", VarSerializer: "minusone"})
+	flag := demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.Bool(false) }}
+	number := func(v uint64) demtest.Value {
+		return demtest.Value{Path: []int{1}, Write: func(w *demtest.Bits) { w.Varint(v) }}
+	}
+	for _, alone := range []bool{false, true} {
+		book := infer.NewBook()
+		p := infer.Prober{Book: &book, Tick: 1.0 / 64, Left: infer.MaxFields}
+		add := func(values ...demtest.Value) {
+			var w demtest.Bits
+			w.Fields(values...)
+			p.Add(&infer.Payload{Root: s.Lookup("C", 0), Data: bits.New(w.Bytes()), Size: w.Len()})
+		}
+		for i := range 10 {
+			add(flag, number(uint64(2+i)))
+		}
+		if alone {
+			add(number(3))
+		}
+		p.Search()
+		fields := s.Lookup("C", 0).Fields
+		for i, want := range []string{"bool", "uint64"} {
+			g := book.OfField(fields[i], false)
+			if proven := g.State == infer.Proven; proven != alone || proven && g.ReadAs() != want {
+				t.Errorf("alone %v: %s is read as %s (%d), may be %s", alone, g.Name, g.ReadAs(), g.State, names(g))
+			}
+		}
 	}
 }
 

@@ -41,14 +41,15 @@ type Prober struct {
 	scores   []int
 	Left     int // fields that may still be read
 
-	paths   []fieldpath.Path
-	arena   []byte
-	objects []typedObject
-	way     [fieldpath.MaxDepth + 1]spot
-	bits    bits.Reader
-	value   value.Cell // that was read last
-	// met, when not nil, gets the raw values of the types that are read as numbers.
-	met map[*Guess]map[uint64]bool
+	paths    []fieldpath.Path
+	arena    []byte
+	objects  []typedObject
+	way      [fieldpath.MaxDepth + 1]spot
+	bits     bits.Reader
+	value    value.Cell // that was read last
+	rereader Rereader
+	// enough is what is left when no more rivals are ruled out.
+	enough int
 }
 
 // typedObject is an object that may be of several types, and which it has.
@@ -198,26 +199,10 @@ const (
 // score reads a payload with what is believed now.
 func (p *Prober) score(in *Payload) int {
 	doubts := 0
-	err := p.walk(in, func(s *spot) *value.Codec {
+	err := p.walk(in, p.believed, func(s *spot) {
 		g := p.guessOf(s)
-		if g == nil {
-			return s.codec
-		}
-		return p.Book.Codec(s.field, s.elem, g, g.Family)
-	}, func(s *spot) {
-		v := &p.value
-		var data []byte
-		if v.Kind.InBytes() {
-			start, end := v.Span()
-			data = p.arena[start:end]
-		}
-		g := p.guessOf(s)
-		guessed := g != nil && g.Type
-		if value.Doubtful(v, data, guessed) {
+		if value.Doubtful(&p.value, bytesOf(&p.value, p.arena), g != nil && g.Type) {
 			doubts++
-		}
-		if p.met != nil && guessed && v.Kind == value.Uint {
-			p.meet(g, v.Word)
 		}
 	})
 	if err != nil {
@@ -226,18 +211,22 @@ func (p *Prober) score(in *Payload) int {
 	return scoreGood - min(doubts, scoreGood-1)
 }
 
-// maxMet bounds the values that are kept of a type.
-const maxMet = 256
+// believed returns how the value of a place is read by what is believed now.
+func (p *Prober) believed(s *spot) *value.Codec {
+	g := p.guessOf(s)
+	if g == nil {
+		return s.codec
+	}
+	return p.Book.Codec(s.field, s.elem, g, g.Family)
+}
 
-func (p *Prober) meet(g *Guess, v uint64) {
-	values := p.met[g]
-	if values == nil {
-		values = map[uint64]bool{}
-		p.met[g] = values
+// bytesOf returns the bytes of a value that lies outside its cell.
+func bytesOf(v *value.Cell, arena []byte) []byte {
+	if !v.Kind.InBytes() {
+		return nil
 	}
-	if len(values) < maxMet {
-		values[v] = true
-	}
+	start, end := v.Span()
+	return arena[start:end]
 }
 
 // Add adds a payload, if it has fields of unknown types.
@@ -323,7 +312,7 @@ func (p *Prober) improve() bool {
 	gain := 0
 	for _, g := range p.suspects() {
 		was := g.Family
-		for f := range g.Families() {
+		for f := range g.Open.All() {
 			if f == was {
 				continue
 			}
@@ -372,50 +361,41 @@ func (p *Prober) gain(g *Guess, least int) int {
 
 // decide says which types are proven, and which numbers are signed.
 func (p *Prober) decide() (refuted bool) {
+	rivals := p.ruleOut()
 	if p.Left < 0 {
 		return false // what does not come out may be good
 	}
 	good, bad := map[*Guess]int{}, map[*Guess]int{}
-	met := map[*Guess]map[uint64]bool{}
 	for i, guesses := range p.guesses {
-		ok := p.scores[i] > 0
-		if ok {
-			p.met = met
-			p.score(p.payloads[i])
-		}
 		for _, g := range guesses {
-			if ok {
+			if p.scores[i] > 0 {
 				good[g]++
 			} else {
 				bad[g]++
 			}
 		}
 	}
-	// What was found out before stays.
-	for g, values := range met {
-		if g.State == Unseen && g.Family == FamilyFirst {
+	for g := range p.tried() {
+		if g.State == Unseen { // what was found out before stays
 			var signed bool
-			if signed, g.MaybeSigned = areSigned(values); signed {
+			if g.Family == FamilyFirst {
+				signed, g.MaybeSigned = areSigned(rivals[g].numbers())
+			}
+			switch {
+			case good[g] <= 4*bad[g]:
+				g.State, refuted = Refuted, true
+			case rivals[g].open():
+				continue
+			default:
+				g.State = Proven
+			}
+			if signed {
 				g.Family = FamilySigned
+				g.Open &^= 1 << FamilyFirst
 			}
 		}
+		g.Proofs += good[g]
 	}
-	for g := range p.tried() {
-		switch {
-		case g.State != Unseen:
-		case good[g] <= 4*bad[g]:
-			g.State, refuted = Refuted, true
-		case g.Encoder && p.open(g):
-			g.Family = FamilyFirst
-			delete(good, g)
-		default:
-			g.State = Proven
-		}
-	}
-	for g, n := range good {
-		g.Proofs += n
-	}
-	p.met = nil
 	return refuted
 }
 
@@ -429,29 +409,6 @@ func (p *Prober) tried() iter.Seq[*Guess] {
 			}
 		}
 	}
-}
-
-// open reports whether the payloads with values of a guess come out as well when the values are read in another way. Angles that are 0
-// take three bits with two encoders, and all that is met may be 0.
-func (p *Prober) open(g *Guess) bool {
-	was := g.Family
-	defer func() { g.Family = was }()
-	for f := range g.Families() {
-		if g.Family = f; f != was && p.loses(g) == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// loses returns how much worse payloads come out that have values of a guess, with the family that it has now.
-func (p *Prober) loses(g *Guess) (n int) {
-	for i, guesses := range p.guesses {
-		if slices.Contains(guesses, g) {
-			n += max(0, p.scores[i]-p.score(p.payloads[i]))
-		}
-	}
-	return n
 }
 
 // areSigned reports whether numbers were written as signed ones, twice their value when they are not negative, and 1 for

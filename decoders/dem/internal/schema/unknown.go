@@ -46,6 +46,8 @@ type Unknown struct {
 	// Type and Encoder say which of both is not known of values. List says that it is not known whether the field is a list of
 	// objects or one object.
 	Type, Encoder, List bool
+	// Number reports whether it is known that values are numbers of variable length; whether they are signed is not.
+	Number bool
 	// MayBeShifted reports whether numbers may be sent plus one, which the schema does not say.
 	MayBeShifted bool
 }
@@ -56,6 +58,7 @@ func (c *compiler) unknown(f *Field, t Type) *Unknown {
 	if u.Encoder {
 		u.Name += "(" + f.encoder + ")"
 	}
+	u.Number = u.Type && !u.Encoder && (plainEnums[t.Base] || enums[t.Base])
 	u.MayBeShifted = u.Type && !c.saysShifted && !plainEnums[t.Base]
 	return u
 }
@@ -80,4 +83,18 @@ var plainEnums = map[string]bool{
 	"ValueRemapperOutputType_t": true, "ValueRemapperRatchetType_t": true, "WeaponState_t": true,
 	"WorldGroupId_t": true, "attrib_definition_index_t": true, "attributeprovidertypes_t": true,
 	"gender_t": true, "item_definition_index_t": true, "style_index_t": true,
+}
+
+// enums are other enums and ids of the games. Unlike those of types that nobody knows, their values are numbers even if all that are met
+// are 0, which may be an empty text as well.
+var enums = map[string]bool{
+	"CSPlayerBlockingUseAction_t": true, "CSPlayerState": true, "CSWeaponMode": true,
+	"CSWeaponState_t": true, "CitadelLobbyPlayerSlot_t": true, "Class_T": true,
+	"EAttachState_t": true, "ECitadelGameMode": true, "ECitadelMatchMode": true,
+	"EClimbRopeState_t": true, "EFlexSlotTypes_t": true, "EGameState": true,
+	"EGuidedBotMatchObjective": true, "EKillTypes_t": true, "EMidStairsLocation_t": true,
+	"EMiniMapMarkerType_t": true, "EMinimapHeight": true, "EPlayerPlayState": true,
+	"ETier3Phase_t": true, "ETier3State_t": true, "EntityPlatformTypes_t": true,
+	"FixAngleSet_t": true, "HeroBuildID_t": true, "MedalRank_t": true,
+	"PlayerAnimEvent_t": true, "QuestProgress::Reason": true, "WeaponGameplayAnimState": true,
 }

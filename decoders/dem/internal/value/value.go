@@ -12,6 +12,8 @@ type Cell struct {
 	Word uint64 // the value; x and y of a vector; where the bytes of text, tuple and blob lie
 	Z    uint32 // z of a vector
 	Kind Kind
+	// Open reports whether the data that the value was read from can be read in another way, too, in which the value is another one.
+	Open bool
 }
 
 // Kind is the kind of value in a cell.
@@ -38,6 +40,9 @@ func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
 // Plain reports whether the value lies in its cell, and nothing below its field depends on it.
 func (k Kind) Plain() bool { return k <= Vector }
+
+// Leaf reports whether no other value depends on the value.
+func (k Kind) Leaf() bool { return k < Length }
 
 // span packs a place among bytes into a cell's word.
 func span(start, end int) uint64 { return uint64(start)<<32 | uint64(uint32(end)) }

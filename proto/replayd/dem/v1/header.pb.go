@@ -100,8 +100,8 @@ type UnknownType struct {
 	// A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
 	// fields of this type are sent without values, and so are the fields after them in an update.
 	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
-	// The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
-	// prove itself.
+	// The number of default states and creations that prove read_as. When 0, all that were met can be read in other ways as well, or none
+	// was met: each update that has a value of the type is read in all ways, and what they do not agree on is marked as unproven.
 	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
 	// True when it is open whether values are signed numbers. read_as says which of both is assumed. If it is "uint64" and they
 	// are signed, they are sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.

@@ -79,8 +79,8 @@ class UnknownType(google.protobuf.message.Message):
     fields of this type are sent without values, and so are the fields after them in an update.
     """
     proofs: builtins.int
-    """The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
-    prove itself.
+    """The number of default states and creations that prove read_as. When 0, all that were met can be read in other ways as well, or none
+    was met: each update that has a value of the type is read in all ways, and what they do not agree on is marked as unproven.
     """
     may_be_signed: builtins.bool
     """True when it is open whether values are signed numbers. read_as says which of both is assumed. If it is "uint64" and they

@@ -582,8 +582,9 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   /**
    * True for a value that may be wrong, because the decoder does not know its type or its encoder. The decoder reads numbers of
    * an unknown type as unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the
-   * same in both, and marked only where numbers may be sent plus one. Every value with an unknown encoder is marked, of any kind,
-   * and so is the place of an entity that is made of marked values. Absent for all other values.
+   * same in both. Of any kind are marked: every value with an unknown encoder; a value that is another one if an unknown type is
+   * read in another way that fits the file as well, also one of a known type that follows in the same update; and the place of an
+   * entity that is made of marked values. Absent for all other values.
    *
    * @generated from field: optional bool unproven = 12;
    */

@@ -74,8 +74,8 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   readAs: string;
 
   /**
-   * The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
-   * prove itself.
+   * The number of default states and creations that prove read_as. When 0, all that were met can be read in other ways as well, or none
+   * was met: each update that has a value of the type is read in all ways, and what they do not agree on is marked as unproven.
    *
    * @generated from field: int32 proofs = 3;
    */
