@@ -2,9 +2,11 @@ package pb_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem/demtest"
@@ -39,6 +41,23 @@ func TestReader(t *testing.T) {
 	}
 	if m.Bad || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v (bad: %v), not %v", got, m.Bad, want)
+	}
+}
+
+// TestDifferences: differences may have fields that are reset, which have no value, and are read like messages otherwise.
+func TestDifferences(t *testing.T) {
+	m := pb.Differences(demtest.Proto{1<<3 | 7}.Varint(2, 300).Text(3, "text"))
+	var got []string
+	for m.Next() {
+		got = append(got, fmt.Sprintf("%d %d %d%s", m.Num, m.Type, m.Val, m.Raw))
+	}
+	if m.Bad || strings.Join(got, ", ") != "1 7 0, 2 0 300, 3 2 0text" {
+		t.Errorf("%q (bad: %v)", got, m.Bad)
+	}
+	for _, rest := range [][]byte{{2<<3 | 6}, {0<<3 | 7}, {2<<3 | 2, 3, 1}} {
+		if m = pb.Differences(rest); m.Next() || !m.Bad {
+			t.Errorf("%x is read", rest)
+		}
 	}
 }
 

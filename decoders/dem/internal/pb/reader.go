@@ -24,9 +24,10 @@ type Reader struct {
 	Type byte   // its wire type: Varint, Fixed64, Bytes or Fixed32
 	Bad  bool   // the message is malformed from here on
 
-	buf   []byte
-	shape *Shape
-	log   *Log
+	buf         []byte
+	differences bool // fields may have the wire type Reset
+	shape       *Shape
+	log         *Log
 }
 
 // NewReader returns a reader of the fields of a message.
@@ -41,7 +42,13 @@ const (
 	Fixed64 = 1
 	Bytes   = 2
 	Fixed32 = 5
+	// Reset is not of protobuf. In the differences between two messages, a field of that type has no value.
+	Reset = 7
 )
+
+// Differences returns a reader of the differences between two messages, in which fields may have the wire type Reset. It is otherwise like
+// NewReader.
+func Differences(b []byte) Reader { return Reader{buf: b, differences: true} }
 
 // Next moves to the next field. It reports whether there is one.
 func (m *Reader) Next() bool {
@@ -104,6 +111,10 @@ func (m *Reader) value(b []byte, at int) int {
 		}
 		m.Val = uint64(binary.LittleEndian.Uint32(b[at:]))
 		return at + 4
+	case Reset:
+		if m.differences {
+			return at
+		}
 	}
 	return -1
 }

@@ -12,9 +12,6 @@ import (
 // command is the message that a command is.
 var command = sync.OnceValue(func() *pb.Shape { return lexicon.Type("CSGOUserCmdPB") })
 
-// reset is a wire type that protobuf does not have. A field of that type is set to its default; in a list it sets the length.
-const reset = 7
-
 // maxElements bounds the lists of a command, as in the game.
 const maxElements = 256
 
@@ -37,6 +34,9 @@ type entry struct {
 	value uint64 // of a number
 	raw   []byte // of bytes
 }
+
+// entryOf returns the field that a reader is at.
+func entryOf(m *pb.Reader) entry { return entry{m.Num, m.Type, m.Val, m.Raw} }
 
 // merger applies differences. Its memory is reused. It is not safe for concurrent use.
 type merger struct {
@@ -75,17 +75,17 @@ func (m *merger) message(depth int, s *pb.Shape, base, delta []byte) ([]entry, e
 	if err != nil {
 		return nil, err
 	}
-	for len(delta) > 0 {
-		var op entry
-		if op, delta, err = next(delta); err != nil {
-			return nil, err
-		}
+	ops := pb.Differences(delta)
+	for ops.Next() {
 		if err := m.spend(len(fields)); err != nil { // which apply searches
 			return nil, err
 		}
-		if fields, err = m.apply(fields, depth, s, op); err != nil {
+		if fields, err = m.apply(fields, depth, s, entryOf(&ops)); err != nil {
 			return nil, err
 		}
+	}
+	if ops.Bad {
+		return nil, errDelta
 	}
 	m.fields[depth] = fields
 	return fields, nil
@@ -94,24 +94,20 @@ func (m *merger) message(depth int, s *pb.Shape, base, delta []byte) ([]entry, e
 // valid reports whether a message can be read, with the messages in it, and has no list that is too long. It counts unknown fields.
 func valid(s *pb.Shape, b []byte, log *pb.Log) bool {
 	elements := 0
-	for len(b) > 0 {
-		var e entry
-		var err error
-		if e, b, err = next(b); err != nil {
-			return false
-		}
-		f, known := s.Field(e.num)
+	m := pb.NewReader(b)
+	for m.Next() {
+		f, known := s.Field(m.Num)
 		if f.Repeated {
 			elements++
 		}
-		if !known || e.wire != f.Type {
-			log.Add(pb.Unknown{Message: s.Name, Num: e.num, Type: e.wire, Changed: known}, 1)
+		if !known || m.Type != f.Type {
+			log.Add(pb.Unknown{Message: s.Name, Num: m.Num, Type: m.Type, Changed: known}, 1)
 		}
-		if elements > maxElements || e.wire == reset || known && e.wire != f.Type || f.Of != nil && !valid(f.Of, e.raw, log) {
+		if elements > maxElements || known && m.Type != f.Type || f.Of != nil && !valid(f.Of, m.Raw, log) {
 			return false
 		}
 	}
-	return true
+	return !m.Bad
 }
 
 // write appends the fields of a message to dst.
@@ -125,22 +121,21 @@ func (m *merger) write(dst []byte, fields []entry) ([]byte, error) {
 
 // read appends the known fields of a message.
 func read(fields []entry, s *pb.Shape, b []byte) ([]entry, error) {
-	for len(b) > 0 {
-		var e entry
-		var err error
-		if e, b, err = next(b); err != nil {
-			return nil, err
-		}
-		f, known := s.Field(e.num)
+	m := pb.NewReader(b)
+	for m.Next() {
+		f, known := s.Field(m.Num)
 		switch {
 		case !known:
-		case e.wire != f.Type:
+		case m.Type != f.Type:
 			return nil, errDelta
 		case f.Repeated:
-			fields = append(fields, e)
+			fields = append(fields, entryOf(&m))
 		default:
-			fields = put(fields, e)
+			fields = put(fields, entryOf(&m))
 		}
+	}
+	if m.Bad {
+		return nil, errDelta
 	}
 	return fields, nil
 }
@@ -148,15 +143,15 @@ func read(fields []entry, s *pb.Shape, b []byte) ([]entry, error) {
 // apply applies an operation to the fields of a message.
 func (m *merger) apply(fields []entry, depth int, s *pb.Shape, op entry) ([]entry, error) {
 	f, known := s.Field(op.num)
-	if !known || op.wire != f.Type && op.wire != reset {
+	if !known || op.wire != f.Type && op.wire != pb.Reset {
 		m.log.Add(pb.Unknown{Message: s.Name, Num: op.num, Type: op.wire, Changed: known}, 1)
 	}
 	switch {
-	case !known && op.wire == reset:
+	case !known && op.wire == pb.Reset:
 		return nil, errDelta
 	case !known:
 		return fields, nil
-	case op.wire == reset:
+	case op.wire == pb.Reset:
 		return remove(fields, op.num), nil
 	case op.wire != f.Type || f.Repeated && f.Of == nil: // how lists of numbers differ is not known
 		return nil, errDelta
@@ -191,7 +186,8 @@ func (m *merger) nested(depth int, s *pb.Shape, base, delta []byte) ([]byte, err
 	return m.arena[start:len(m.arena):len(m.arena)], nil
 }
 
-// patch applies the operations on a list: lengths, and differences of elements by index.
+// patch applies the operations on a list: lengths, and differences of elements by index. They are written as fields are, but numbers begin
+// with 0, which no field has.
 func (m *merger) patch(fields []entry, depth int, s *pb.Shape, op entry) ([]entry, error) {
 	list := m.list[depth][:0]
 	for i := range fields {
@@ -207,7 +203,7 @@ func (m *merger) patch(fields []entry, depth int, s *pb.Shape, op entry) ([]entr
 		b = b[n:]
 		index := key >> 3
 		switch {
-		case key&7 == reset && index <= maxElements:
+		case key&7 == pb.Reset && index <= maxElements:
 			for uint64(len(list)) < index {
 				list = append(list, nil)
 			}
@@ -235,44 +231,6 @@ func (m *merger) patch(fields []entry, depth int, s *pb.Shape, op entry) ([]entr
 		fields = append(fields, entry{num: op.num, wire: pb.Bytes, raw: raw})
 	}
 	return fields, m.spend(len(list))
-}
-
-// next reads a field of a message, and returns what follows.
-func next(b []byte) (e entry, rest []byte, err error) {
-	tag, n := pb.Uvarint(b)
-	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
-		return e, nil, errDelta
-	}
-	e, b = entry{num: int(tag >> 3), wire: byte(tag & 7)}, b[n:]
-	size := 0
-	switch e.wire {
-	case reset:
-	case pb.Varint:
-		if e.value, size = pb.Uvarint(b); size <= 0 {
-			return e, nil, errDelta
-		}
-	case pb.Fixed32:
-		if size = 4; len(b) >= size {
-			e.value = uint64(binary.LittleEndian.Uint32(b))
-		}
-	case pb.Fixed64:
-		if size = 8; len(b) >= size {
-			e.value = binary.LittleEndian.Uint64(b)
-		}
-	case pb.Bytes:
-		v, n := pb.Uvarint(b)
-		if n <= 0 || v > uint64(len(b)-n) {
-			return e, nil, errDelta
-		}
-		size = n + int(v)
-		e.raw = b[n:size]
-	default:
-		return e, nil, errDelta
-	}
-	if size > len(b) {
-		return e, nil, errDelta
-	}
-	return e, b[size:], nil
 }
 
 // append appends the field to a message.
