@@ -5,13 +5,22 @@ import (
 	"io"
 )
 
-// Ended reports whether r has a recording with its own end, which one of a server that was killed lacks. It reads r up to that end.
-func Ended(r io.Reader) bool {
-	d := New(bufio.NewReaderSize(r, 64<<10), Options{})
+// endByte is the only byte of a finish record: the number -1.
+const endByte = 0x40
+
+// Ended reports whether the size bytes of r are a recording with its own end, which one of a server that was killed lacks. A game that
+// still goes on costs the reading of its last byte. Only if that can be the end, Ended decodes all of the recording. It is false if a
+// byte follows the end, and if r cannot be read.
+func Ended(r io.ReaderAt, size int64) bool {
+	var last [1]byte
+	if n, _ := r.ReadAt(last[:], size-1); n == 0 || last[0] != endByte {
+		return false
+	}
+	d := New(bufio.NewReaderSize(io.NewSectionReader(r, 0, size), 64<<10), Options{})
 	var ev Event
 	for {
 		if err := d.Next(&ev); err != nil {
-			return d.finished
+			return d.finished && d.w.Offset() == size
 		}
 	}
 }

@@ -438,7 +438,7 @@ func (f *file) over() (next time.Duration, over bool, err error) {
 		return 0, false, err
 	}
 	defer h.Close() //nolint:errcheck // nothing was written
-	f.judged, f.ended = f.size, f.s.o.HasEnd(io.NewSectionReader(h, 0, f.size))
+	f.judged, f.ended = f.size, f.s.o.HasEnd(h, f.size)
 	return max(f.s.o.Quiet-idle, time.Second), f.ended, nil
 }
 

@@ -41,8 +41,9 @@ type Options struct {
 	Archive Archive
 	// Quiet is how long a file that has no end of its own must not have been written to, to be over. Default an hour.
 	Quiet time.Duration
-	// HasEnd reports whether a replay has an end of its own. Nil: none has.
-	HasEnd func(replay io.Reader) bool
+	// HasEnd reports whether a replay of size bytes has an end of its own. It is asked whenever a file pauses, so it should cost little
+	// for one that has none. Nil: none has.
+	HasEnd func(replay io.ReaderAt, size int64) bool
 	// Ended is how long a file must not have been written to before its own end is looked for. Default 2 s.
 	Ended time.Duration
 	// MaxAge is how long ago a file may have been written to that is shipped although the stream has nothing of it. Default a day.
@@ -72,7 +73,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.HasEnd == nil {
-		o.HasEnd = func(io.Reader) bool { return false }
+		o.HasEnd = func(io.ReaderAt, int64) bool { return false }
 	}
 	set(&o.Quiet, time.Hour)
 	set(&o.Ended, 2*time.Second)
