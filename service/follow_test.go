@@ -84,20 +84,20 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNow starts at the current end. The stream has the state, then new events.
+// TestFollowNow starts at the current end. The stream has the state, then new events, and facts of what began before.
 func TestFollowNow(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
-	whole := offlineBytes(t, data, nil)
 	d := start(t, dir)
-	for _, half := range []int{len(data) / 2, len(data) * 3 / 4, len(data) - 2} {
+	for i, half := range []int{len(data) / 2, len(data) / 2, len(data) * 3 / 4, len(data) * 3 / 4, len(data) - 2, len(data) - 2} {
+		req := proto.CloneOf(filterings[[]string{"all", "with facts"}[i%2]])
+		whole := offlineBytes(t, data, req)
 		w := create(t, dir, "live.teehistorian")
 		w.write(data[:half])
-		before := len(offlineBytes(t, data[:half], nil).Events)
-		f := follow(t, d, &replaydv1.StreamEventsRequest{
-			Replay: name("live.teehistorian"), Follow: true,
-			Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true},
-		})
+		before := len(offlineBytes(t, data[:half], req).Events)
+		req.Replay, req.Follow = name("live.teehistorian"), true
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true}
+		f := follow(t, d, req)
 		f.caughtUp(t)
 		w.chunks(data[half:], 1, 200, time.Millisecond)
 		h := f.history()

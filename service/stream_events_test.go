@@ -135,7 +135,12 @@ var filterings = map[string]*replaydv1.StreamEventsRequest{
 	"the far end":  {Include: []*replaydv1.EventFilter{ticks(1<<30, 1<<31-1)}},
 	"before it":    {Include: []*replaydv1.EventFilter{ticks(-10, -5)}},
 	"not a player": {Exclude: []*replaydv1.EventFilter{{Players: []int32{0}}}},
+	"facts":        {Include: []*replaydv1.EventFilter{facts}},
+	"with facts":   {Include: []*replaydv1.EventFilter{{}, facts}},
 }
+
+// facts selects all facts of recordings.
+var facts = kinds("fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats")
 
 // TestFilters streams through filters, in one session, and in as many as there are batches.
 func TestFilters(t *testing.T) {
@@ -157,7 +162,11 @@ func TestFilters(t *testing.T) {
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
 				req.Encoding, req.NarrowColumns = replaydv1.Encoding_ENCODING_ARROW, true
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				all, end := len(offline(t, path, nil).Events), h.End()
+				whole := &replaydv1.StreamEventsRequest{}
+				if strings.HasSuffix(filtering, "facts") {
+					whole = filterings["with facts"]
+				}
+				all, end := len(offline(t, path, whole).Events), h.End()
 				passed := int(end.GetEventsSent() + end.GetEventsFiltered())
 				if passed > all || passed < all && end.GetReason() != replaydv1.EndReason_END_REASON_RANGE_DONE {
 					t.Errorf("%d sent and %d filtered out of %d", end.GetEventsSent(), end.GetEventsFiltered(), all)

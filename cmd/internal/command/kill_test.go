@@ -77,6 +77,7 @@ func killOften(t *testing.T, program string, n int) {
 		{Replay: "live/live.teehistorian", Follow: true},
 		{Replay: "live", Follow: true, MaxBatchEvents: 5},
 		{Replay: "live/live.teehistorian", Follow: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}},
+		{Replay: "live/live.teehistorian", Follow: true, Include: streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)}, // with facts
 	}
 	histories := make([]streamtest.History, len(requests))
 	got := make([]atomic.Int64, len(requests)) // responses

@@ -129,12 +129,15 @@ func (r *reader) Seek() error {
 			continue
 		}
 		at, tick := r.d.Position(), r.d.Tick()
-		if err := r.next(at); err != nil {
+		if err := r.d.Next(&r.ev); err != nil {
 			err = r.ranOut(err)
 			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
 				return nil
 			}
 			return err
+		}
+		if r.facts != nil {
+			r.facts.apply(r.d, at, &r.ev)
 		}
 		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
 			r.held, r.heldAt, r.heldTick, r.heldSum = true, at, tick, r.d.SumTo(at)
@@ -155,15 +158,6 @@ func (r *reader) arrived() bool {
 	return !r.Position().Before(r.Start.Position)
 }
 
-// next decodes the next event of the file, which is at a position.
-func (r *reader) next(at decoders.Position) error {
-	err := r.d.Next(&r.ev)
-	if r.facts != nil && err == nil {
-		r.facts.apply(r.d, at, &r.ev)
-	}
-	return err
-}
-
 func (r *reader) Fill(b *codec.Batch) error {
 	r.reread()
 	r.checkpoint()
@@ -171,13 +165,13 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
-	inputs := r.wantsInputs()
+	inputs, facts := r.wantsInputs(), r.facts
 	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
 		}
 		// Moves and inputs follow a tick, and more inputs follow messages.
-		ev, pending := &r.ev, r.facts != nil && r.facts.pending()
+		pending := facts != nil && facts.pending()
 		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
 		if follow && !r.held && !pending && r.d.Tick() <= r.maxTick {
 			if n := r.many(b, counted); n > 0 {
@@ -186,22 +180,26 @@ func (r *reader) Fill(b *codec.Batch) error {
 			}
 		}
 		var at decoders.Position
-		if b.KeepPositions || r.Tables != nil || r.facts != nil {
+		if b.KeepPositions || r.Tables != nil || facts != nil {
 			at = r.Position()
 		}
+		ev := &r.ev
 		switch {
 		case r.held:
 			r.held = false
 		case pending && !r.Filter.Facts():
-			r.facts.skip()
+			facts.skip()
 			continue
 		case pending:
-			ev = r.facts.next()
+			ev = facts.next()
 		case r.d.Tick() > r.maxTick:
 			return codec.ErrDone
 		default:
-			if err := r.next(at); err != nil {
+			if err := r.d.Next(ev); err != nil {
 				return r.ranOut(err)
+			}
+			if facts != nil {
+				facts.apply(r.d, at, ev)
 			}
 		}
 		if counted && r.Filter.Whole(uint8(ev.Kind)) {
