@@ -189,7 +189,6 @@ func TestStreamErrors(t *testing.T) {
 		{"negative heartbeat", &request{Replay: good, HeartbeatInterval: durationpb.New(-1)}, failure{codes.InvalidArgument, "BAD_REQUEST", "heartbeat_interval", nil, false}},
 		{"unknown encoding", &request{Replay: good, Encoding: 99}, failure{codes.InvalidArgument, "BAD_REQUEST", "encoding", nil, false}},
 		{"unknown slow consumer", &request{Replay: good, SlowConsumer: 9}, failure{codes.InvalidArgument, "BAD_REQUEST", "slow_consumer", nil, false}},
-		{"following what is compressed", &request{Replay: name("packed.teehistorian.gz"), Follow: true}, failure{codes.InvalidArgument, "BAD_REQUEST", "follow", nil, false}},
 		{"successors without following", &request{Replay: good, FollowSuccessors: true}, failure{codes.InvalidArgument, "BAD_REQUEST", "follow_successors", nil, false}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -195,6 +196,56 @@ func TestCompressedNeighbours(t *testing.T) {
 			})
 			f.cancel()
 			check(t, f.history(), replays, streamtest.Options{})
+		})
+	}
+}
+
+// TestFollowCompressed compresses a game in the middle of which a client was cut off, and starts the daemon anew. Whatever the client
+// follows by, it gets the rest, and what its server wrote next.
+func TestFollowCompressed(t *testing.T) {
+	paths, replays := chainOf(t)
+	first, second := read(t, paths[0]), read(t, paths[1])
+	for _, test := range []struct {
+		what       string
+		now        string // the name to go on by
+		successors bool
+		encoding   replaydv1.Encoding
+	}{
+		{"by the name of before", "a.teehistorian", false, replaydv1.Encoding_ENCODING_ROWS},
+		{"by the new name", "a.teehistorian.gz", false, replaydv1.Encoding_ENCODING_ROWS},
+		{"with successors", "a.teehistorian", true, replaydv1.Encoding_ENCODING_ROWS},
+		{"with successors, tables", "a.teehistorian", true, replaydv1.Encoding_ENCODING_ARROW},
+		{"by the directory", "", true, replaydv1.Encoding_ENCODING_ROWS},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "a.teehistorian"), first[:len(first)/2])
+			d := start(t, dir)
+			req := &replaydv1.StreamEventsRequest{
+				Replay: name("a.teehistorian"), Follow: true, FollowSuccessors: test.successors, Encoding: test.encoding,
+				HeartbeatInterval: durationpb.New(time.Second),
+			}
+			f := follow(t, d, req)
+			f.caughtUp(t)
+			f.cancel()
+			h := f.history()
+			d.stop()
+			_ = os.Remove(filepath.Join(dir, "a.teehistorian"))
+			write(t, filepath.Join(dir, "a.teehistorian.gz"), zipped(t, first))
+			want := replays[:1]
+			if test.successors {
+				write(t, filepath.Join(dir, "b.teehistorian"), second)
+				want = replays[:2]
+			}
+			req.Replay, req.Start = strings.TrimSuffix(name(test.now), "/"), &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: h.Cursor()}}
+			again := follow(t, start(t, dir), req)
+			if test.successors {
+				again.await(t, "heartbeat at the end of the successor", func(r *replaydv1.StreamEventsResponse) bool {
+					return r.GetHeartbeat().GetBytesRead() == int64(len(second))
+				})
+				again.cancel()
+			}
+			check(t, append(h, again.history()...), want, streamtest.Options{})
 		})
 	}
 }

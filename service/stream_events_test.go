@@ -392,12 +392,6 @@ func TestCompressed(t *testing.T) {
 	req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 10}}
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
 		streamtest.Options{From: len(want.Events) - 10})
-
-	follow := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("packed.gz"), Follow: true}, nil)
-	want2 := failure{codes.InvalidArgument, "BAD_REQUEST", "follow", nil, false}
-	if got := explainFailure(t, follow.Err); !got.equal(want2) {
-		t.Errorf("got %+v, want %+v", got, want2)
-	}
 }
 
 // TestCursorsOfOthers: forged cursors with a correct checksum are refused or lead to some place in the file. They never lead to

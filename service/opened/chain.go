@@ -153,12 +153,7 @@ func (n *chain) open(ctx context.Context, to *index.Entry) (r *stream.Replay, er
 	if err != nil {
 		return nil, err
 	}
-	if to.Growable() {
-		r, err = n.live(ctx, file, n.request)
-	} else {
-		r, err = n.stored(ctx, file, n.request)
-	}
-	if err != nil {
+	if r, err = n.live(ctx, file, n.request); err != nil {
 		return nil, err
 	}
 	n.begin(ctx, r)

@@ -103,13 +103,13 @@ func (o *Opener) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	return name, nil
 }
 
-// errFixed is the error of a request that follows a replay, or a directory, in a bucket.
-var errFixed = fault.BadRequest("follow", "an object in a bucket never grows; leave out follow to read it")
+// errFixed is the error of a request that follows a directory of a bucket.
+var errFixed = fault.BadRequest("follow", "no game is written below a bucket; name the replay")
 
 // followable reports whether a replay may grow.
 func followable(info *source.Info) bool {
 	c, err := describe.CodecOf(info.Format)
-	return err == nil && !c.RandomAccess && info.Growable()
+	return err == nil && mayGrow(info, c)
 }
 
 // newest returns the newest replay of a directory that can be followed. It waits until there is one.

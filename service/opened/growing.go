@@ -13,7 +13,6 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/describe"
-	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
@@ -51,12 +50,8 @@ type follower struct {
 	wg   sync.WaitGroup
 }
 
-// follower starts to watch a file. The caller must call close.
+// follower starts to watch a file that may grow. The caller must call close.
 func (c *Config) follower(of index.Scope, file *source.File, format *codec.Codec, changed func()) (*follower, error) {
-	info := file.Info()
-	if !info.Growable() {
-		return nil, fault.BadRequest("follow", "only a file that is not compressed can be followed")
-	}
 	own, err := c.Watcher.Subscribe(file.Path())
 	if err != nil {
 		return nil, err
@@ -65,7 +60,7 @@ func (c *Config) follower(of index.Scope, file *source.File, format *codec.Codec
 	f := &follower{
 		Config: c, file: file, codec: format, scope: of, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
 	}
-	f.standing.Store(&stream.Standing{Name: info.Name})
+	f.standing.Store(&stream.Standing{Name: file.Info().Name})
 	f.wg.Go(func() { f.watch(ctx) })
 	return f, nil
 }

@@ -118,8 +118,8 @@ func (o *Opener) stored(ctx context.Context, file *source.File, q *request) (_ *
 	return f.take(ctx, w)
 }
 
-// live returns a replay to whose file its writer may append. It takes ownership of the file. With the rule NextInDirectory the
-// replay ends as soon as another one begins.
+// live returns a replay to whose file its writer may append; one that cannot grow is as stored returns it. It takes ownership of the
+// file. With the rule NextInDirectory the replay ends as soon as another one begins.
 func (o *Opener) live(ctx context.Context, file *source.File, q *request) (_ *stream.Replay, err error) {
 	f := own(ctx, file, o.Complete)
 	defer f.closeOn(&err)
@@ -129,10 +129,8 @@ func (o *Opener) live(ctx context.Context, file *source.File, q *request) (_ *st
 	}
 	r, err := f.take(ctx, w)
 	switch {
-	case err != nil || w.codec.RandomAccess: // such a file never grows
+	case err != nil || !mayGrow(&w.info, w.codec):
 		return r, err
-	case w.info.Fixed:
-		return nil, errFixed
 	case o.Watcher == nil:
 		return nil, errNoWatcher
 	}
@@ -145,6 +143,10 @@ func (o *Opener) live(ctx context.Context, file *source.File, q *request) (_ *st
 	r.Follower, r.Live = f.grows, true
 	return r, nil
 }
+
+// mayGrow reports whether the writer of a file may append to it. Whoever follows a game that is compressed, or moved to a bucket,
+// gets its end, and its successors, all the same.
+func mayGrow(info *source.Info, c *codec.Codec) bool { return info.Growable() && !c.RandomAccess }
 
 var errNoWatcher = errors.New("following needs a watcher")
 

@@ -58,6 +58,10 @@ func build(tb testing.TB, limits admission.Amounts) *house {
 	h.sample(tb, "teehistorian/gzipped/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian.gz", "packed")
 	h.sample(tb, "datafile/sample.map", "map")
 	h.sample(tb, "dem/dota.dem", "demo")
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(h.dir, "demo"), old, old); err != nil { // the newest is the game
+		tb.Fatal(err)
+	}
 	files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: h.dir}, {Alias: "away", Store: away(h.dir)}}, catalog.Options{})
 	if err != nil {
 		tb.Fatal(err)
@@ -150,8 +154,9 @@ func TestOwner(t *testing.T) {
 		"as it is":           {req: &replaydv1.StreamEventsRequest{Replay: "r/game"}},
 		"tables":             {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Encoding: arrow}},
 		"random access":      {req: &replaydv1.StreamEventsRequest{Replay: "r/map"}},
-		"compressed, a feed": {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true}, field: "follow"},
-		"compressed, alone":  {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true, Encoding: arrow}, field: "follow"},
+		"compressed, a feed": {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true}},
+		"compressed, alone":  {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true, Encoding: arrow}},
+		"compressed, and on": {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true, FollowSuccessors: true}},
 		"a map never grows":  {req: &replaydv1.StreamEventsRequest{Replay: "r/map", Follow: true}},
 		"followed by a feed": {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Follow: true}},
 		"followed alone":     {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Follow: true, Encoding: arrow}},
