@@ -245,6 +245,10 @@ func TestFacts(t *testing.T) {
 				`50 fact_finish 3 "" in team 0: 1 or 0.02 from 49`,
 			},
 		},
+		"a client that joins in tick 0 of a first game": {
+			latest, []*event{join(0, 3), drop(1, 3, "")},
+			[]string{`1 fact_session 3 "" asked "", 0 0 -, end 1 "" to -1, version 0, login 0 "", 0 finishes`},
+		},
 		"another client in the slot": {
 			latest, []*event{join(5, 3), named(5, 3, "a"), team(5, 3, 2), join(9, 3), named(10, 3, "b"), drop(11, 3, ""), drop(12, 3, "")},
 			[]string{
@@ -280,7 +284,7 @@ func TestFacts(t *testing.T) {
 		},
 		"damage": {
 			latest, []*event{
-				join(1, 1), named(1, 1, "a"), team(2, 1, 7), firstInput(3, 1, fire(0)), damage(5), after(finish(6, 1, 2)), after(team(7, 1, 7)),
+				firstInput(0, 1, fire(0)), join(0, 1), named(1, 1, "a"), team(2, 1, 7), firstInput(0, 9, fire(0)), input(4, 9, fire(1)), damage(5), after(finish(6, 1, 2)), after(team(7, 1, 7)),
 				after(named(7, 1, "b")), after(finish(8, 1, 2)), after(teamFinish(8, 7, 2)), after(input(9, 1, fire(8))), after(begins(500)),
 				after(drop(501, 1, "")), after(join(502, 2)), after(ended(503)),
 			},
@@ -361,6 +365,10 @@ func TestRoom(t *testing.T) {
 	var told []int
 	for _, ev := range []*event{begins(500), finish(500, 3, 1), begins(501), begins(502), begins(503), ended(504)} {
 		told = append(told, len(apply(fold, ev)))
+		var err error
+		if fold, err = facts.Restore(latest, everything, fold.Snapshot(nil)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if want := []int{127, 1, 127, 46, 0, 127}; !slices.Equal(told, want) {
 		t.Errorf("%d facts, want %d", told, want)

@@ -43,7 +43,7 @@ type counts struct {
 }
 
 func buttonsOf(in *teehistorian.Input) buttons {
-	out := buttons{fire: in.Fire & counterMask, jump: in.Jump & 1, direction: min(max(in.Direction, -1), 1)}
+	out := buttons{fire: in.Fire, jump: in.Jump & 1, direction: min(max(in.Direction, -1), 1)}
 	if in.Hook != 0 {
 		out.hook = 1
 	}
@@ -62,8 +62,7 @@ func (s *inputs) at(id int32) *keys {
 
 // forget notes that another client has the slot, or none.
 func (s *inputs) forget(id int32) {
-	k := s.at(id)
-	k.known, k.now = false, counts{}
+	s.at(id).known = false
 }
 
 // begin notes a client's first input.

@@ -13,7 +13,7 @@ const checkEvery = 128 << 10
 // checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
-	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held || r.facts != nil && r.facts.pending() {
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
 		return
 	}
 	r.nextCheck = at.Offset + checkEvery
