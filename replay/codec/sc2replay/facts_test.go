@@ -101,5 +101,21 @@ func TestFacts(t *testing.T) {
 		if got := deliver(t, data, whole[i].at, &replaydv1.EventFilter{}, named(kinds...)); !slices.Equal(got, whole[i:]) {
 			t.Fatalf("a stream that begins with %+v is not the rest of the whole", whole[i])
 		}
+		for _, include := range [][]*replaydv1.EventFilter{nil, {named("unit_born", "camera_update")}} { // streams without facts begin there, too
+			f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := open(t, data, codec.Options{Filter: f, Start: codec.Start{Position: whole[i].at}})
+			if err := codectest.Seek(r); err != nil || r.Position() != whole[i].at {
+				t.Fatalf("a stream without facts that begins with %+v stands at %+v, %v", whole[i], r.Position(), err)
+			}
+			want := slices.DeleteFunc(slices.Clone(whole[i:]), func(p placed) bool {
+				return isFact(p) || include != nil && !slices.Contains(include[0].GetKinds(), p.kind)
+			})
+			if got := deliver(t, data, whole[i].at, include...); !slices.Equal(got, want) {
+				t.Fatalf("a stream without facts that begins with %+v is not the rest of the whole", whole[i])
+			}
+		}
 	}
 }

@@ -72,7 +72,8 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.State {
 		r.state = sc2replay.NewState(r.d)
 	}
-	if r.Filter.Facts() {
+	// A cursor of a stream with facts may lie between them: whether there is a fact, the events before tell.
+	if r.Filter.Facts() || r.Start.Position != r.Start.Position.Own() {
 		r.fold = facts.New(p)
 	}
 	return nil
@@ -153,6 +154,9 @@ func (r *reader) Fill(b *codec.Batch) error {
 				// may follow.
 				return err
 			}
+		}
+		if ev == &r.fact && !r.Filter.Facts() {
+			continue
 		}
 		if !r.Filter.Kind(uint8(ev.Kind)) {
 			r.skipped++
