@@ -49,9 +49,10 @@ var buffers = mem.NewTieredBufferPool(256, 1<<10, 2<<10, 3<<10, 4<<10, 6<<10, 8<
 
 // Daemon is a gRPC server around a Server.
 type Daemon struct {
-	server *Server
-	grpc   *grpc.Server
-	health *health.Server
+	server  *Server
+	grpc    *grpc.Server
+	methods early
+	health  *health.Server
 	// abandoned is closed when handlers did not end in time. They run until the process ends.
 	abandoned chan struct{}
 }
@@ -86,15 +87,15 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	}, options...)
 
 	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer(), abandoned: make(chan struct{})}
-	methods := early{d.grpc, []grpc.StreamServerInterceptor{
+	d.methods = early{Server: d.grpc, byName: map[string]func(grpc.ServerStream) error{}, interceptors: []grpc.StreamServerInterceptor{
 		keepStream, measure(metrics), s.Gate.StreamInterceptor, s.detach, s.admit,
 		recovery.StreamServerInterceptor(recovered), // innermost, so that the others see the status into which it turns a panic
 	}}
-	replaydv1.RegisterReplayServiceServer(methods, s)
-	flight.RegisterFlightServiceServer(methods, &flights{server: s})
-	healthv1.RegisterHealthServer(methods, d.health)
+	replaydv1.RegisterReplayServiceServer(d.methods, s)
+	flight.RegisterFlightServiceServer(d.methods, &flights{server: s})
+	healthv1.RegisterHealthServer(d.methods, d.health)
 	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
-	reflection.Register(methods)
+	reflection.Register(d.methods)
 	metrics.InitializeMetrics(d.grpc)
 	return d
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/fault"
-	plainhttp "github.com/replayd/replayd/service/plain"
 	"github.com/replayd/replayd/service/stream"
 )
 
@@ -126,7 +125,6 @@ func (u *upload) receive(recv func() (part, error)) error {
 		if err != nil {
 			return err
 		}
-		plainhttp.Took(u.ctx, len(msg.data))
 		if msg.options {
 			return fault.BadRequest("options", "may come only once")
 		}

@@ -18,6 +18,8 @@ type early struct {
 	*grpc.Server
 
 	interceptors []grpc.StreamServerInterceptor // the first is outermost
+	// byName has what runs each registered method, with the interceptors, by its full name.
+	byName map[string]func(grpc.ServerStream) error
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -29,12 +31,17 @@ func (e early) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 	for i := range streams.Streams {
 		s := &streams.Streams[i]
+		name := "/" + desc.ServiceName + "/" + s.StreamName
 		s.Handler = e.intercepted(s.Handler, &grpc.StreamServerInfo{
-			FullMethod: "/" + desc.ServiceName + "/" + s.StreamName, IsClientStream: s.ClientStreams, IsServerStream: s.ServerStreams,
+			FullMethod: name, IsClientStream: s.ClientStreams, IsServerStream: s.ServerStreams,
 		})
+		e.byName[name] = func(ss grpc.ServerStream) error { return s.Handler(impl, ss) }
 	}
 	e.Server.RegisterService(&streams, impl)
 }
+
+// run runs a registered method for a call in this process.
+func (e early) run(name string, ss grpc.ServerStream) error { return e.byName[name](ss) }
 
 // streamed returns the handler of a unary method as that of a stream.
 func streamed(handler grpc.MethodHandler) grpc.StreamHandler {

@@ -112,3 +112,26 @@ func TestPlainNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainMalformedChunk: a body that is not written as HTTP says is the client's error, whether it is to be decoded or stored.
+func TestPlainMalformedChunk(t *testing.T) {
+	d := startPlain(t, t.TempDir())
+	for _, path := range []string{"/v1/decode", "/v1/replays"} {
+		for _, chunk := range []string{"zz\r\n", "fffffffffffffffff\r\n", "4\r\nsome of it"} {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(d.web, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk); err != nil {
+				t.Fatal(err)
+			}
+			deadline, _ := timeout(t).Deadline()
+			_ = conn.SetReadDeadline(deadline)
+			answer, err := io.ReadAll(conn)
+			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+				t.Errorf("%s %q: %v:\n%s", path, chunk, err, answer)
+			}
+			_ = conn.Close()
+		}
+	}
+}

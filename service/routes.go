@@ -12,7 +12,7 @@ import (
 // Connect and gRPC-Web have content types for which browsers ask before a page of another origin may send them. A POST of plain
 // HTTP has none: allowed says which pages may.
 func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http.Handler {
-	byHTTP, own := plainhttp.New(endBodies(d.grpc), maxWebBytes), http.NewCrossOriginProtection()
+	byHTTP, own := plainhttp.New(d.methods.run, maxWebBytes), http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, plainhttp.Prefix):
@@ -20,7 +20,7 @@ func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http
 				http.Error(w, err.Error(), http.StatusForbidden)
 				return
 			}
-			byHTTP.ServeHTTP(w, withBody(w, r))
+			byHTTP.ServeHTTP(w, r)
 		case page.Has(r):
 			page.ServeHTTP(w, r)
 		default:

@@ -3,7 +3,6 @@ package plain_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,28 +16,48 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/plain"
 )
 
-// called is a service that notes the path of the last call and answers with messages.
+// called is a service that notes the path of the last call and answers with messages, or with the empty response of a unary method.
 type called struct {
 	path     string
 	messages []proto.Message
 }
 
-func (c *called) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.path = r.URL.Path
-	for _, m := range c.messages {
-		b, _ := proto.Marshal(m)
-		_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...))
+func (c *called) method(name string, ss grpc.ServerStream) error {
+	c.path = name
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(name[1:], "/", ".")))
+	if err != nil {
+		return err
 	}
-	w.Header().Set("Grpc-Status", "0")
+	if method := d.(protoreflect.MethodDescriptor); !method.IsStreamingServer() {
+		response, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+		if err != nil {
+			return err
+		}
+		return ss.SendMsg(response.New().Interface())
+	}
+	var out frame.Outbox
+	for _, m := range c.messages {
+		f, err := out.Of(m.(*replaydv1.StreamEventsResponse), nil)
+		if err == nil {
+			err = ss.SendMsg(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ask returns the answer to a request.
@@ -48,7 +67,7 @@ func ask(method, path string, header map[string]string, service *called) *httpte
 		r.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
-	plain.New(service, 100).ServeHTTP(w, r)
+	plain.New(service.method, 100).ServeHTTP(w, r)
 	return w
 }
 

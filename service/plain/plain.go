@@ -1,13 +1,14 @@
 // Package plain serves the API to programs that speak only HTTP: curl, a shell, an EventSource in a browser. docs/http.md
 // describes it.
 //
-// The handler turns a request into a gRPC call in this process. So tokens, scopes, limits, metrics, the log, heartbeats and
-// draining work as for all other calls. It prints the response as JSON: an object, lines, or server-sent events.
+// The handler runs the same methods as gRPC's server, behind the same interceptors. So tokens, scopes, limits, metrics, the log,
+// heartbeats and draining work as for all other calls. It prints responses as JSON: an object, lines, or server-sent events.
 //
 //	plain.go       maps requests to calls
 //	operations.go  what is served, as a table, for the handler and for the OpenAPI document
 //	query.go       the parameters of requests
-//	call.go        gRPC calls through http.Handler
+//	call.go        calls of methods in this process
+//	upload.go      bodies as messages
 //	print.go       streams as lines and as server-sent events
 //	fault.go       errors
 package plain
@@ -15,14 +16,12 @@ package plain
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -48,13 +47,13 @@ const (
 
 // Handler serves the paths below Prefix.
 type Handler struct {
-	grpc      http.Handler
+	method    Method
 	maxDecode int64
 }
 
-// New returns a handler that calls the methods of a *grpc.Server. An upload to decode at once may have at most maxDecode bytes:
+// New returns a handler that runs methods of the service. An upload to decode at once may have at most maxDecode bytes:
 // a client that sends all of it before it reads events, as browsers do, could otherwise wait for ever.
-func New(grpc http.Handler, maxDecode int64) *Handler { return &Handler{grpc, maxDecode} }
+func New(method Method, maxDecode int64) *Handler { return &Handler{method, maxDecode} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,24 +119,34 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string, req *re
 	if proto.Size(req.GetFilter()) == 0 {
 		req.Filter = nil // a filter makes the server check all replays
 	}
-	h.unary(w, r, replaydv1.ReplayService_ListReplays_FullMethodName, req, &replaydv1.ListReplaysResponse{})
+	h.unary(w, r, replaydv1.ReplayService_ListReplays_FullMethodName, req)
 }
 
 func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.GetReplayRequest) {
 	req.Replay = name
-	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req, &replaydv1.GetReplayResponse{})
+	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req)
 }
 
 // unary answers with the response of a unary call.
-func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, req, resp proto.Message) {
-	h.answer(w, r, http.StatusOK, method, framed(req), resp)
+func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, req proto.Message) {
+	resp, f := h.only(r, method, once(req))
+	answer(w, http.StatusOK, resp, f)
 }
 
-// answer answers with the only response of a call, which it reads into resp.
-func (h *Handler) answer(
-	w http.ResponseWriter, r *http.Request, status int, method string, body io.ReadCloser, resp proto.Message,
-) {
-	f := h.call(r, method, body, func(message []byte) error { return proto.Unmarshal(message, resp) }, func() {})
+// only returns the only response of a call.
+func (h *Handler) only(r *http.Request, method string, receive func(proto.Message) error) (resp proto.Message, f *fault) {
+	f = h.call(r, method, receive, func(m any) error {
+		resp = m.(proto.Message)
+		return nil
+	}, func() {})
+	if f == nil && resp == nil {
+		f = newFault(codes.Internal, "the method has not answered")
+	}
+	return resp, f
+}
+
+// answer answers with the only response of a call, or with its fault.
+func answer(w http.ResponseWriter, status int, resp proto.Message, f *fault) {
 	if f != nil {
 		f.answer(w)
 		return
@@ -149,7 +158,7 @@ func (h *Handler) answer(
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n'))
+	_, _ = w.Write(append(text, '\n')) //nolint:gosec // it is JSON, and says so
 }
 
 // lastEventID is the header with which an EventSource that reconnects sends the id of the last message that it received.
@@ -170,46 +179,39 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string, re
 		}
 		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // it replaces the start in the URL, where the first connection began
 	}
-	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, framed(req), p.response, p.flush)
+	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, once(req), p.frame, p.flush)
 	p.end(f)
 }
 
 func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.StreamEventsRequest) {
 	options := &replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: req}}
-	up := receive(w, r, options, h.maxDecode)
+	up := newUpload(w, r, options, h.maxDecode)
+	defer up.close()
 	p := newPrinter(w, false)
-	f := h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up, p.response, p.flush)
-	if f != nil && up.long.Load() {
-		f = newFault(codes.ResourceExhausted,
-			fmt.Sprintf("here an upload may have %d bytes; store a larger one by a POST to %s", h.maxDecode, replaysPath))
-		f.Reason, f.sent = "LIMIT_EXCEEDED", true
-	}
-	p.end(f)
+	p.end(ofUpload(h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up.receive, p.frame, p.flush)))
 }
 
-// receive returns the body of the gRPC call that passes an HTTP upload on: the options, then the body of r, of which it reads at most
-// limit bytes.
-func receive(w http.ResponseWriter, r *http.Request, options proto.Message, limit int64) *upload {
-	// A call may answer before it has received everything: with events, or with an error.
-	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/2 always is
-	if r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close") // if the call ends before the body, the rest is not a request
+// ofUpload notes that a fault, which may be nil, is of what the client has sent.
+func ofUpload(f *fault) *fault {
+	if f != nil {
+		f.sent = true
 	}
-	return newUpload(options, r.Body, limit, func() { _ = control.SetReadDeadline(time.Now()) })
+	return f
 }
 
 // create stores the body of a request as a temporary replay.
 func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string, options *replaydv1.CreateReplayOptions) {
 	req := &replaydv1.CreateReplayRequest{Part: &replaydv1.CreateReplayRequest_Options{Options: options}}
-	up := receive(w, r, req, math.MaxInt64) // the service has the limit
-	h.answer(w, r, http.StatusCreated, replaydv1.ReplayService_CreateReplay_FullMethodName, up, &replaydv1.CreateReplayResponse{})
+	up := newUpload(w, r, req, math.MaxInt64) // the service has the limit
+	defer up.close()
+	resp, f := h.only(r, replaydv1.ReplayService_CreateReplay_FullMethodName, up.receive)
+	answer(w, http.StatusCreated, resp, ofUpload(f))
 }
 
 // remove removes a temporary replay.
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.DeleteReplayRequest) {
 	req.Replay = name
-	h.unary(w, r, replaydv1.ReplayService_DeleteReplay_FullMethodName, req, &replaydv1.DeleteReplayResponse{})
+	h.unary(w, r, replaydv1.ReplayService_DeleteReplay_FullMethodName, req)
 }
 
 // accepts reports whether the Accept header of a request names a media type.

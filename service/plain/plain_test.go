@@ -1,71 +1,120 @@
 package plain_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/plain"
 )
 
-// endless is the body of an upload. It counts the bytes that are read, and ends when it is closed.
+// endless is the body of an upload. It counts the bytes that are read, and after some it waits until its deadline.
 type endless struct {
-	read   atomic.Int64
-	closed atomic.Bool
+	http.ResponseWriter
+
+	left, read atomic.Int64
+	deadline   chan struct{}
+	waiting    chan struct{}
 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	if e.closed.Load() {
-		return 0, io.EOF
+	if e.left.Add(-1) < 0 {
+		close(e.waiting)
+		<-e.deadline
+		return 0, os.ErrDeadlineExceeded
 	}
 	e.read.Add(int64(len(p)))
 	return len(p), nil
 }
 
-// TestUploadWaits: no more of an upload is read than the service takes, however fast it comes; and a call that ends does not
-// wait for the rest.
-func TestUploadWaits(t *testing.T) {
-	const window = 1 << 20
-	body := &endless{}
-	handler := plain.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		ended := make(chan struct{})
-		go func() { // as gRPC does, whether the service takes it or not
-			defer close(ended)
-			_, _ = io.Copy(io.Discard, r.Body)
-		}()
-		settled := func() int64 {
-			for before := int64(-1); before != body.read.Load(); time.Sleep(50 * time.Millisecond) {
-				before = body.read.Load()
-			}
-			return body.read.Load()
-		}
-		first := settled()
-		if first > window {
-			t.Errorf("%d bytes are read ahead", first)
-		}
-		const taken = 10 << 20
-		for n := 0; n < taken; n += 64 << 10 {
-			plain.Took(r.Context(), 64<<10)
-		}
-		for deadline := time.Now().Add(time.Minute); body.read.Load() < taken; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d bytes are read when %d were taken", body.read.Load(), taken)
-			}
-		}
-		if second := settled(); second > taken+window {
-			t.Errorf("%d bytes are read when %d were taken", second, taken)
-		}
-		body.closed.Store(true)
-		_ = r.Body.Close()
-		select {
-		case <-ended:
-		case <-time.After(time.Minute):
-			t.Error("a waiting Read does not end with the call")
-		}
-	}), 100)
-	r := httptest.NewRequest(http.MethodPost, "/v1/replays", body)
-	handler.ServeHTTP(httptest.NewRecorder(), r)
+// SetReadDeadline is found by http.ResponseController.
+func (e *endless) SetReadDeadline(time.Time) error {
+	close(e.deadline)
+	return nil
 }
+
+// TestUpload: no more of an upload is read than the service takes, the data is the body's, and a call that ends does not wait for
+// the rest.
+func TestUpload(t *testing.T) {
+	const parts = 5
+	body := &endless{ResponseWriter: httptest.NewRecorder(), deadline: make(chan struct{}), waiting: make(chan struct{})}
+	body.left.Store(parts)
+	received := make(chan error, 1)
+	plain.New(func(_ string, ss grpc.ServerStream) error {
+		options := new(replaydv1.CreateReplayRequest)
+		if err := ss.RecvMsg(options); err != nil || options.GetOptions() == nil || body.read.Load() > 0 {
+			t.Errorf("%v: %v after %d bytes", err, options, body.read.Load())
+		}
+		taken := int64(0)
+		for range parts {
+			part := new(replaydv1.CreateReplayRequest)
+			if err := ss.RecvMsg(part); err != nil {
+				t.Error(err)
+			}
+			if taken += int64(len(part.GetData())); taken == 0 || body.read.Load() != taken {
+				t.Errorf("%d bytes are read when %d were taken", body.read.Load(), taken)
+			}
+		}
+		go func() { received <- ss.RecvMsg(new(replaydv1.CreateReplayRequest)) }()
+		<-body.waiting
+		return status.Error(codes.Unavailable, "enough")
+	}, 100).ServeHTTP(body, httptest.NewRequest(http.MethodPost, "/v1/replays", body))
+	select {
+	case err := <-received:
+		if err == nil {
+			t.Error("there was another part")
+		}
+	default:
+		t.Error("the body is still read when the request was answered")
+	}
+}
+
+// TestBody: how a body ends says which error it is: of who wrote it, or of a connection that is gone.
+func TestBody(t *testing.T) {
+	for what, test := range map[string]struct {
+		err     error
+		chunked bool
+		want    codes.Code
+	}{
+		"its end":           {io.EOF, true, codes.OutOfRange}, // stands for io.EOF
+		"a malformed chunk": {errors.New("invalid byte in chunk length"), true, codes.InvalidArgument},
+		"cut off":           {io.ErrUnexpectedEOF, true, codes.Unavailable},
+		"too slow":          {os.ErrDeadlineExceeded, true, codes.Unavailable},
+		"without chunks":    {errors.New("stream error"), false, codes.Unavailable},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/decode", io.MultiReader(strings.NewReader("some"), failing{test.err}))
+		if r.ContentLength = 9; test.chunked {
+			r.ContentLength = -1
+		}
+		w := httptest.NewRecorder()
+		plain.New(func(_ string, ss grpc.ServerStream) (err error) {
+			parts := 0
+			for ; err == nil; parts++ {
+				err = ss.RecvMsg(new(replaydv1.DecodeReplayRequest))
+			}
+			got := status.Code(err)
+			if errors.Is(err, io.EOF) {
+				got = codes.OutOfRange
+			}
+			if got != test.want || parts != 3 {
+				t.Errorf("%s: %v with part %d, want %v", what, err, parts, test.want)
+			}
+			return err
+		}, 100).ServeHTTP(w, r)
+	}
+}
+
+type failing struct{ error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.error }

@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/frame"
 )
 
 // Content types of streams.
@@ -45,6 +46,13 @@ func (p *printer) flush() {
 	if p.started {
 		_ = http.NewResponseController(p.w).Flush()
 	}
+}
+
+// frame prints the response in a *frame.Frame. It does not free it.
+func (p *printer) frame(m any) error {
+	b := m.(*frame.Frame).Buffer()
+	defer b.Free()
+	return p.response(b.ReadOnlyData())
 }
 
 // response prints a response. raw is the encoded message.
@@ -89,7 +97,7 @@ func (p *printer) write(b []byte) error {
 			b = append([]byte(retry), b...)
 		}
 	}
-	_, err := p.w.Write(b) //nolint:gosec // its content type is not one that browsers show
+	_, err := p.w.Write(b)
 	return err
 }
 

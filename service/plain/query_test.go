@@ -1,13 +1,12 @@
 package plain_test
 
 import (
-	"encoding/binary"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -18,20 +17,10 @@ import (
 func asked(t *testing.T, url string, req proto.Message) (refused string) {
 	t.Helper()
 	called := false
-	handler := plain.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := plain.New(func(_ string, ss grpc.ServerStream) error {
 		called = true
-		var head [5]byte // of a gRPC message: not compressed, its length
-		if _, err := io.ReadFull(r.Body, head[:]); err != nil {
-			t.Error(err)
-		}
-		message := make([]byte, binary.BigEndian.Uint32(head[1:]))
-		if _, err := io.ReadFull(r.Body, message); err != nil {
-			t.Error(err)
-		}
-		if err := proto.Unmarshal(message, req); err != nil {
-			t.Error(err)
-		}
-	}), 1<<20)
+		return ss.RecvMsg(req)
+	}, 1<<20)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))
 	if !called {
