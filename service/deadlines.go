@@ -7,6 +7,7 @@ import (
 	"time"
 
 	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -24,7 +25,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
 	w.timer = time.AfterFunc(s.SendTimeout, w.look)
 	defer w.stop()
-	asked := &asking{server: s}
+	asked := &asking{fail: s.fail, long: s.failures.bodies.WithLabelValues(refusedLong)}
 	asked.timer = time.AfterFunc(s.patience(info), func() {
 		s.failures.bodies.WithLabelValues(refusedLate).Inc()
 		cancel(errSilent)
@@ -76,9 +77,10 @@ var (
 type asking struct {
 	middleware.WrappedServerStream
 
-	server *Server
-	timer  *time.Timer // until the first message has come
-	asked  bool        // it has; used by RecvMsg alone
+	fail  func(ctx context.Context, err error, replay string) error
+	long  prometheus.Counter
+	timer *time.Timer // until the first message has come
+	asked bool        // it has; used by RecvMsg alone
 }
 
 // RecvMsg implements grpc.ServerStream.
@@ -90,10 +92,10 @@ func (a *asking) RecvMsg(m any) error {
 	a.asked = true
 	a.timer.Stop()
 	if message, ok := m.(proto.Message); ok && err == nil && proto.Size(message) > h2guard.MaxRequest {
-		err = a.server.fail(a.Context(), errLong, "")
+		err = a.fail(a.Context(), errLong, "")
 	}
 	if status.Code(err) == codes.ResourceExhausted { // gRPC's own, or that of the web
-		a.server.failures.bodies.WithLabelValues(refusedLong).Inc()
+		a.long.Inc()
 	}
 	return err
 }

@@ -12,14 +12,12 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/frame"
@@ -120,30 +118,22 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 		return err
 	}
 	name = req.GetReplay()
-	g := &flying{server: s, kind: kind, req: req, use: access.UseOf(out.Context()), send: timed(ctx, out.Send)}
+	g := &flying{kind: kind, req: req, send: timed(ctx, out.Send), sent: s.sent(ctx)}
 	return s.Stream(ctx, req, g.frame)
 }
 
 // flying is a running DoGet.
 type flying struct {
-	server *Server
-	kind   string
-	req    *replaydv1.StreamEventsRequest
-	use    *access.Use
-	send   func(*flight.FlightData) error
+	kind string
+	req  *replaydv1.StreamEventsRequest
+	send func(*flight.FlightData) error
+	sent func(n int)
 }
 
 // frame sends what a response of the stream has. It consumes the frame.
 func (g *flying) frame(f *frame.Frame) error {
-	b := f.Buffer()
-	r := new(replaydv1.StreamEventsResponse)
-	err := proto.Unmarshal(b.ReadOnlyData(), r)
-	b.Free()
-	f.Free()
-	if err != nil {
-		return err
-	}
-	if r.GetStart() != nil {
+	defer f.Free() // when gRPC has copied what it sends
+	if r := f.Response(); r.GetStart() != nil {
 		c, err := codecOfFormat(r.GetStart().GetReplay().GetFormat())
 		if err != nil {
 			return err
@@ -154,18 +144,15 @@ func (g *flying) frame(f *frame.Frame) error {
 		}
 		return g.messages(schema, nil)
 	}
-	if err := incomplete[r.GetEnd().GetReason()]; err != nil {
+	if err := incomplete[f.Response().GetEnd().GetReason()]; err != nil {
 		return err
 	}
-	for _, t := range r.GetBatch().GetTables() {
-		if t.GetRows() == 0 { // the schema was sent already
-			continue
+	return f.Tables(func(rows uint64, data []byte) error {
+		if rows == 0 { // the schema was sent already
+			return nil
 		}
-		if err := g.messages(t.GetData(), r.GetCursor()); err != nil {
-			return err
-		}
-	}
-	return nil
+		return g.messages(data, f.Cursor())
+	})
 }
 
 // incomplete has the errors of flights whose stream ended before its replay did. Flight has no other way to tell it.
@@ -190,10 +177,7 @@ func (g *flying) messages(b, cursor []byte) error {
 		if err := g.send(data); err != nil {
 			return err
 		}
-		n := len(header) + len(body) + len(data.GetAppMetadata())
-		g.server.sentBytes.Add(float64(n))
-		g.server.sentResponses.Inc()
-		g.use.Sent(n)
+		g.sent(len(header) + len(body) + len(data.GetAppMetadata()))
 	}
 	return nil
 }

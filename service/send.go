@@ -44,9 +44,19 @@ func timed[M any](ctx context.Context, send func(M) error) func(M) error {
 	}
 }
 
+// sent returns the function that counts a response of a call, and its bytes.
+func (s *Server) sent(ctx context.Context) func(n int) {
+	use := access.UseOf(ctx)
+	return func(n int) {
+		s.sentBytes.Add(float64(n))
+		use.Sent(n)
+		s.sentResponses.Inc()
+	}
+}
+
 // counted returns a stream's Send, which counts responses and bytes.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {
-	send, use, w := sendMsg(ss), access.UseOf(ss.Context()), writingOf(ss.Context())
+	send, sent, w := sendMsg(ss), s.sent(ss.Context()), writingOf(ss.Context())
 	return func(f *frame.Frame) error {
 		n := f.Len() // sending consumes the frame
 		w.begin()
@@ -55,9 +65,7 @@ func (s *Server) counted(ss grpc.ServerStream) stream.Send {
 		if err != nil {
 			return err
 		}
-		s.sentBytes.Add(float64(n))
-		use.Sent(n)
-		s.sentResponses.Inc()
+		sent(n)
 		return nil
 	}
 }

@@ -4,12 +4,15 @@
 package frame
 
 import (
+	"errors"
+
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	"github.com/replayd/replayd/proto/rawcodec"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
@@ -21,7 +24,51 @@ type Frame struct {
 	head  mem.SliceBuffer
 	room  [maxHead]byte
 	parts [4]mem.Buffer
+
+	response *replaydv1.StreamEventsResponse // nil for one with events
+	tables   mem.Buffer                      // of a batch of tables: its entries of EventBatch.tables
+	cursor   []byte
 }
+
+// Response returns a response without events, which must not be modified; nil for one with events.
+func (f *Frame) Response() *replaydv1.StreamEventsResponse { return f.response }
+
+// Cursor returns the cursor of the response. Like its tables it is valid until the frame is freed.
+func (f *Frame) Cursor() []byte { return f.cursor }
+
+// Tables calls each with the number of rows and the data of every table of a batch, until each fails.
+func (f *Frame) Tables(each func(rows uint64, data []byte) error) error {
+	if f.tables == nil {
+		return nil
+	}
+	for rest := f.tables.ReadOnlyData(); len(rest) > 0; {
+		entry, left, ok := protoscan.Next(rest)
+		if !ok {
+			return errTables
+		}
+		rest = left
+		var rows uint64
+		var data []byte
+		for fields := entry.Bytes; len(fields) > 0; {
+			field, left, ok := protoscan.Next(fields)
+			if !ok {
+				return errTables
+			}
+			switch fields = left; field.Number {
+			case protoscan.TableRows:
+				rows = field.Value
+			case protoscan.TableData:
+				data = field.Bytes
+			}
+		}
+		if err := each(rows, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errTables = errors.New("malformed tables")
 
 // Buffer returns the frame's bytes in one piece. The caller frees it.
 func (f *Frame) Buffer() mem.Buffer { return f.bytes.MaterializeToBuffer(mem.DefaultBufferPool()) }

@@ -2,6 +2,7 @@ package frame_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"google.golang.org/grpc/mem"
@@ -146,4 +147,39 @@ func TestPool(t *testing.T) {
 			t.Errorf("a slice of %d, capacity %d", len(*b), cap(*b))
 		}
 	}
+}
+
+// TestTablesOf: senders that do not send protobuf's bytes find what a frame has: the response that it was made of, or its tables in
+// order, and the cursor.
+func TestTablesOf(t *testing.T) {
+	want := []*replaydv1.Table{{Kind: "a", Rows: 3, Schema: []byte("s"), Data: []byte("xyz")}, {Kind: "b"}, {Kind: "c", Rows: 1, Data: []byte("d")}}
+	batch, err := proto.Marshal(&replaydv1.EventBatch{Tables: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out frame.Outbox
+	for _, cut := range []int{0, 1} {
+		f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer(batch[:len(batch)-cut]))
+		i := 0
+		err := f.Tables(func(rows uint64, data []byte) error {
+			if rows != uint64(want[i].GetRows()) || string(data) != string(want[i].GetData()) {
+				t.Errorf("table %d: %d rows, %q", i, rows, data)
+			}
+			i++
+			return nil
+		})
+		if (err != nil) != (cut > 0) || i != len(want)-cut || string(f.Cursor()) != "cursor" || f.Response() != nil {
+			t.Errorf("%v after %d tables, cursor %q", err, i, f.Cursor())
+		}
+		if stop := errors.New("stop"); cut == 0 && !errors.Is(f.Tables(func(uint64, []byte) error { return stop }), stop) {
+			t.Error("it goes on after an error")
+		}
+		f.Free()
+	}
+	r := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{}}}
+	f, err := out.Of(r, nil)
+	if err != nil || f.Response() != r || f.Cursor() != nil || f.Tables(nil) != nil {
+		t.Errorf("%v: %v", err, f.Response())
+	}
+	f.Free()
 }

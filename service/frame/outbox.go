@@ -27,7 +27,7 @@ func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, e
 	if err != nil {
 		return nil, err
 	}
-	f := new(Frame)
+	f := &Frame{response: r}
 	f.bytes = append(f.parts[:0], mem.SliceBuffer(b))
 	o.seal(f, cursor)
 	return f, nil
@@ -53,7 +53,7 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 
 // Tables returns the frame of a batch of tables. encoded is its entries of EventBatch.tables, of which the frame takes ownership.
 func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
-	f := new(Frame)
+	f := &Frame{tables: encoded}
 	f.head = h.appendSequences(f.room[:0], encoded.Len())
 	f.bytes = append(f.parts[:0], &f.head, encoded)
 	o.seal(f, cursor)
@@ -108,6 +108,7 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 	}
 	b := o.waiting.Get(0)
 	*b = protoappend.Bytes(append(*b, tagCursor), cursor)
+	f.cursor = (*b)[len(*b)-len(cursor):]
 	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
 }
 
