@@ -162,7 +162,7 @@ func TestTablesOf(t *testing.T) {
 		f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer(batch[:len(batch)-cut]))
 		i := 0
 		err := f.Tables(func(rows uint64, data []byte) error {
-			if rows != uint64(want[i].GetRows()) || string(data) != string(want[i].GetData()) {
+			if rows != uint64(want[i].GetRows()) || !bytes.Equal(data, want[i].GetData()) {
 				t.Errorf("table %d: %d rows, %q", i, rows, data)
 			}
 			i++

@@ -18,6 +18,7 @@ import (
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/registry"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
@@ -37,6 +38,7 @@ type house struct {
 	*opened.Opener
 	admission *admission.Control
 	dir       string
+	drain     chan struct{}
 }
 
 // sample copies a sample to the directory.
@@ -53,7 +55,7 @@ func (h *house) sample(tb testing.TB, from, to string) {
 
 func build(tb testing.TB, limits admission.Amounts) *house {
 	tb.Helper()
-	h := &house{dir: tb.TempDir(), admission: admission.New(admission.Limits{All: limits})}
+	h := &house{dir: tb.TempDir(), drain: make(chan struct{}), admission: admission.New(admission.Limits{All: limits})}
 	h.sample(tb, "teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian", "game")
 	h.sample(tb, "teehistorian/gzipped/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian.gz", "packed")
 	h.sample(tb, "datafile/sample.map", "map")
@@ -84,7 +86,7 @@ func build(tb testing.TB, limits admission.Amounts) *house {
 		Successions: &succession.Finder{Index: x, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
 			return files.Writer(ctx, e.Name, e.ID)
 		}},
-		Log: log, Drain: make(chan struct{}), Complete: func(context.Context, *replaydv1.Replay) error { return nil },
+		Log: log, Drain: h.drain, Complete: func(context.Context, *replaydv1.Replay) error { return nil },
 	})
 	tb.Cleanup(func() {
 		h.Close()
@@ -173,6 +175,7 @@ func TestOwner(t *testing.T) {
 		"an unknown rule":     {req: &replaydv1.StreamEventsRequest{Replay: "r/game", SuccessorRule: 99}, field: "successor_rule"},
 		"no memory":           {req: &replaydv1.StreamEventsRequest{Replay: "r/game"}, memory: 1 << 10, err: errRefused},
 		"no memory, tables":   {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Encoding: arrow}, memory: 600 << 10, err: errRefused},
+		"no memory, a store":  {req: &replaydv1.StreamEventsRequest{Replay: "away/game"}, memory: 600 << 10, err: errRefused},
 		"no memory of a feed": {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Follow: true}, memory: 1 << 20, err: errRefused},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -186,6 +189,9 @@ func TestOwner(t *testing.T) {
 			if err == nil {
 				if len(h.open(t)) == 0 {
 					t.Error("no file is open")
+				}
+				if live := test.req.GetFollow() && test.req.GetReplay() != "r/map"; c.Replay.Live != live || (c.Replay.Follower != nil) != live {
+					t.Errorf("it is live: %t", c.Replay.Live)
 				}
 				err = stream.Run(ctx, c, func(f *frame.Frame) error {
 					f.Free()
@@ -202,6 +208,74 @@ func TestOwner(t *testing.T) {
 			h.nothing(t)
 		})
 	}
+}
+
+// TestTooShort: opening waits for a file of which too little is there, and leaves nothing when the daemon shuts down.
+func TestTooShort(t *testing.T) {
+	h := build(t, admission.Amounts{})
+	if err := os.WriteFile(filepath.Join(h.dir, "short"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	close(h.drain)
+	_, err := h.Open(t.Context(), &replaydv1.StreamEventsRequest{Replay: "r/short", Follow: true})
+	check(t, err, "", stream.ErrDraining)
+	h.nothing(t)
+}
+
+// TestStateFilter: a filter applies to a state that the request or its cursor asks for.
+func TestStateFilter(t *testing.T) {
+	h := build(t, admission.Amounts{})
+	players := []*replaydv1.EventFilter{{Players: []int32{1}}}
+	for _, start := range []*replaydv1.Start{
+		{WithState: true}, {At: &replaydv1.Start_Cursor{Cursor: cursor.Cursor{Format: decoders.Teehistorian, Replay: 1, State: true}.Append(nil)}}, {},
+	} {
+		c, err := h.Open(t.Context(), &replaydv1.StreamEventsRequest{Replay: "r/game", Start: start, Include: players})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked := start.GetWithState() || start.GetAt() != nil; (c.Replay.Options.StateFilter != nil) != asked {
+			t.Errorf("%v: filtered is %t", start, !asked)
+		}
+		c.Replay.Close()
+	}
+}
+
+// TestLeave: by the rule NextInDirectory a stream leaves a replay that may still grow as soon as another one begins.
+func TestLeave(t *testing.T) {
+	h := build(t, admission.Amounts{admission.Streams: 10, admission.Memory: enough})
+	if err := os.Mkdir(filepath.Join(h.dir, "games"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	first := filepath.Join(h.dir, "games", "first")
+	h.sample(t, "teehistorian/mapchange/147533b5-1a14-4293-904b-b8266ebc336e.teehistorian", "games/first")
+	if stat, err := os.Stat(first); err != nil || os.Truncate(first, stat.Size()*2/3) != nil { // it is still written
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(h.call(t), time.Minute)
+	defer cancel()
+	c, err := h.Open(ctx, &replaydv1.StreamEventsRequest{
+		Replay: "r/games/first", Follow: true, FollowSuccessors: true, SuccessorRule: replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := ""
+	err = stream.Run(ctx, c, func(f *frame.Frame) error {
+		defer f.Free()
+		status := f.Response().GetFollowStatus()
+		switch status.GetState() {
+		case replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP:
+			h.sample(t, "teehistorian/killed/d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian", "games/next")
+		case replaydv1.FollowState_FOLLOW_STATE_SUCCESSOR:
+			next = status.GetSuccessor().GetName()
+			return io.EOF
+		}
+		return nil
+	})
+	if !errors.Is(err, io.EOF) || next != "r/games/next" {
+		t.Errorf("%v: it went on to %q", err, next)
+	}
+	h.nothing(t)
 }
 
 // errRefused stands for any *admission.RefusedError.
@@ -336,6 +410,8 @@ func (a away) ReadDir(_ context.Context, path string, each func(fs.FileInfo)) (f
 type waiting struct{ *os.File }
 
 func (waiting) OnWait(func(<-chan struct{}) error) {}
+
+func (waiting) Cost() int64 { return 1 << 20 }
 
 // TestAhead: other goroutines may read ahead in files that are there, and not where reads wait for a network.
 func TestAhead(t *testing.T) {
