@@ -97,6 +97,9 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 	if r.GetDuration() == nil {
 		r.Duration = known.GetDuration()
 	}
+	if r.TicksPerSecond == nil {
+		r.TicksPerSecond = known.TicksPerSecond
+	}
 	return nil
 }
 

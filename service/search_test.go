@@ -168,3 +168,39 @@ func TestKilledIndex(t *testing.T) {
 		t.Errorf("%d replays, want %d", len(got), len(want))
 	}
 }
+
+// TestDemosOver: a demo that has its end is over, compressed too, and its length is known. One that was cut has neither. The index keeps it.
+func TestDemosOver(t *testing.T) {
+	dir, kept := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	data := read(t, samples("dem", "dota.dem"))
+	write(t, filepath.Join(dir, "whole.dem"), data)
+	write(t, filepath.Join(dir, "packed.dem.gz"), zipped(t, data))
+	write(t, filepath.Join(dir, "cut.dem"), data[:len(data)/2])
+	age(t, filepath.Join(dir, "cut.dem"), time.Hour)
+	for _, run := range []string{"at first", "from the stored index"} {
+		d := start(t, dir, func(c *service.Config) { c.IndexPath = kept })
+		d.searched(t)
+		for state, want := range map[replaydv1.ReplayState][]string{
+			replaydv1.ReplayState_REPLAY_STATE_FINISHED: {"packed.dem.gz", "whole.dem"},
+			replaydv1.ReplayState_REPLAY_STATE_SILENT:   {"cut.dem"},
+		} {
+			if got := d.names(t, &replaydv1.ReplayFilter{States: []replaydv1.ReplayState{state}}, 10); !slices.Equal(got, want) {
+				t.Errorf("%s, %v: %q, want %q", run, state, got, want)
+			}
+		}
+		get := func(file string) *replaydv1.Replay {
+			r, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: name(file)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.GetReplay()
+		}
+		whole, packed := get("whole.dem"), get("packed.dem.gz")
+		if whole.GetLastTick() == 0 || whole.GetDuration().AsDuration() == 0 || whole.GetTicksPerSecond() == 0 ||
+			packed.GetLastTick() != whole.GetLastTick() || packed.GetDuration().AsDuration() != whole.GetDuration().AsDuration() ||
+			packed.GetTicksPerSecond() != whole.GetTicksPerSecond() {
+			t.Errorf("%s: %v, compressed %v", run, whole, packed)
+		}
+		d.stop()
+	}
+}

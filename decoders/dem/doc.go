@@ -25,7 +25,7 @@
 // [Decoder.Snapshot] returns all that a decoder knows between two records, and [Resume] a decoder that continues there. So a
 // program can start in the middle of a demo that it has decoded once, and decode parts of it at once.
 //
-// [ReadInfo] and [ReadIndex] read parts of a demo without decoding the rest.
+// [ReadInfo] and [Index] read parts of a demo without decoding the rest.
 //
 // # Source files
 //
@@ -53,7 +53,7 @@
 //	clock.go, game.go           ticks and Dota's clock; which game the demo is of
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
-//	index.go                    ReadIndex and ReadInfo
+//	index.go                    Index and ReadInfo
 //	snapshot.go                 the state between two records, and decoders that continue there
 //
 // The Decoder uses these packages, which do not depend on it. None imports a package that is listed above it:

@@ -50,7 +50,7 @@ func FuzzOuter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		drain(t, New(bytes.NewReader(data), Options{}))
 		_, _, _, _, _ = ReadInfo(bytes.NewReader(data))
-		_, _ = ReadIndex(bytes.NewReader(data))
+		_ = new(Index).Read(bytes.NewReader(data), func() error { return nil })
 	})
 }
 

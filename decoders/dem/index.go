@@ -9,53 +9,99 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// Index holds the positions at which decoding of a demo can start.
+// Index is what the heads of a demo's records tell. The zero value is of a demo of which nothing was read yet.
 type Index struct {
-	// KeyFrames are the records from which the whole state can be read, in order.
-	KeyFrames []KeyFramePosition
+	// KeyFrame, if it is not nil, is called with the offset and the tick of each record from which the whole state can be read.
+	KeyFrame func(offset int64, tick int32)
 	// Records is the number of whole records.
 	Records int
 	// LastTick is the highest tick of a record, or -1 when there is none.
 	LastTick int32
-	// End is where the last whole record ends, in bytes.
+	// End is where the last whole record ends, in bytes. The next Read begins there.
 	End int64
 	// Finished reports whether the recording is complete: it has the record that marks its end.
 	Finished bool
+	// Info is the summary at the end of the recording; nil if it was not read.
+	Info *FileInfo
+
+	signOn record.SignOn
 }
 
-// KeyFramePosition is the position of a key frame.
-type KeyFramePosition struct {
-	// Offset is where its record starts, in bytes.
-	Offset int64
-	// Tick is the tick of the record.
-	Tick int32
-}
+// indexWork is the number of records between two calls of pause. That takes about a millisecond.
+const indexWork = 4 << 10
 
-// ReadIndex reads the heads of all records of a demo, without decoding their contents. A growing demo may end inside a
-// record. That is not an error: the index ends before that record.
-func ReadIndex(at io.ReaderAt) (Index, error) {
-	x := Index{LastTick: -1}
-	header, err := readFileHeader(at)
-	if err != nil {
-		return x, err
+// Read reads the heads of the records in r, whose first byte is the one at End, without decoding their contents. It ends before a record
+// of which only a part is there. Read the rest later, from End. It calls pause after each bounded amount of work, and returns its error.
+func (x *Index) Read(r io.Reader, pause func() error) error {
+	win := decoders.NewWindow(r, x.End, maxInfo)
+	if x.End > 0 && x.LastTick >= 0 { // the sign-on part is over
+		x.signOn.Place(&record.Head{Command: record.CmdPacket, Tick: x.LastTick})
 	}
-	x.End = header.Size
-	err = walkFrames(at, header.Size, func(f record.Head) bool {
-		x.Records++
-		x.LastTick = max(x.LastTick, f.Tick)
-		switch f.Command {
+	for n := 1; ; n++ {
+		err := x.next(win)
+		if err == nil && n%indexWork == 0 {
+			err = pause()
+		}
+		switch {
+		case errors.Is(err, decoders.ErrMore):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// next reads the file's header, or a record.
+func (x *Index) next(win *decoders.Window) error {
+	if x.End == 0 {
+		for len(win.Bytes()) <= record.HeaderSize {
+			if err := win.Fill(); err != nil {
+				return err
+			}
+		}
+		header, err := record.ParseFileHeader(win.Bytes())
+		if err != nil {
+			return err
+		}
+		x.LastTick, x.End = -1, header.Size
+		win.Advance(int(header.Size))
+	}
+	for {
+		head, n, size, what := record.ParseHead(win.Bytes())
+		switch {
+		case what != "" || size > record.MaxSize:
+			return decoders.Errorf(decoders.Dem, x.End, decoders.NoTick, "record", decoders.ErrCorrupt, "no head of one")
+		case n == 0, head.Command == record.CmdFileInfo && size <= maxInfo-n && len(win.Bytes()) < n+size:
+			if err := win.Fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		if head.Command == record.CmdFileInfo && len(win.Bytes()) >= n+size {
+			if payload, err := unpacked(head, win.Bytes()[n:n+size]); err == nil {
+				info := &FileInfo{}
+				if parseFileInfo(info, payload, nil) {
+					x.Info = info
+				}
+			}
+		}
+		if _, err := win.Skip(int64(n + size)); err != nil {
+			return err
+		}
+		x.signOn.Place(&head)
+		switch head.Command {
 		case record.CmdFullPacket:
-			x.KeyFrames = append(x.KeyFrames, KeyFramePosition{f.Offset, f.Tick})
+			if x.KeyFrame != nil {
+				x.KeyFrame(x.End, head.Tick)
+			}
 		case record.CmdStop:
 			x.Finished = true
 		}
-		x.End = f.Next
-		return true
-	})
-	if errors.Is(err, decoders.ErrMore) {
-		err = nil
+		x.Records++
+		x.LastTick = max(x.LastTick, head.Tick)
+		x.End = win.Offset()
+		return nil
 	}
-	return x, err
 }
 
 // readFileHeader reads the header that precedes the records.
@@ -66,49 +112,6 @@ func readFileHeader(at io.ReaderAt) (record.FileHeader, error) {
 		return record.FileHeader{}, err
 	}
 	return record.ParseFileHeader(head[:n])
-}
-
-// walkFrames calls f with the head of each whole record, from the first one on, until f returns false or the bytes end. It
-// does not decode the contents of the records.
-func walkFrames(at io.ReaderAt, start int64, f func(record.Head) bool) error {
-	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
-	var part record.SignOn
-	for {
-		fr, n, size, what := record.ParseHead(win.Bytes())
-		if what != "" || size > record.MaxSize {
-			return decoders.Errorf(decoders.Dem, win.Offset(), decoders.NoTick, "record", decoders.ErrCorrupt, "no head of one")
-		}
-		if n == 0 {
-			if err := win.Fill(); err != nil {
-				return err
-			}
-			continue
-		}
-		fr.Offset = win.Offset()
-		fr.Next = fr.Offset + int64(n+size)
-		part.Place(&fr)
-		if _, err := win.Skip(int64(n + size)); err != nil {
-			return err
-		}
-		if !f(fr) {
-			return nil
-		}
-	}
-}
-
-// readerAt reads on from an offset.
-type readerAt struct {
-	at     io.ReaderAt
-	offset int64
-}
-
-func (r *readerAt) Read(p []byte) (int, error) {
-	n, err := r.at.ReadAt(p, r.offset)
-	r.offset += int64(n)
-	if n > 0 {
-		err = nil
-	}
-	return n, err
 }
 
 // ReadInfo reads a demo's header, and the summary that was written at the end of the recording if the header has its offset.
@@ -172,10 +175,16 @@ func readRecord(at io.ReaderAt, offset int64) (record.Head, []byte, error) {
 		}
 	}
 	payload := buf[head : head+size]
-	if f.Compressed {
-		if payload, err = unpack.Snappy(nil, payload, 4*maxInfo); err != nil {
-			return fail(decoders.ErrCorrupt, err.Error())
-		}
+	if payload, err = unpacked(f, payload); err != nil {
+		return fail(decoders.ErrCorrupt, err.Error())
 	}
 	return f, payload, nil
+}
+
+// unpacked returns the contents of a record.
+func unpacked(f record.Head, payload []byte) ([]byte, error) {
+	if !f.Compressed {
+		return payload, nil
+	}
+	return unpack.Snappy(nil, payload, 4*maxInfo)
 }

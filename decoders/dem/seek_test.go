@@ -98,9 +98,9 @@ func TestKeyFrames(t *testing.T) {
 }
 
 func testKeyFrames(t *testing.T, data []byte) {
-	x, err := dem.ReadIndex(bytes.NewReader(data))
-	if err != nil || len(x.KeyFrames) != 10 || x.LastTick != 99 {
-		t.Fatalf("index %+v, %v", x, err)
+	x, frames := indexOf(t, data)
+	if len(frames) != 10 || x.LastTick != 99 {
+		t.Fatalf("%d key frames, index %+v", len(frames), x)
 	}
 	all, _ := texts(t, data, dem.Options{}, nil)
 	if len(all) < 500 {

@@ -80,6 +80,9 @@ type Survey struct {
 	LastTick int32
 	// Ended is true if the replay's own end was read.
 	Ended bool
+	// Length and TicksPerSecond are those of formats that tell them at the end; 0 if they are not known.
+	Length         time.Duration
+	TicksPerSecond float64
 	// Broken is true if the bytes after Offset cannot be decoded.
 	Broken bool
 	// Names are the players' names, each once; at most MaxNames.

@@ -97,7 +97,7 @@ func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	length := e.Length
 	if survey := e.Survey; survey != nil && survey.Offset > 0 {
 		r.LastTick = &survey.LastTick
-		if e.TicksPerSecond > 0 {
+		if length == 0 && e.TicksPerSecond > 0 {
 			length = time.Duration(float64(survey.LastTick) / e.TicksPerSecond * float64(time.Second))
 		}
 	}

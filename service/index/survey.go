@@ -188,6 +188,12 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 	}
 	known := *now // it may have grown meanwhile
 	known.Survey = s
+	if known.TicksPerSecond == 0 {
+		known.TicksPerSecond = s.TicksPerSecond
+	}
+	if known.Length == 0 {
+		known.Length = s.Length
+	}
 	x.put(now, &known)
 	if s.Ended || s.Broken {
 		x.changes.add(Change{Kind: Ended, Entry: &known})

@@ -24,6 +24,7 @@ var Codec = codec.Codec{
 	Spacing:      spacing,
 	Open:         newOpener(),
 	Describe:     describe,
+	Survey:       survey,
 }
 
 // cost returns the memory that a reader needs for schema, tables and entities, which grow with the length of a game.

@@ -128,12 +128,10 @@ func (h *header) describe(r *replaydv1.Replay) {
 	if info == nil {
 		return
 	}
-	seconds := float64(info.GetPlaybackTime())
-	if seconds > 0 && seconds < math.MaxInt32 {
-		r.Duration = durationpb.New(time.Duration(seconds * float64(time.Second)))
-		if ticks := info.GetPlaybackTicks(); ticks > 0 {
-			// Both are rounded; the speeds of games are whole numbers.
-			r.TicksPerSecond = new(math.Round(float64(ticks) / seconds))
+	if lasts, speed := length(info.GetPlaybackTime(), info.GetPlaybackTicks()); lasts > 0 {
+		r.Duration = durationpb.New(lasts)
+		if speed > 0 {
+			r.TicksPerSecond = &speed
 		}
 	}
 	if h.lastTick >= 0 {
@@ -154,6 +152,18 @@ func (h *header) describe(r *replaydv1.Replay) {
 		}
 		r.Players = append(r.Players, player)
 	}
+}
+
+// length returns how long a recording is, and its ticks per second, from the summary at its end. They are 0 if they are not known.
+func length(seconds float32, ticks int32) (time.Duration, float64) {
+	if !(seconds > 0 && seconds < math.MaxInt32) {
+		return 0, 0
+	}
+	lasts := time.Duration(float64(seconds) * float64(time.Second))
+	if ticks <= 0 {
+		return lasts, 0
+	}
+	return lasts, math.Round(float64(ticks) / float64(seconds)) // both are rounded; the speeds of games are whole numbers
 }
 
 // summary returns the summary of a demo at the end of its stream.

@@ -1,0 +1,47 @@
+package dem
+
+import (
+	"errors"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// survey finds how long a demo is, and whether it has its end, from the heads of its records. A demo that has the summary that a game
+// writes at the end costs a few reads.
+func survey(
+	in source.Input, from *codec.Survey, _ func(*replaydv1.Replay) []byte, pause func() error,
+) (*codec.Survey, error) {
+	var x dem.Index
+	switch {
+	case from != nil:
+		x.End, x.LastTick = from.Offset, from.LastTick
+	case in.At != nil:
+		if _, _, tick, ok, err := dem.ReadInfo(in.At); err == nil && ok {
+			return &codec.Survey{Offset: in.Size, LastTick: tick, Ended: true}, nil
+		}
+	}
+	r, err := in.From(x.End)
+	if err != nil {
+		return nil, err
+	}
+	err = x.Read(r, pause)
+	s := &codec.Survey{Offset: x.End, LastTick: x.LastTick, Ended: x.Finished}
+	if x.Info != nil {
+		s.Length, s.TicksPerSecond = length(x.Info.PlaybackTime, x.Info.PlaybackTicks)
+	}
+	if _, damaged := errors.AsType[*decoders.Error](err); damaged {
+		s.Broken = true
+		return s, nil
+	}
+	if !s.Ended {
+		s.State = more
+	}
+	return s, err
+}
+
+// more is the state of a survey that can go on: all that it knows is in its other fields.
+var more = []byte{1}
