@@ -3,11 +3,13 @@ package plain_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/plain"
@@ -90,5 +92,43 @@ func TestQueriesRefused(t *testing.T) {
 		if !strings.Contains(refused, `"field":"`+field+`"`) {
 			t.Errorf("%s: answered %s", query, refused)
 		}
+	}
+}
+
+// TestConditions: each condition of a filter has a parameter, of streams and of uploads.
+func TestConditions(t *testing.T) {
+	var conditions func(of protoreflect.MessageDescriptor) []protoreflect.FullName
+	conditions = func(of protoreflect.MessageDescriptor) (names []protoreflect.FullName) {
+		for i := range of.Fields().Len() {
+			if f := of.Fields().Get(i); f.Message() != nil {
+				names = append(names, conditions(f.Message())...)
+			} else {
+				names = append(names, f.FullName())
+			}
+		}
+		return names
+	}
+	operations, err := plain.Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := 0
+	for _, op := range operations {
+		if op.RPC != "replayd.v1.ReplayService.StreamEvents" && op.RPC != "replayd.v1.ReplayService.DecodeReplay" {
+			continue
+		}
+		served++
+		var set []protoreflect.FullName
+		for _, p := range op.Parameters {
+			set = append(set, p.Fields...)
+		}
+		for _, name := range conditions((*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor()) {
+			if !slices.Contains(set, name) {
+				t.Errorf("%s %s has no parameter for %s", op.Method, op.Path, name)
+			}
+		}
+	}
+	if served != 2 {
+		t.Errorf("%d operations stream events", served)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
@@ -238,15 +240,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// closing counts how often what was opened is closed.
-type closing struct {
-	stream.Opened
-
-	times *int
-}
-
-func (c closing) Close() { *c.times++ }
-
 // TestSendFails: the sender's error comes back as it is, and the replay is closed.
 func TestSendFails(t *testing.T) {
 	data := recording(t, 0)
@@ -254,7 +247,7 @@ func TestSendFails(t *testing.T) {
 	for fails := range 3 {
 		c := config(data)
 		closed := 0
-		c.Replay.Opened = closing{c.Replay.Opened, &closed}
+		c.Replay.Opened = closer{c.Replay.Opened, func() { closed++ }}
 		n := 0
 		err := stream.Run(context.Background(), c, func(f *frame.Frame) error {
 			defer f.Free()
@@ -350,3 +343,50 @@ func TestBatchBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestAhead: a reader may be read ahead where the replay allows it, while a processor is idle, and what reads ahead has ended when
+// the replay is closed.
+func TestAhead(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		c := config(recording(t, 0))
+		c.Replay.Ahead, c.Turns = allowed, admission.NewTurns(2)
+		open := c.Replay.Open
+		var steps atomic.Int32
+		ended := false
+		c.Replay.Opened = closer{streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
+			if (o.Ahead != nil) != allowed {
+				t.Errorf("it may be read ahead: %t, want %t", o.Ahead != nil, allowed)
+			}
+			if o.Ahead != nil {
+				started := make(chan struct{})
+				o.Ahead(func() bool {
+					if steps.Add(1) == 1 {
+						close(started)
+					}
+					return true
+				}, func() { ended = true })
+				<-started
+			}
+			return open(o)
+		}), func() {
+			if ended != allowed {
+				t.Error("it is read ahead in a replay that is closed")
+			}
+		}}
+		if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { f.Free(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if (steps.Load() > 0) != allowed {
+			t.Errorf("%d steps ahead", steps.Load())
+		}
+	}
+}
+
+// closer calls a function when what was opened is closed.
+type closer struct {
+	stream.Opened
+
+	close func()
+}
+
+func (c closer) Close() { c.close() }
