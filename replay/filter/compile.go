@@ -49,6 +49,17 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
+// WithFacts returns the filter that lets all events through and all facts.
+func WithFacts(format *Format) (*Filter, error) {
+	facts := &replaydv1.EventFilter{}
+	for _, kind := range format.Kinds {
+		if kind.Fact {
+			facts.Kinds = append(facts.Kinds, kind.Name)
+		}
+	}
+	return Compile(format, []*replaydv1.EventFilter{{}, facts}, nil)
+}
+
 // CompileState compiles the filters of a request, which Compile has accepted, for events that describe a state. Conditions on
 // kinds, types and ticks do not apply to a state: include filters lose them, and exclude filters that have them are left out. It
 // returns nil if no filters remain.

@@ -41,3 +41,26 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestWithFacts: the filter of everything has facts, which the one that asks for nothing has not.
+func TestWithFacts(t *testing.T) {
+	with := format
+	with.Kinds = append(slices.Clone(format.Kinds), filter.Kind{Name: "fact_of_it", Fact: true})
+	fact := uint8(len(format.Kinds))
+	all, err := filter.WithFacts(&with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []uint8{diff, join, chat, fact} {
+		if !all.Whole(kind) || !all.Kind(kind) {
+			t.Errorf("kind %d is not delivered whole", kind)
+		}
+	}
+	asked, err := filter.Compile(&with, []*replaydv1.EventFilter{{}}, nil)
+	if err != nil || asked.Facts() || asked.Kind(fact) || !all.Facts() {
+		t.Errorf("%v: facts %v where nothing is asked for, %v with facts", err, asked.Facts(), all.Facts())
+	}
+	if none, err := filter.WithFacts(&format); err != nil || none.Facts() {
+		t.Errorf("a format without facts has some: %v", err)
+	}
+}

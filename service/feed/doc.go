@@ -1,7 +1,7 @@
 // Package feed shares the work on a live replay: however many clients follow it, the file is read once, decoded once and
 // encoded once.
 //
-// A Feed decodes without a filter and keeps the last few MiB of encoded events as segments. Beside each event it keeps the
+// A Feed decodes all events, and facts if its subscribers want them, and keeps the last few MiB of encoded events as segments. Beside each event it keeps the
 // values that filters match against. A Reader is one subscriber's view. It implements codec.Reader by copying the events that
 // its filter matches out of the segments. Nothing is encoded again.
 //

@@ -34,9 +34,10 @@ const (
 
 // Config holds a Feed's settings.
 type Config struct {
-	// Open opens a reader of the file for the feed's own use. It receives options without a filter.
+	// Open opens a reader of the file for the feed's own use.
 	Open func(codec.Options) (codec.Reader, error)
-	// Options are passed to Open. The feed sets Filter and Start itself.
+	// Options are passed to Open. The feed sets Start itself. Filter must select all that a filter of a subscriber selects: it is nil, or
+	// one of all events and facts.
 	Options codec.Options
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
@@ -122,7 +123,7 @@ func (f *Feed) run(ctx context.Context) (err error) {
 		return err
 	}
 	options := f.c.Options
-	options.Filter, options.Start = nil, codec.Start{Now: true}
+	options.Start = codec.Start{Now: true}
 	r, err := f.c.Open(options)
 	if err != nil {
 		return err

@@ -11,8 +11,11 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/feed"
+	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -34,6 +37,46 @@ func TestTornByByte(t *testing.T) {
 			live(t, data, 0, parts)
 			liveAlone(t, data, 0, parts)
 		})
+	}
+}
+
+// TestFacts: subscribers of a feed with facts, which began in the middle of the file, get those of the whole, each those that it selects.
+func TestFacts(t *testing.T) {
+	data := sample(t, 60_000)
+	facts := &replaydv1.EventFilter{Kinds: []string{"fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats"}}
+	low, high := int32(500), int32(4000)
+	var subs []*subscriber
+	for _, include := range [][]*replaydv1.EventFilter{
+		{{}, facts}, {facts}, {{Kinds: []string{"fact_session"}}}, {{Kinds: []string{"join"}}, {Kinds: facts.GetKinds(), Players: []int32{1}}},
+		{{Kinds: facts.GetKinds(), Ticks: &replaydv1.TickRange{Min: &low, Max: &high}}},
+	} {
+		subs = append(subs, subscriberOf(&replaydv1.StreamEventsRequest{Include: include, MaxBatchEvents: 5}))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	everything, err := filter.WithFacts(&teehistorian.Codec.Filters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grow(data[:len(data)/3])
+	f := feed.Start(feed.Config{Open: g.open, Options: codec.Options{Filter: everything}, Changed: g.changed, Look: g.look})
+	defer f.Stop()
+	for _, s := range subs {
+		s.network = make(chan *frame.Frame, 1)
+		s.follow(ctx, t, f, g)
+	}
+	for rest := data[len(g.data):]; len(rest) > 0; {
+		g.drained()
+		n := min(700, len(rest))
+		g.append(rest[:n])
+		rest = rest[n:]
+	}
+	g.end(source.ErrRemoved)
+	for _, s := range subs {
+		want := offline(t, data, s.req)
+		if err := streamtest.Check(s.history(), []streamtest.Replay{want}, streamtest.Options{}); err != nil || len(want.Events) < 5 {
+			t.Errorf("%v: %v, %d events", s.req, err, len(want.Events))
+		}
 	}
 }
 

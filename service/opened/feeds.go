@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
@@ -31,6 +32,7 @@ type feedKey struct {
 
 	scope   string // see access.Grant.RootsKey
 	resolve bool
+	facts   bool // facts are beside the events
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -43,15 +45,14 @@ type sharedFeed struct {
 
 // follow follows the file of a replay: through a feed if the format is Shared, otherwise by itself.
 func (l *feeds) follow(g *access.Grant, w *wanted, file *source.File) (growing, error) {
-	// A feed keeps rows, and begins in the middle of a file, where facts depend on what came before.
-	if !w.codec.Shared || w.tables != nil || w.options.Filter.Facts() {
+	if !w.codec.Shared || w.tables != nil { // a feed keeps rows
 		f, err := l.config.follower(scope.OfGrant(g), file, w.codec, nil)
 		if err != nil {
 			return nil, err
 		}
 		return f, nil
 	}
-	key := feedKey{fileKey: fileKeyOf(&w.info), scope: g.RootsKey(), resolve: w.options.ResolvePlayers}
+	key := feedKey{fileKey: fileKeyOf(&w.info), scope: g.RootsKey(), resolve: w.options.ResolvePlayers, facts: w.options.Filter.Facts()}
 	shared, err := l.share(g, w, key)
 	if err != nil {
 		return nil, err
@@ -140,6 +141,13 @@ func (l *feeds) release(key feedKey, shared *sharedFeed) {
 
 // start starts the feed of a file. The feed opens the file itself, because it outlives its first subscriber.
 func (l *feeds) start(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, error) {
+	var all *filter.Filter
+	if key.facts {
+		var err error
+		if all, err = filter.WithFacts(&w.codec.Filters); err != nil {
+			return nil, err
+		}
+	}
 	ticket, err := l.config.Admission.Enter(admission.Who{}, admission.Feeds)
 	if err == nil {
 		err = ticket.Memory(feedCost + w.codec.Cost(-1))
@@ -172,7 +180,7 @@ func (l *feeds) start(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, err
 	shared.Feed = feed.Start(feed.Config{
 		Open: func(o codec.Options) (codec.Reader, error) { return w.codec.Open(file.Input(), o) },
 		Options: codec.Options{
-			Secrets: w.options.Secrets, Checkpoints: w.options.Checkpoints, ResolvePlayers: key.resolve,
+			Filter: all, Secrets: w.options.Secrets, Checkpoints: w.options.Checkpoints, ResolvePlayers: key.resolve,
 			Roster: roster(context.Background(), w.codec, l.config.Index.Family(key.name, follower.scope)), // it outlives its calls
 		},
 		Changed: follower.Changed(),

@@ -111,7 +111,7 @@ func TestFacts(t *testing.T) {
 				t.Fatalf("a stream without facts that begins with %+v stands at %+v, %v", whole[i], r.Position(), err)
 			}
 			want := slices.DeleteFunc(slices.Clone(whole[i:]), func(p placed) bool {
-				return isFact(p) || include != nil && !slices.Contains(include[0].GetKinds(), p.kind)
+				return isFact(p) || len(include) > 0 && !slices.Contains(include[0].GetKinds(), p.kind)
 			})
 			if got := deliver(t, data, whole[i].at, include...); !slices.Equal(got, want) {
 				t.Fatalf("a stream without facts that begins with %+v is not the rest of the whole", whole[i])
