@@ -460,15 +460,16 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 }
 
 // typePrefixes are the prefixes of the types of kinds that cannot have types with other names.
-var typePrefixes = map[string]string{
-	"combat_log": "COMBAT_LOG_TYPE_", "chat_event": "CHAT_MESSAGE_", "order": "DOTA_UNIT_ORDER_", "fault": "FAULT_KIND_",
-	"ability_change": "ABILITY_CHANGE_TYPE_",
+var typePrefixes = map[string][]string{
+	"combat_log": {"COMBAT_LOG_TYPE_"}, "chat_event": {"CHAT_MESSAGE_", "CITADEL_CHAT_MESSAGE_"}, "order": {"DOTA_UNIT_ORDER_"},
+	"fault": {"FAULT_KIND_"}, "ability_change": {"ABILITY_CHANGE_TYPE_"},
 }
 
 // may reports whether events of a kind that has types can have this one.
 func may(kind, typ string) bool {
 	_, err := strconv.Atoi(typ)
-	return err == nil || strings.HasPrefix(typ, typePrefixes[kind])
+	prefixes, closed := typePrefixes[kind]
+	return err == nil || !closed || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(typ, p) })
 }
 
 // mistyped reports whether a filter has a type that none of its kinds with types can have.
