@@ -23,6 +23,4 @@ const (
 	TableData   protowire.Number = 4 // Table.data
 
 	ListEvents protowire.Number = 1 // events of the EventList of every format
-
-	DecodeData protowire.Number = 2 // DecodeReplayRequest.data
 )

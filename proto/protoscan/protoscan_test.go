@@ -26,7 +26,6 @@ func TestNumbers(t *testing.T) {
 			"offsets": protoscan.BatchOffsets, "indexes": protoscan.BatchIndexes,
 		}},
 		{&replaydv1.StateBatch{}, map[protoreflect.Name]protowire.Number{"complete": protoscan.StateComplete}},
-		{&replaydv1.DecodeReplayRequest{}, map[protoreflect.Name]protowire.Number{"data": protoscan.DecodeData}},
 	} {
 		of := test.message.ProtoReflect().Descriptor()
 		for name, number := range test.numbers {
