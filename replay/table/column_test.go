@@ -76,6 +76,11 @@ func put[T any](c *table.Column, v *T, add func(*table.Column, T)) {
 // read returns the i-th value of a column as text, and of the columns below it. The layout is that of Arrow's memory.
 func read(columns []table.Column, i int) string {
 	c := &columns[0]
+	if c.Field.Type == table.Name { // a missing one, too: readers look up the index before they look whether it counts
+		if at := binary.LittleEndian.Uint32(c.Data[4*i:]); int(at)+1 >= len(c.Names.Offsets) {
+			return fmt.Sprintf("name %d of %d", at, len(c.Names.Offsets)-1)
+		}
+	}
 	if c.Nulls > 0 && c.Valid[i>>3]>>(i&7)&1 == 0 {
 		return "null"
 	}
