@@ -232,7 +232,7 @@ const maxTracers = 1 << 10
 
 // tracer reads an embedded CMsgFireBullets.TracerAssignment.
 func tracer(m *pb.Reader) (t Tracer) {
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			t.Resource = q.Val
@@ -318,12 +318,12 @@ func readCitadelAbilityPing(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readCommon reads an embedded PingCommonData.
 func (p *Ping) readCommon(m *pb.Reader) {
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			p.MessageId = q.Uint32()
 		case 2:
-			p.Position, p.HasPosition = vector(q), true
+			p.Position, p.HasPosition = vector(&q), true
 			p.X, p.Y = whole(p.Position.X), whole(p.Position.Y)
 		case 3:
 			p.Target = slotOf(q.Int32())

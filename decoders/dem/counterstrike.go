@@ -93,10 +93,10 @@ func readCSShot(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readExtra reads an embedded CMsgTEFireBullets.Extra.
 func (s *Shot) readExtra(m *pb.Reader) {
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
-			s.AimPunch, s.HasAimPunch = vector(q), true
+			s.AimPunch, s.HasAimPunch = vector(&q), true
 		case 2:
 			s.AttackTick = q.Int32()
 		case 3:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
@@ -26,6 +27,7 @@ type Decoder struct {
 	stage    stage
 	inflated []byte // contents of the record
 	packet   packet
+	typed    pb.Reader // the message of an event of a kind of its own
 	chunks   chunkReader
 	list     listReader
 	ents     entityReader

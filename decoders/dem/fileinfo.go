@@ -21,13 +21,13 @@ func parseFileInfo(f *FileInfo, b []byte, log *pb.Log) bool {
 		case 3:
 			f.PlaybackFrames = m.Int32()
 		case 4:
-			for info := range m.Inside() {
+			for info := m.Message(); m.Within(&info); {
 				switch info.Num {
 				case 4:
 					f.HasMatch = true
 					m.Bad = m.Bad || !parseMatch(&f.Match, info.Message())
 				case 5:
-					for cs := range info.Inside() {
+					for cs := info.Message(); info.Within(&cs); {
 						if cs.Num == 1 {
 							f.RoundStartTicks = cs.AppendInt32s(f.RoundStartTicks)
 						}

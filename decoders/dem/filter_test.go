@@ -216,3 +216,28 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%.0f allocations for %d updates", allocs, updates)
 	}
 }
+
+// TestMessageAllocations: events of messages cost no allocation each.
+func TestMessageAllocations(t *testing.T) {
+	for name, sample := range map[string][]byte{"dota": demtest.Match(), "cs2": demtest.Round()} {
+		data, err := demtest.Repeat(sample, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := dem.New(bytes.NewReader(data), dem.Options{Kinds: func(k dem.Kind) bool { return k >= dem.KindChat && k != dem.KindModifier }})
+		var ev dem.Event
+		events := 0
+		read := func() {
+			for range 1000 {
+				if err := d.Next(&ev); err != nil {
+					t.Fatal(err)
+				}
+				events++
+			}
+		}
+		read()
+		if allocs := testing.AllocsPerRun(1, read); allocs > 100 {
+			t.Errorf("%s: %.0f allocations for 1000 events", name, allocs)
+		}
+	}
+}

@@ -55,9 +55,9 @@ func (d *Decoder) emitTyped(ev *Event, t typedMessage, id uint32, b []byte) bool
 	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
 	}
-	m := d.message(id, b)
-	t.read(d, ev, &m)
-	if m.Bad {
+	d.typed = d.message(id, b)
+	t.read(d, ev, &d.typed)
+	if d.typed.Bad {
 		return d.badMessage(ev, id, b)
 	}
 	d.complete(ev, t.kind)

@@ -114,7 +114,7 @@ func readDotaPing(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			p.PlayerId = m.Int32()
 		case 2:
-			for q := range m.Inside() {
+			for q := m.Message(); m.Within(&q); {
 				switch q.Num {
 				case 1:
 					p.X = q.Int32()
@@ -140,7 +140,7 @@ func readMapLine(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			l.PlayerId = m.Int32()
 		case 2:
-			for q := range m.Inside() {
+			for q := m.Message(); m.Within(&q); {
 				switch q.Num {
 				case 1:
 					l.X = q.Int32()

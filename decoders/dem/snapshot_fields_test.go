@@ -17,7 +17,7 @@ import (
 func TestSnapshotFields(t *testing.T) {
 	for of, known := range map[reflect.Type]map[string]string{
 		reflect.TypeFor[Decoder](): {
-			"kept": "stats in out match tables world", "passing": "stage inflated packet chunks list ents", "cache": "snaps", "options": "opts",
+			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents", "cache": "snaps", "options": "opts",
 		},
 		reflect.TypeFor[match](): {"kept": "game build interval clock roster events commands"},
 		reflect.TypeFor[clock](): {

@@ -87,7 +87,7 @@ func (s *MatchSummary) readDotaPlayer(m *pb.Reader) {
 	for range dotaItems {
 		p.Items, p.ItemNames = append(p.Items, -1), append(p.ItemNames, nil)
 	}
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		for i, field := range dotaItems {
 			if q.Num == field {
 				p.Items[i] = int64(q.Int32())
@@ -149,9 +149,9 @@ func readCitadelSummary(_ *Decoder, ev *Event, m *pb.Reader) {
 			continue
 		}
 		s.keep(m.Raw)
-		for contents := range m.Inside() {
+		for contents := m.Message(); m.Within(&contents); {
 			if contents.Num == 2 {
-				s.readCitadelMatch(contents)
+				s.readCitadelMatch(&contents)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func readCitadelSummary(_ *Decoder, ev *Event, m *pb.Reader) {
 // readCitadelMatch reads an embedded CMsgMatchMetaDataContents.MatchInfo.
 func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 	var scores []uint32
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			s.Duration = q.Uint32()
@@ -169,7 +169,7 @@ func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 		case 3:
 			s.Winner, s.HasWinner = q.Int32(), true
 		case 4:
-			s.readCitadelPlayer(q)
+			s.readCitadelPlayer(&q)
 		case 5:
 			s.StartTime = q.Uint32()
 		case 6:
@@ -195,16 +195,16 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 		return
 	}
 	var latest uint32 // of the statistics in time
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			p.AccountId = q.Uint32()
 		case 2:
 			p.Slot = q.Uint32()
 		case 4:
-			p.readCitadelItem(q)
+			p.readCitadelItem(&q)
 		case 5:
-			p.readCitadelStats(q, &latest)
+			p.readCitadelStats(&q, &latest)
 		case 6:
 			p.Team, p.HasTeam = q.Int32(), true
 		case 8:
@@ -236,7 +236,7 @@ const maxItems = 1 << 12
 
 // readCitadelItem reads an embedded CMsgMatchMetaDataContents.Items.
 func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		if q.Num == 2 {
 			if len(p.Items) >= maxItems {
 				m.Fail()
@@ -250,7 +250,7 @@ func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
 // readCitadelStats reads an embedded CMsgMatchMetaDataContents.PlayerStats. The last in time counts.
 func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	var at, damage, bosses, healing uint32
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			at = q.Uint32()

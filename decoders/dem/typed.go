@@ -149,7 +149,7 @@ func (g game) has(k Kind) bool { return kindsOf[g].has(k) }
 
 // vector reads an embedded vector. A vector that cannot be read makes the message bad.
 func vector(m *pb.Reader) (v Vector) {
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			v.X = q.Float32()

@@ -31,7 +31,7 @@ func readVoice(_ *Decoder, ev *Event, m *pb.Reader) {
 // readAudio reads an embedded CMsgVoiceAudio.
 func (v *Voice) readAudio(m *pb.Reader) {
 	v.Format = VoiceFormatSteam // unless the message says another
-	for q := range m.Inside() {
+	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
 			v.Format = VoiceFormat(q.Int32() + 1)

@@ -7,7 +7,7 @@ import "math/rand/v2"
 // that are empty, as a number is that is 0; and two types of which each can be taken for the other. Then other values follow, which tell
 // these readings apart.
 func Zeros() []byte {
-	const entities, vectors = 10, 8
+	const entities, vectors = 50, 8
 	g := rand.New(rand.NewPCG(7, 7))
 	fields := []Field{
 		{Name: "m_nFirst", Type: "uint32", VarSerializer: "default"},
@@ -73,7 +73,7 @@ func Zeros() []byte {
 		func() Value { return number(7, g.Uint64N(300)) },
 		func() Value { return number(8, g.Uint64N(1<<16)) },
 	}
-	for tick := range int32(50) {
+	for tick := range int32(20) {
 		e := &Entities{ClassBits: 1}
 		for i := range entities {
 			var values []Value
@@ -88,7 +88,7 @@ func Zeros() []byte {
 		}
 		d.Packet(tick+1, Message{4, Proto(nil).Varint(1, 1001+int64(tick))}, e.Message(true))
 	}
-	d.Record(CmdStop, 50, nil)
-	d.Record(CmdFileInfo, 50, Proto(nil).Float(1, 50.0/64).Varint(2, 50).Varint(3, 51))
+	d.Record(CmdStop, 20, nil)
+	d.Record(CmdFileInfo, 20, Proto(nil).Float(1, 20.0/64).Varint(2, 20).Varint(3, 21))
 	return d.Bytes()
 }

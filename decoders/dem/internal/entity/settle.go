@@ -3,7 +3,6 @@ package entity
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/infer"
@@ -33,17 +32,15 @@ type unsettled struct {
 const maxTries = 256
 
 // settle reads an update again that has values of types of which nothing is proven, in all ways in which one or two of the types are
-// read otherwise. It takes the first one that comes out without values that no game would have, unless those are no fault of such a type,
-// and marks what others that do so read otherwise as open. It returns an error if there is none, if there are too many, or if they differ in what the update is about.
+// read otherwise. It takes the first one that comes out without values that no game would have, or if none does, the one that came out
+// before. What others that come out as well read otherwise is marked as open. It returns an error if there is none, if there are too many, or if they differ in what the update is about.
 // err is that of the first reading. Nothing is remembered: what an update means must not depend on which others were read.
 func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding int, err error) error {
 	w := &u.settling
 	w.guesses, w.tries = w.guesses[:0], 0
 	w.meet(u.unsure)
-	doubts := u.doubts(int(u.spots[0].change))
-	if err == nil && !slices.ContainsFunc(u.unsure, func(g *infer.Guess) bool { return g.State != infer.Proven }) {
-		doubts = u.doubts(len(u.Changes))
-	}
+	least := u.doubts(int(u.spots[0].change)) // no fault of such a type
+	doubts := least
 	fits := func() bool {
 		r.Seek(start)
 		w.tries++
@@ -51,13 +48,18 @@ func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding
 		w.meet(u.unsure)
 		return err == nil && endsAt(r, start+size, padding) == nil && u.doubts(len(u.Changes)) <= doubts
 	}
-	found := err == nil && u.doubts(len(u.Changes)) <= doubts
+	found := err == nil && u.doubts(len(u.Changes)) <= least
 	if !found {
 		found = w.others(func() bool { return w.tries >= maxTries || fits() }) && w.tries < maxTries
 	}
+	if !found && err == nil && w.tries < maxTries {
+		doubts = math.MaxInt
+		found = fits() // as before
+		doubts = u.doubts(len(u.Changes))
+	}
 	if found {
 		end := r.Pos()
-		found = u.markOpen(r, fits)
+		found = u.markOpen(r, fits, padding > 0)
 		r.Seek(end)
 	}
 	for _, g := range w.guesses {
@@ -125,8 +127,9 @@ func (w *settling) second(from int, level bool, found func() bool) bool {
 }
 
 // markOpen marks what other ways of reading an update read otherwise than the present one, which is behind it in u again. It returns
-// false if that cannot be said.
-func (u *Update) markOpen(r *bits.Reader, fits func() bool) bool {
+// false if that cannot be said: there are too many, or values that others depend on differ. Those of a default state do not matter: it
+// has the fields that it names, and there is nothing before it that such a value would clear.
+func (u *Update) markOpen(r *bits.Reader, fits func() bool, standard bool) bool {
 	w := &u.settling
 	for i := range w.guesses {
 		w.guesses[i].level = math.MaxUint64
@@ -148,15 +151,15 @@ func (u *Update) markOpen(r *bits.Reader, fits func() bool) bool {
 	}
 	w.told, u.Changes = u.Changes, w.told[:0]
 	w.toldArena, u.arena = u.arena, w.toldArena[:0]
-	unlike := w.others(func() bool { return w.tries >= maxTries || fits() && !u.sameFields() })
+	unlike := w.others(func() bool { return w.tries >= maxTries || fits() && !u.markUnlike(standard) })
 	w.told, u.Changes = u.Changes, w.told
 	w.toldArena, u.arena = u.arena, w.toldArena
 	return !unlike
 }
 
-// sameFields marks the values of the reading that is told as open that the present one reads otherwise. It returns false if they differ in
-// which fields there are.
-func (u *Update) sameFields() bool {
+// markUnlike marks the values of the reading that is told as open that the present one reads otherwise. It returns false if they differ in
+// which fields there are, or in values that others depend on, unless standard is set.
+func (u *Update) markUnlike(standard bool) bool {
 	w := &u.settling
 	if len(u.Changes) != len(w.told) {
 		return false
@@ -174,7 +177,7 @@ func (u *Update) sameFields() bool {
 		if infer.SameValue(&told.Cell, &now.Cell, data, u.Data(&now.Cell)) {
 			continue
 		}
-		if !told.Cell.Kind.Leaf() || !now.Cell.Kind.Leaf() {
+		if !standard && (!told.Cell.Kind.Leaf() || !now.Cell.Kind.Leaf()) {
 			return false
 		}
 		told.Cell.Open = true

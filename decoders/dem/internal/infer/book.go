@@ -80,7 +80,7 @@ func (b *Book) of(u *schema.Unknown) *Guess {
 	g := b.guesses[u.Name]
 	if g == nil {
 		g = &Guess{Number: int32(len(b.list)), Unknown: *u, ways: waysOf(u)}
-		if g.Open = 1<<len(g.ways) - 1; u.Number {
+		if g.Open = 1<<len(g.ways) - 1; u.Numeric {
 			g.Open = 1 << FamilyFirst
 		}
 		b.add(g)

@@ -173,6 +173,9 @@ func TestSigned(t *testing.T) {
 	if !g.MaybeSigned || g.Sure(2, true) || !g.Sure(0, true) {
 		t.Errorf("even numbers: may be signed: %v", g.MaybeSigned)
 	}
+	if g, _ = infers(t, demtest.Field{Type: "Mystery_t"}, 12, func(w *demtest.Bits, g *rand.Rand) { w.Varint(1000 + g.Uint64N(2000)) }); !g.MaybeSigned || g.Sure(1001, true) {
+		t.Errorf("a few large numbers: may be signed: %v", g.MaybeSigned)
+	}
 	odd := func(w *demtest.Bits, g *rand.Rand) { w.Varint(g.Uint64N(40)) }
 	if g, _ := infers(t, demtest.Field{Type: "Mystery_t"}, 200, odd); g.MaybeSigned || !g.Sure(2, true) {
 		t.Errorf("any numbers: may be signed: %v", g.MaybeSigned)

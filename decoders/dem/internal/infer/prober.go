@@ -379,7 +379,7 @@ func (p *Prober) decide() (refuted bool) {
 		if g.State == Unseen { // what was found out before stays
 			var signed bool
 			if g.Family == FamilyFirst {
-				signed, g.MaybeSigned = areSigned(rivals[g].numbers())
+				signed, g.MaybeSigned = areSigned(rivals[g].numbers(), g.Numeric)
 			}
 			switch {
 			case good[g] <= 4*bad[g]:
@@ -413,14 +413,18 @@ func (p *Prober) tried() iter.Seq[*Guess] {
 
 // areSigned reports whether numbers were written as signed ones, twice their value when they are not negative, and 1 for
 // -1: then next to all are even, and not only powers of two, which flags are. maybe is true when they could be, but there
-// are too few to say so.
-func areSigned(values map[uint64]bool) (signed, maybe bool) {
-	even, odd, flags := 0, 0, 0
+// are too few to say so: numbers like 3213 may be coordinates, of which as many are below zero. known says that they are those of an enum
+// or ids.
+func areSigned(values map[uint64]bool, known bool) (signed, maybe bool) {
+	even, odd, flags, large := 0, 0, 0, 0
 	for v := range values {
 		switch {
 		case v <= 1:
 		case v&1 != 0:
 			odd++
+			if v >= minLarge {
+				large++
+			}
 		case v&(v-1) == 0:
 			flags++
 		default:
@@ -428,5 +432,11 @@ func areSigned(values map[uint64]bool) (signed, maybe bool) {
 		}
 	}
 	even += min(even, flags)
-	return even >= 6 && even > 4*odd, even+flags >= 4*odd
+	return even >= 6 && even > 4*odd, even+flags >= 4*odd || !known && large > 0 && odd < minOdd
 }
+
+// Numbers from minLarge on are not those of an enum, and if any is odd, minOdd of them say that numbers are unsigned.
+const (
+	minLarge = 128
+	minOdd   = 16
+)

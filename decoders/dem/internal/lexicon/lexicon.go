@@ -111,14 +111,19 @@ func (m *messages) field(typ string) pb.Field {
 }
 
 // Shape returns what is known of the fields of the message that a game gives a number, or nil.
-func Shape(g Game, number uint32) *pb.Shape { return numbered(g, number).shape }
-
-// numbered returns the message with a number, or an empty one.
-func numbered(g Game, number uint32) message {
-	if of := known().numbers[g]; number < uint32(len(of)) {
-		return of[number]
+func Shape(g Game, number uint32) *pb.Shape {
+	if m := numbered(g, number); m != nil {
+		return m.shape
 	}
-	return message{}
+	return nil
+}
+
+// numbered returns the message with a number, or nil.
+func numbered(g Game, number uint32) *message {
+	if of := known().numbers[g]; number < uint32(len(of)) {
+		return &of[number]
+	}
+	return nil
 }
 
 // Type returns what is known of the fields of a message that has no number, such as "CDemoFileHeader", or nil.
@@ -126,4 +131,9 @@ func Type(name string) *pb.Shape { return known().shapes[name] }
 
 // Name returns the name of the message that a game gives a number, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes
 // must not be modified.
-func Name(g Game, number uint32) []byte { return numbered(g, number).name }
+func Name(g Game, number uint32) []byte {
+	if m := numbered(g, number); m != nil {
+		return m.name
+	}
+	return nil
+}

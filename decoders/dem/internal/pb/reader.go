@@ -24,8 +24,8 @@ type Reader struct {
 	Type byte   // its wire type: Varint, Fixed64, Bytes or Fixed32
 	Bad  bool   // the message is malformed from here on
 
-	buf         []byte
 	differences bool // fields may have the wire type Reset
+	buf         []byte
 	shape       *Shape
 	log         *Log
 }
@@ -54,19 +54,31 @@ func Differences(b []byte) Reader { return Reader{buf: b, differences: true} }
 func (m *Reader) Next() bool {
 	for len(m.buf) > 0 {
 		b := m.buf
-		tag, n := uint64(b[0]), 1
-		if tag >= 0x80 {
-			tag, n = binary.Uvarint(b)
+		tag := uint64(b[0])
+		if tag < 0x80 {
+			b = b[1:]
+		} else {
+			var n int
+			if tag, n = binary.Uvarint(b); n <= 0 {
+				return m.Fail()
+			}
+			b = b[n:]
 		}
-		if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+		num, typ := tag>>3, byte(tag&7)
+		if num == 0 || num > 1<<29 {
 			return m.Fail()
 		}
-		m.Num, m.Type = int(tag>>3), byte(tag&7)
-		if n = m.value(b, n); n < 0 {
+		m.Num, m.Type = int(num), typ
+		switch {
+		case typ == Varint && len(b) > 0 && b[0] < 0x80: // most fields
+			m.Val, m.Raw, m.buf = uint64(b[0]), nil, b[1:]
+		case typ == Bytes && len(b) > 0 && b[0] < 0x80 && int(b[0]) < len(b):
+			n := int(b[0]) + 1
+			m.Val, m.Raw, m.buf = 0, b[1:n], b[n:]
+		case !m.value(b):
 			return m.Fail()
 		}
-		m.buf = b[n:]
-		if m.shape == nil || m.shape.knows(m.Num, m.Type) {
+		if m.shape == nil || m.shape.knows(m.Num, typ) {
 			return true
 		}
 		m.passOver()
@@ -74,49 +86,41 @@ func (m *Reader) Next() bool {
 	return false
 }
 
-// value reads the value of a field, which begins at an index, and returns the index behind it; -1 if the bytes end inside it, or if
-// messages have no such values.
-func (m *Reader) value(b []byte, at int) int {
+// value reads the value of a field, at the beginning of b. It returns false if the bytes end inside it, or if messages have no such values.
+func (m *Reader) value(b []byte) bool {
 	m.Val, m.Raw = 0, nil
+	n := 0
 	switch m.Type {
-	case Varint, Bytes:
-		if at >= len(b) {
-			return -1
+	case Varint:
+		if m.Val, n = binary.Uvarint(b); n <= 0 {
+			return false
 		}
-		v, n := uint64(b[at]), 1
-		if v >= 0x80 {
-			v, n = binary.Uvarint(b[at:])
+	case Bytes:
+		size, head := binary.Uvarint(b)
+		if head <= 0 || size > uint64(len(b)-head) {
+			return false
 		}
-		if at += n; n <= 0 {
-			return -1
-		}
-		if m.Type == Varint {
-			m.Val = v
-			return at
-		}
-		if v > uint64(len(b)-at) {
-			return -1
-		}
-		m.Raw = b[at : at+int(v)]
-		return at + int(v)
+		n = head + int(size)
+		m.Raw = b[head:n]
 	case Fixed64:
-		if len(b)-at < 8 {
-			return -1
+		if n = 8; len(b) < n {
+			return false
 		}
-		m.Val = binary.LittleEndian.Uint64(b[at:])
-		return at + 8
+		m.Val = binary.LittleEndian.Uint64(b)
 	case Fixed32:
-		if len(b)-at < 4 {
-			return -1
+		if n = 4; len(b) < n {
+			return false
 		}
-		m.Val = uint64(binary.LittleEndian.Uint32(b[at:]))
-		return at + 4
+		m.Val = uint64(binary.LittleEndian.Uint32(b))
 	case Reset:
-		if m.differences {
-			return at
+		if !m.differences {
+			return false
 		}
+	default:
+		return false
 	}
-	return -1
+	m.buf = b[n:]
+	return true
 }
 
 // IsMessage reports whether bytes have the form of a message with at least one field. Other bytes may have it, too.
@@ -160,27 +164,33 @@ func (m *Reader) Float32() float32 { return math.Float32frombits(uint32(m.Val)) 
 const maxRepeated = 1 << 16
 
 // AppendInt32s appends the values of a repeated number, packed or not. It sets Bad when there are more than 65,536.
-func (m *Reader) AppendInt32s(dst []int32) []int32 { return appendNumbers(m, dst) }
+func (m *Reader) AppendInt32s(dst []int32) []int32 {
+	dst, ok := appendNumbers(dst, m.Type, m.Val, m.Raw)
+	m.Bad = m.Bad || !ok
+	return dst
+}
 
 // AppendUint32s is like AppendInt32s.
-func (m *Reader) AppendUint32s(dst []uint32) []uint32 { return appendNumbers(m, dst) }
+func (m *Reader) AppendUint32s(dst []uint32) []uint32 {
+	dst, ok := appendNumbers(dst, m.Type, m.Val, m.Raw)
+	m.Bad = m.Bad || !ok
+	return dst
+}
 
-func appendNumbers[T int32 | uint32](m *Reader, dst []T) []T {
-	if m.Type != Bytes {
+func appendNumbers[T int32 | uint32](dst []T, typ byte, v uint64, packed []byte) (_ []T, ok bool) {
+	if typ != Bytes {
 		if len(dst) >= maxRepeated {
-			m.Bad = true
-			return dst
+			return dst, false
 		}
-		return append(dst, T(m.Val))
+		return append(dst, T(v)), true
 	}
-	for b := m.Raw; len(b) > 0; {
+	for b := packed; len(b) > 0; {
 		v, n := Uvarint(b)
 		if n <= 0 || len(dst) >= maxRepeated {
-			m.Bad = true
-			break
+			return dst, false
 		}
 		dst = append(dst, T(v))
 		b = b[n:]
 	}
-	return dst
+	return dst, true
 }

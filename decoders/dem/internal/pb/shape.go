@@ -2,7 +2,6 @@ package pb
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -140,12 +139,19 @@ func (m *Reader) passOver() {
 	m.log.Add(Unknown{m.shape.Name, m.Num, m.Type, known}, 1)
 }
 
-// Inside iterates over the fields of the message that the present field is. If that cannot be read to its end, m is bad.
-func (m *Reader) Inside() iter.Seq[*Reader] {
-	return func(yield func(*Reader) bool) {
-		q := m.Message()
-		for q.Next() && yield(&q) {
-		}
-		m.Bad = m.Bad || q.Bad
+// Within moves q, a reader of the message that the present field is, to its next field. It reports whether there is one. If q cannot be
+// read to its end, m is bad.
+//
+//	for q := m.Message(); m.Within(&q); {
+//		switch q.Num {
+//		case 1:
+//			name = q.Raw
+//		}
+//	}
+func (m *Reader) Within(q *Reader) bool {
+	if q.Next() {
+		return true
 	}
+	m.Bad = m.Bad || q.Bad
+	return false
 }

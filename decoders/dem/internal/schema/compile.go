@@ -5,14 +5,17 @@ import (
 	"unsafe"
 
 	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 // compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
-	symbols   []symbol
-	raw       []pb.Reader // the fields as the file describes them
-	dotaBuild int         // that recorded; 0 of another game, and when it is not known
+	symbols     []symbol
+	serializers [][]byte  // as the file describes them
+	raw         [][]byte  // the fields likewise
+	described   *pb.Shape // of those
+	dotaBuild   int       // that recorded; 0 of another game, and when it is not known
 	// saysShifted: fields have the game's own serializers, by which the schema says which numbers are sent plus one.
 	saysShifted bool
 	deadlock    bool // the schema is that of Deadlock
@@ -25,13 +28,16 @@ type compiler struct {
 }
 
 // compile compiles all serializers. ok is false when one cannot be read.
-func (c *compiler) compile(serializers []pb.Reader) (s *Schema, ok bool) {
+func (c *compiler) compile() (s *Schema, ok bool) {
 	s = c.schema
-	s.Serializers = make([]*Serializer, 0, len(serializers))
-	s.byKey, s.ByName = make(map[key]*Serializer, len(serializers)), make(map[string]*Serializer, len(serializers))
+	n := len(c.serializers)
+	s.Serializers = make([]*Serializer, 0, n)
+	s.byKey, s.ByName = make(map[key]*Serializer, n), make(map[string]*Serializer, n)
 	c.fields, c.named = make([]*Field, len(c.raw)), make([]nameUse, len(c.symbols))
-	for _, m := range serializers {
-		ser := c.serializer(m)
+	shape := shapeOf(1)
+	c.described = shapeOf(3)
+	for _, raw := range c.serializers {
+		ser := c.serializer(pb.Read(raw, shape, &s.Unknown))
 		if ser == nil {
 			return s, false
 		}
@@ -130,7 +136,7 @@ func (c *compiler) field(index int32, in *Serializer) *Field {
 	if f := c.fields[index]; f != nil {
 		return f
 	}
-	f, below := c.parseField(c.raw[index])
+	f, below := c.parseField(pb.Read(c.raw[index], c.described, nil)) // what is not known in it is counted
 	if f == nil {
 		return nil
 	}
@@ -188,9 +194,9 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 			_, told.SendNode = c.symbol(m.Int32())
 		case 10:
 			f.encoder, told.Encoder = c.symbol(m.Int32())
-		case 11:
+		case polymorphic:
 			var o key
-			for p := range m.Inside() {
+			for p := m.Message(); m.Within(&p); {
 				switch p.Num {
 				case 1:
 					var name []byte
@@ -219,17 +225,31 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 	return f, below
 }
 
-// ownSerializer is the number of a field's description that has the game's own serializer of it, since February 2024.
-const ownSerializer = 12
+// Numbers of a field's description: of other objects that it may be, and of the game's own serializer of it, since February 2024.
+const (
+	polymorphic   = 11
+	ownSerializer = 12
+)
 
-// hasSerializer reports whether the description of a field has it.
-func hasSerializer(m pb.Reader) bool {
+// survey reads the description of a field, and so counts what is not known in it. It reports whether the description has the game's own
+// serializer.
+func survey(m pb.Reader) (own bool) {
 	for m.Next() {
-		if m.Num == ownSerializer {
-			return true
+		switch m.Num {
+		case ownSerializer:
+			own = true
+		case polymorphic:
+			for q := m.Message(); m.Within(&q); { // counted
+			}
 		}
 	}
-	return false
+	return own
+}
+
+// shapeOf returns what is known of the messages that are a field of the schema.
+func shapeOf(field int) *pb.Shape {
+	f, _ := lexicon.Type("CSVCMsg_FlattenedSerializer").Field(field)
+	return f.Of
 }
 
 // symbol returns a name of the schema, or nothing.

@@ -124,25 +124,25 @@ func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 func ParseFlattened(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	data = bytes.Clone(data) // names stay parts of it
 	c := compiler{dotaBuild: dotaBuild, schema: &Schema{}}
-	var serializers []pb.Reader
-	m := pb.ReadParts(data, lexicon.Type("CSVCMsg_FlattenedSerializer"), &c.schema.Unknown)
+	m := pb.Read(data, lexicon.Type("CSVCMsg_FlattenedSerializer"), &c.schema.Unknown)
 	for m.Next() {
-		if len(c.symbols) > maxSymbols || len(serializers) > maxSerializers || len(c.raw) > maxFields {
+		if len(c.symbols) > maxSymbols || len(c.serializers) > maxSerializers || len(c.raw) > maxFields {
 			return c.schema, false
 		}
 		switch m.Num {
 		case 1:
-			serializers = append(serializers, m.Message())
+			c.serializers = append(c.serializers, m.Raw)
 		case 2:
 			c.symbols = append(c.symbols, symbol{string(m.Raw), m.Raw})
 			c.deadlock = c.deadlock || bytes.HasPrefix(m.Raw, []byte("CCitadel"))
 		case 3:
-			c.raw = append(c.raw, m.Message())
-			c.saysShifted = c.saysShifted || hasSerializer(m.Message())
+			c.raw = append(c.raw, m.Raw)
+			own := survey(m.Message())
+			c.saysShifted = c.saysShifted || own
 		}
 	}
 	if m.Bad {
 		return c.schema, false
 	}
-	return c.compile(serializers)
+	return c.compile()
 }

@@ -137,7 +137,7 @@ func TestUnknown(t *testing.T) {
 		{demtest.Field{Type: "uint32", Encoder: "new"}, false, false},
 	} {
 		u := parseField(t, 0, test.field).Unknown
-		if u == nil || u.Number != test.number || u.MayBeShifted != test.shifted || u.Encoder != (test.field.Encoder != "") {
+		if u == nil || u.Numeric != test.number || u.MayBeShifted != test.shifted || u.Encoder != (test.field.Encoder != "") {
 			t.Errorf("%+v: %+v", test.field, u)
 		}
 	}

@@ -46,8 +46,8 @@ type Unknown struct {
 	// Type and Encoder say which of both is not known of values. List says that it is not known whether the field is a list of
 	// objects or one object.
 	Type, Encoder, List bool
-	// Number reports whether it is known that values are numbers of variable length; whether they are signed is not.
-	Number bool
+	// Numeric reports whether it is known that values are numbers of variable length; whether they are signed is not.
+	Numeric bool
 	// MayBeShifted reports whether numbers may be sent plus one, which the schema does not say.
 	MayBeShifted bool
 }
@@ -58,7 +58,7 @@ func (c *compiler) unknown(f *Field, t Type) *Unknown {
 	if u.Encoder {
 		u.Name += "(" + f.encoder + ")"
 	}
-	u.Number = u.Type && !u.Encoder && (plainEnums[t.Base] || enums[t.Base])
+	u.Numeric = u.Type && !u.Encoder && (plainEnums[t.Base] || enums[t.Base])
 	u.MayBeShifted = u.Type && !c.saysShifted && !plainEnums[t.Base]
 	return u
 }
