@@ -160,8 +160,11 @@ func randomRequests(t *testing.T, path string, n int) int {
 	write(t, filepath.Join(dir, file), read(t, path))
 	w := newWays(t, dir, path)
 	everything := &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384}
-	if strings.Contains(path, ".SC2Replay") {
+	switch {
+	case strings.Contains(path, ".SC2Replay"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)
+	case strings.Contains(path, ".teehistorian"):
+		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)
 	}
 	whole := w.grpc(timeout(t), everything)
 	if len(whole.Responses) == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/facts"
@@ -190,4 +191,33 @@ func TestLogs(t *testing.T) {
 		t.Errorf("only %v", total)
 	}
 	t.Logf("%v", total)
+}
+
+// FuzzFacts concludes the facts of arbitrary bytes behind a sound header: a Fold that was restored in between has the same ones, and there
+// is room for all that an event completes.
+func FuzzFacts(f *testing.F) {
+	for _, path := range samples(f) {
+		f.Add(read(f, path), uint16(300))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, every uint16) {
+		d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
+		h, err := d.Header()
+		if err != nil {
+			return
+		}
+		fold, other := facts.New(h, everything), facts.New(h, everything)
+		var ev event
+		for n := 1; d.Next(&ev) == nil; n++ {
+			got := apply(fold, &ev)
+			if !slices.Equal(apply(other, &ev), got) || len(got) >= decoders.Room {
+				t.Fatalf("%d facts of %s, others where the Fold was restored", len(got), ev.Kind)
+			}
+			if n%(int(every)+1) != 0 {
+				continue
+			}
+			if other, err = facts.Restore(h, everything, other.Snapshot(nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

@@ -66,7 +66,12 @@ func (f *Fold) slots() int32 {
 // known reports whether anything is known of a client.
 func (f *Fold) known(id int32) bool {
 	c := f.client(id)
-	return c.hasTeam || c.open || c.left || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
+	for _, v := range c.numbers() {
+		if *v != 0 {
+			return true
+		}
+	}
+	return c.hasTeam || c.open || c.carried || c.left || c.level != 0 || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
 }
 
 // keysOf returns what is known of a client's keys.
