@@ -190,7 +190,8 @@ func TestOwner(t *testing.T) {
 				if len(h.open(t)) == 0 {
 					t.Error("no file is open")
 				}
-				if live := test.req.GetFollow() && test.req.GetReplay() != "r/map"; c.Replay.Live != live || (c.Replay.Follower != nil) != live {
+				grows := test.req.GetReplay() == "r/game" || test.req.GetReplay() == "r"
+				if live := test.req.GetFollow() && grows; c.Replay.Live != live || (c.Replay.Follower != nil) != live {
 					t.Errorf("it is live: %t", c.Replay.Live)
 				}
 				err = stream.Run(ctx, c, func(f *frame.Frame) error {
