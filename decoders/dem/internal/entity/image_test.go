@@ -41,3 +41,15 @@ func TestImage(t *testing.T) {
 		t.Error("a value that is open now does not change the image")
 	}
 }
+
+// TestOpenText: a text is open if the one that was set last is.
+func TestOpenText(t *testing.T) {
+	var s State
+	n := &Node{Cell: 0}
+	for _, open := range []bool{false, true, false} {
+		s.set(&Class{Cells: 1}, n, value.Cell{Kind: value.Text, Open: open}, []byte("text"))
+		if c := s.At(0); c.Open != open || string(s.Data(c)) != "text" {
+			t.Errorf("open %v: %+v, %q", open, *c, s.Data(c))
+		}
+	}
+}

@@ -170,11 +170,15 @@ func TestCompensation(t *testing.T) {
 func TestSigned(t *testing.T) {
 	even := func(w *demtest.Bits, g *rand.Rand) { w.Varint(2 * g.Uint64N(100)) }
 	g, _ := infers(t, demtest.Field{Type: "Mystery_t"}, 40, even)
-	if !g.MaybeSigned || g.Sure(2, true) || !g.Sure(0, true) {
-		t.Errorf("even numbers: may be signed: %v", g.MaybeSigned)
+	if !g.MaybeSigned || g.Sure(2, true) || !g.Sure(0, true) || g.Rivals().Has(infer.FamilyFirst) {
+		t.Errorf("even numbers: may be signed: %v, rivals %b", g.MaybeSigned, g.Rivals())
 	}
 	if g, _ = infers(t, demtest.Field{Type: "Mystery_t"}, 12, func(w *demtest.Bits, g *rand.Rand) { w.Varint(1000 + g.Uint64N(2000)) }); !g.MaybeSigned || g.Sure(1001, true) {
 		t.Errorf("a few large numbers: may be signed: %v", g.MaybeSigned)
+	}
+	g, _ = infers(t, demtest.Field{Type: "LeagueID_t"}, 12, func(w *demtest.Bits, g *rand.Rand) { w.Varint(1000 + g.Uint64N(2000)) })
+	if g.MaybeSigned || !g.Sure(1001, true) {
+		t.Errorf("a few ids: may be signed: %v", g.MaybeSigned)
 	}
 	odd := func(w *demtest.Bits, g *rand.Rand) { w.Varint(g.Uint64N(40)) }
 	if g, _ := infers(t, demtest.Field{Type: "Mystery_t"}, 200, odd); g.MaybeSigned || !g.Sure(2, true) {
@@ -206,6 +210,17 @@ func TestUnseen(t *testing.T) {
 	}
 	if g := book.OfField(s.Lookup("C", 0).Fields[1], false); g.State != infer.Unseen || g.Proofs != 0 || g.Sure(2, true) {
 		t.Errorf("state %d, %d proofs", g.State, g.Proofs)
+	}
+}
+
+// TestKnownUnseen: a type of which it is known that it is a number may be nothing else, although no value of it was met.
+func TestKnownUnseen(t *testing.T) {
+	book := infer.NewBook()
+	for typ, want := range map[string]string{"RenderFx_t": "uint64", "Mystery_t": "uint64 bool float32"} {
+		g := book.OfField(parse(t, demtest.Field{Type: typ}).Lookup("C", 0).Fields[1], false)
+		if got := names(g); !strings.HasPrefix(got, want) || (g.Rivals() == 0) != (typ == "RenderFx_t") {
+			t.Errorf("%s may be %s", typ, got)
+		}
 	}
 }
 

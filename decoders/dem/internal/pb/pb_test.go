@@ -61,6 +61,25 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// TestWithin: the fields of a message in a message are read, and if they end early, the outer one is bad.
+func TestWithin(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		inner := demtest.Proto(nil).Varint(1, 5)
+		if torn {
+			inner = append(inner, 2<<3)
+		}
+		m := pb.NewReader(demtest.Proto(nil).Bytes(3, inner))
+		m.Next()
+		n := 0
+		for q := m.Message(); m.Within(&q); {
+			n += int(q.Val)
+		}
+		if n != 5 || m.Bad != torn {
+			t.Errorf("torn %v: %d, bad: %v", torn, n, m.Bad)
+		}
+	}
+}
+
 // TestTorn: a message that ends inside a field, or has what no message has, is bad, and the fields before are read.
 func TestTorn(t *testing.T) {
 	good := demtest.Proto(nil).Varint(1, 300)
