@@ -97,6 +97,9 @@ func (j *journal) read(
 	c, err := j.js.OrderedConsumer(starting, j.name, jetstream.OrderedConsumerConfig{
 		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq: after + 1, InactiveThreshold: time.Minute,
+		// The client would ask for a lost consumer by the same name for ever. In a cluster a server may have been chosen for that name
+		// which does not answer any more, because its disk is full. Who reads on asks by another name, for which another one may be chosen.
+		MaxResetAttempts: 1,
 	})
 	if err != nil {
 		return explain(err)
