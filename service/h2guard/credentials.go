@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
@@ -16,13 +17,14 @@ type Guard struct {
 	closed  *prometheus.CounterVec
 	exempt  func(netip.Addr) bool
 	strikes strikes
+	tiny    commons
 }
 
 // NewGuard returns a guard that logs the connections that it closes. Unless reg is nil, it also counts them for Prometheus.
 // New connections from the address of a closed one are slowed down, unless exempt reports true for the address. Exempt the
 // addresses of proxies, because they have many clients. exempt may be nil.
 func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Addr) bool) *Guard {
-	g := &Guard{log: log, exempt: exempt, strikes: strikes{of: map[string]*leak{}}, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+	g := &Guard{log: log, exempt: exempt, strikes: strikes{of: map[string]*leak{}}, tiny: commons{of: map[string]*common{}}, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",
 	}, []string{"abuse"})}
 	for sort := range rates {
@@ -40,11 +42,15 @@ func (g *Guard) Conn(conn net.Conn) *Conn {
 	if g.strikesOf(conn.RemoteAddr()) > 0 {
 		share = afterStrike
 	}
-	return newConn(conn, share, func(sort Abuse) {
+	c := newConn(conn, share, func(sort Abuse) {
 		g.strike(conn.RemoteAddr())
 		g.closed.WithLabelValues(string(sort)).Inc()
 		g.log.Warn("a connection was closed: it is abused", "abuse", string(sort), "address", conn.RemoteAddr().String())
 	})
+	if key, addr := keyOf(conn.RemoteAddr()); g.exempt == nil || !g.exempt(addr) {
+		c.full[TinyData] = g.tiny.bucket(key, c.share, time.Now())
+	}
+	return c
 }
 
 // Credentials returns credentials of a gRPC server that guard each connection after the handshake of inner. A nil inner means no

@@ -50,7 +50,7 @@ type rate struct {
 var rates = map[Abuse]rate{
 	Resets:        {second: 200, burst: 1000},
 	EmptyData:     {second: 20, burst: 200},
-	TinyData:      {second: 1000, burst: 2000, free: 1, saved: 20_000},
+	TinyData:      {second: 1000, burst: 20_000, free: 1, saved: 20_000}, // see common
 	Settings:      {second: 2, burst: 20},
 	Pings:         {second: 2, burst: 50, free: 1, saved: 1000},
 	Priorities:    {second: 10, burst: 200},
@@ -217,9 +217,26 @@ func (c *Conn) scan(b []byte) (looked int, tooMuch Abuse) {
 type buckets map[Abuse]*bucket
 
 type bucket struct {
+	level
+
+	had    int64   // the free frames that were used or were not kept
+	common *common // what counts the frames, too; nil if nothing does
+}
+
+// level is how full a bucket is.
+type level struct {
 	full float64
 	at   time.Time
-	had  int64 // the free frames that were used or were not kept
+}
+
+// now returns how full it is. second leaks out in a second.
+func (l *level) now(second float64, now time.Time) float64 {
+	return max(l.full-max(now.Sub(l.at).Seconds(), 0)*second, 0) // the clock may be set back
+}
+
+func (l *level) add(second float64, now time.Time) {
+	l.full = l.now(second, now) + 1
+	l.at = now
 }
 
 // admit counts a frame, and reports whether it is within 1/share of the usual burst. written is how many DATA frames the server
@@ -227,7 +244,7 @@ type bucket struct {
 func (b buckets) admit(sort Abuse, share float64, written int64, now time.Time) bool {
 	one, r := b[sort], rates[sort]
 	if one == nil {
-		one = &bucket{at: now}
+		one = &bucket{level: level{at: now}}
 		b[sort] = one
 	}
 	paid := written * r.free
@@ -236,7 +253,9 @@ func (b buckets) admit(sort Abuse, share float64, written int64, now time.Time) 
 		one.had++
 		return true
 	}
-	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // the clock may be set back
-	one.at = now
+	if one.common != nil {
+		one.common.add(r.second, now)
+	}
+	one.add(r.second, now)
 	return one.full <= max(r.burst/share, leastBurst)
 }

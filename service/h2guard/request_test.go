@@ -176,7 +176,7 @@ func TestAnswersAreFree(t *testing.T) {
 			p := make([]byte, 1<<10)
 			var in, out bytes.Buffer
 			client, server := http2.NewFramer(&in, nil), http2.NewFramer(&out, nil)
-			for range 10_000 {
+			for range 30_000 {
 				out.Reset()
 				_ = server.WriteData(1, false, []byte("batch"))
 				if answers {

@@ -76,6 +76,60 @@ func (s *strikes) count(key string, now time.Time) int {
 	return int(math.Ceil(n))
 }
 
+// common counts the small DATA frames of all connections of an address. An upload of single bytes sends thousands of them at once, which
+// is no abuse, but a client could send as many on each of many connections, one after another. So a new connection may send fewer after
+// earlier ones have sent many, but spared at least. Open connections are not affected. It is safe for concurrent use.
+type common struct {
+	mu sync.Mutex
+	level
+}
+
+const spared = 2000
+
+func (c *common) add(second float64, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.level.add(second, now)
+}
+
+func (c *common) now(second float64, now time.Time) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.level.now(second, now)
+}
+
+// commons holds what is common to the connections of each address. It is safe for concurrent use.
+type commons struct {
+	mu    sync.Mutex
+	of    map[string]*common
+	swept time.Time // when those that are empty were last removed
+}
+
+// bucket returns the bucket of a new connection for small DATA frames. If there are too many addresses, the connection is on its own.
+func (s *commons) bucket(key string, share float64, now time.Time) *bucket {
+	r := rates[TinyData]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.of[key]
+	if c == nil && len(s.of) >= mostKnown && now.Sub(s.swept) > time.Second {
+		s.swept = now
+		for k, other := range s.of { // connections that are open count on with what was removed, for nobody
+			if other.now(r.second, now) == 0 {
+				delete(s.of, k)
+			}
+		}
+	}
+	if c == nil && len(s.of) < mostKnown {
+		c = &common{level: level{at: now}}
+		s.of[key] = c
+	}
+	b := &bucket{level: level{at: now}, common: c}
+	if c != nil {
+		b.full = min(c.now(r.second, now), (r.burst-spared)/share)
+	}
+	return b
+}
+
 // wait returns how long a new connection waits.
 func wait(strikes int) time.Duration {
 	if strikes == 0 {

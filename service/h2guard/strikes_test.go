@@ -130,6 +130,65 @@ func TestStrikesAreBounded(t *testing.T) {
 	}
 }
 
+// TestTinyDataOfAddress: small DATA frames count on later connections of the same address, too, which may send spared of them in any case.
+// Other addresses, proxies, and connections that are open already may send as many as ever.
+func TestTinyDataOfAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proxy := netip.MustParseAddr("10.0.0.9")
+		g := NewGuard(slog.New(slog.DiscardHandler), nil, func(a netip.Addr) bool { return a == proxy })
+		type client struct {
+			*Conn
+			in *fed
+		}
+		dial := func(addr string) client {
+			in := &fed{data: []byte(http2.ClientPreface), piece: 1 << 20}
+			return client{g.Conn(&from{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)), data: in}), in}
+		}
+		send := func(c client, n int) error {
+			var b bytes.Buffer
+			f := http2.NewFramer(&b, nil)
+			for range n {
+				_ = f.WriteData(1, false, []byte{0})
+			}
+			c.in.data = append(c.in.data, b.Bytes()...)
+			_, err := io.ReadAll(c)
+			return err
+		}
+		open := dial("192.0.2.1:1")
+		for i := range 3 {
+			if err := send(dial("192.0.2.1:1"), 9000); i < 2 != (err == nil) {
+				t.Errorf("9000 frames on the %d. connection: %v", i, err)
+			}
+		}
+		if err := send(open, 15_000); err != nil {
+			t.Errorf("on one that was open: %v", err)
+		}
+		for _, other := range []string{"192.0.2.2:1", "10.0.0.9:1", "10.0.0.9:2"} {
+			if err := send(dial(other), 15_000); err != nil {
+				t.Errorf("from %s: %v", other, err)
+			}
+		}
+		time.Sleep(mostStrikes*strikeFades + time.Second)
+		if err := send(dial("192.0.2.1:1"), 15_000); err != nil {
+			t.Errorf("after a while: %v", err)
+		}
+		if err := send(dial("192.0.2.1:1"), spared); err != nil {
+			t.Errorf("those that are spared: %v", err)
+		}
+	})
+	s := commons{of: map[string]*common{}}
+	now := time.Now()
+	for i := range mostKnown {
+		s.bucket(fmt.Sprint(i), 1, now).common.add(1, now)
+	}
+	if b := s.bucket("one more", 1, now); b.common != nil || len(s.of) != mostKnown {
+		t.Errorf("%d addresses are known", len(s.of))
+	}
+	if s.bucket("later", 1, now.Add(time.Hour)); len(s.of) != 1 {
+		t.Errorf("%d addresses are known an hour later", len(s.of))
+	}
+}
+
 // TestSlowCloses: a connection can be closed while it waits.
 func TestSlowCloses(t *testing.T) {
 	client, server := net.Pipe()
