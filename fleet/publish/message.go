@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // Encoding is the form of payloads.
@@ -37,7 +37,7 @@ const (
 	HeaderNext      = "Replayd-Next"       // the sequence number after the last event
 	HeaderFirstTick = "Replayd-First-Tick" // of events: the tick of the first one
 	HeaderLastTick  = "Replayd-Last-Tick"  // of events: the tick of the last one
-	HeaderCursor    = "Replayd-Cursor"     // base64; resumes before the event Replayd-Next
+	HeaderCursor    = "Replayd-Cursor"     // as HTTP has it; resumes before the event Replayd-Next
 	HeaderReason    = "Replayd-Reason"     // of an end or an error: the name of an EndReason or ErrorReason, without the prefix
 	HeaderOffset    = "Replayd-Offset"     // of an error: the offset of damage, if there is one
 	HeaderSize      = "Replayd-Size"       // of an end or an error: the size of the file in bytes
@@ -81,7 +81,7 @@ func (m *message) header(r *replay) nats.Header {
 	h := nats.Header{
 		nats.MsgIdHdr: {r.id(m)}, HeaderType: {m.kind}, HeaderName: {headerText(r.name)}, HeaderIdentity: {r.identity},
 		HeaderFirst: {strconv.FormatUint(m.first, 10)}, HeaderNext: {strconv.FormatUint(m.next, 10)},
-		HeaderCursor: {base64.StdEncoding.EncodeToString(m.cursor)}, HeaderSelection: {r.p.selection}, HeaderContent: {m.content},
+		HeaderCursor: {cursor.Text(m.cursor)}, HeaderSelection: {r.p.selection}, HeaderContent: {m.content},
 	}
 	switch m.kind {
 	case TypeEvents:
@@ -112,7 +112,7 @@ func parsePlace(sequence uint64, h nats.Header) (place, error) {
 	if at.next, err = strconv.ParseUint(h.Get(HeaderNext), 10, 64); err != nil {
 		return place{}, errForeign
 	}
-	if at.cursor, err = base64.StdEncoding.DecodeString(h.Get(HeaderCursor)); err != nil || at.kind == "" {
+	if at.cursor, err = cursor.ParseText(h.Get(HeaderCursor)); err != nil || at.kind == "" {
 		return place{}, errForeign
 	}
 	if at.kind == TypeEnd || at.kind == TypeError {

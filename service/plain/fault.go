@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // fault is an error as clients see it. The tags named doc describe its fields in the OpenAPI document.
@@ -70,7 +71,7 @@ func faultOf(s *spb.Status) *fault {
 		case *errdetails.RetryInfo:
 			f.RetryAfter, f.retry = m.GetRetryDelay().AsDuration().Seconds(), true
 		case *replaydv1.ResumeInfo:
-			f.Cursor = cursorText(m.GetCursor())
+			f.Cursor = cursor.Text(m.GetCursor())
 		}
 	}
 	return f

@@ -29,6 +29,7 @@ import (
 
 	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // Prefix is the prefix of the paths that a Handler serves.
@@ -172,7 +173,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string, re
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		at, err := parseCursor(last)
+		at, err := cursor.ParseText(last)
 		if err != nil {
 			badRequest(lastEventID, err.Error()).answer(w)
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/frame"
 )
 
@@ -57,7 +58,7 @@ func (p *printer) frame(m any) error {
 
 // response prints a response. raw is the encoded message.
 func (p *printer) response(raw []byte) error {
-	var cursor string
+	var at string // the cursor
 	var events []byte
 	kind := protowire.Number(0)
 	for rest := raw; len(rest) > 0; {
@@ -67,7 +68,7 @@ func (p *printer) response(raw []byte) error {
 		}
 		switch rest = left; f.Number {
 		case protoscan.ResponseCursor:
-			cursor = cursorText(f.Bytes)
+			at = cursor.Text(f.Bytes)
 		case protoscan.ResponseState, protoscan.ResponseBatch:
 			kind, events = f.Number, f.Bytes
 		}
@@ -75,9 +76,9 @@ func (p *printer) response(raw []byte) error {
 	p.out = p.out[:0]
 	var err error
 	if kind != 0 {
-		err = p.events(kind, events, cursor)
+		err = p.events(kind, events, at)
 	} else {
-		err = p.other(raw, cursor)
+		err = p.other(raw, at)
 	}
 	if err != nil || len(p.out) == 0 {
 		return err
@@ -102,7 +103,7 @@ func (p *printer) write(b []byte) error {
 }
 
 // events prints a batch, or a part of the state.
-func (p *printer) events(kind protowire.Number, batch []byte, cursor string) error {
+func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 	state := kind == protoscan.ResponseState
 	of := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor()
 	if state {
@@ -129,7 +130,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, cursor string) err
 		}
 	}
 	if p.sse {
-		p.open(cursor, map[bool]string{true: "state"}[state])
+		p.open(at, map[bool]string{true: "state"}[state])
 		p.out = append(p.out, `{"events":[`...)
 	}
 	if field != nil {
@@ -144,7 +145,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, cursor string) err
 	case p.sse:
 		p.out = append(p.out, "]}\n\n"...)
 	default:
-		p.out = append(append(append(p.out, `{"cursor":"`...), cursor...), '"')
+		p.out = append(append(append(p.out, `{"cursor":"`...), at...), '"')
 		if complete {
 			p.out = append(p.out, `,"state_complete":true`...)
 		}
@@ -206,7 +207,7 @@ func (p *printer) open(id, event string) {
 }
 
 // other prints a response without events.
-func (p *printer) other(raw []byte, cursor string) error {
+func (p *printer) other(raw []byte, at string) error {
 	var r replaydv1.StreamEventsResponse
 	if err := proto.Unmarshal(raw, &r); err != nil {
 		return err
@@ -230,13 +231,13 @@ func (p *printer) other(raw []byte, cursor string) error {
 	switch {
 	case p.sse && p.over:
 		p.open(overID, name)
-		p.out = append(append(append(p.out, `{"cursor":"`...), cursor...), `",`...)
+		p.out = append(append(append(p.out, `{"cursor":"`...), at...), `",`...)
 		p.out = append(append(p.out, body[1:]...), "\n\n"...)
 	case p.sse:
-		p.open(cursor, name)
+		p.open(at, name)
 		p.out = append(append(p.out, body...), "\n\n"...)
 	default:
-		p.out = append(append(append(p.out, `{"cursor":"`...), cursor...), `","`...)
+		p.out = append(append(append(p.out, `{"cursor":"`...), at...), `","`...)
 		p.out = append(append(append(p.out, name...), `":`...), body...)
 		p.out = append(p.out, "}\n"...)
 	}

@@ -1,7 +1,6 @@
 package plain
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 // parameters are the query parameters of a request, by name. The parameters of streams have the names of the flags of
@@ -160,7 +160,7 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	}).described("Only with `follow-successors`. The next replay may also be the one that began next in the same directory, " +
 		"whatever its contents. Only one server may write to the directory.")
 	p["cursor"] = start(req, parameter{form: cursorForm, set: func(value string) error {
-		at, err := parseCursor(value)
+		at, err := cursor.ParseText(value)
 		if len(at) > 0 {
 			req.Start.At = &replaydv1.Start_Cursor{Cursor: at}
 		}
@@ -175,14 +175,25 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	return p
 }
 
-// start returns a parameter that also sets where a stream starts. A request may have only one of these.
+// start returns a parameter that also sets where a stream starts. A request may have one of these, and a cursor, which goes before it: the
+// other one says where the stream has begun that the cursor goes on with.
 func start(req *replaydv1.StreamEventsRequest, p parameter) parameter {
 	set := p.set
 	p.set = func(value string) error {
-		if req.GetStart().GetAt() != nil {
-			return errors.New("only one of cursor, tick, last and now can say where to start")
+		before := req.GetStart().GetAt()
+		req.Start.At = nil
+		if err := set(value); err != nil {
+			return err
 		}
-		return set(value)
+		_, resumes := before.(*replaydv1.Start_Cursor)
+		_, begins := req.GetStart().GetAt().(*replaydv1.Start_Cursor)
+		switch {
+		case req.GetStart().GetAt() == nil, resumes:
+			req.Start.At = before
+		case before != nil && !begins:
+			return errors.New("only one of tick, last and now can say where to start")
+		}
+		return nil
 	}
 	return p
 }
@@ -303,19 +314,4 @@ func spellings(names map[string]int32, prefix string) (known []string) {
 	}
 	slices.Sort(known)
 	return known
-}
-
-// cursorText returns a cursor in the form that needs no escaping in a URL.
-func cursorText(cursor []byte) string { return base64.RawURLEncoding.EncodeToString(cursor) }
-
-// plainAlphabet converts URL-safe base64 to standard base64, and restores standard base64 that was unescaped as a URL.
-var plainAlphabet = strings.NewReplacer("-", "+", "_", "/", " ", "+", "=", "")
-
-// parseCursor parses a cursor in any variant of base64.
-func parseCursor(text string) ([]byte, error) {
-	at, err := base64.RawStdEncoding.DecodeString(plainAlphabet.Replace(text))
-	if err != nil {
-		return nil, errors.New("is no base64")
-	}
-	return at, nil
 }

@@ -34,6 +34,7 @@ func asked(t *testing.T, url string, req proto.Message) (refused string) {
 // TestQueries: parameters become the fields of the request that they name, whatever their order.
 func TestQueries(t *testing.T) {
 	tick := func(n int32) *replaydv1.Start { return &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: n}} }
+	resumed := &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: []byte{0xff, 0xef}}}
 	for query, want := range map[string]*replaydv1.StreamEventsRequest{
 		"follow":                       {Follow: true},
 		"follow=0":                     {},
@@ -55,7 +56,11 @@ func TestQueries(t *testing.T) {
 		"tick=7&with-state": {Start: &replaydv1.Start{At: tick(7).GetAt(), WithState: true}},
 		"last=5":            {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
 		"now":               {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
-		"cursor=_-8":        {Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: []byte{0xff, 0xef}}}},
+		"cursor=_-8":        {Start: resumed},
+		"now&cursor=_-8":    {Start: resumed},
+		"cursor=_-8&last=5": {Start: resumed},
+		"tick=7&cursor=_-8": {Start: resumed},
+		"cursor=&last=5":    {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
 		"strict":            {Strict: true},
 		"max-batch-events=9": {
 			MaxBatchEvents: 9,
@@ -85,6 +90,8 @@ func TestQueriesRefused(t *testing.T) {
 		"heartbeat=5":             "heartbeat",
 		"cursor=%21":              "cursor",
 		"tick=1&last=2":           "tick",
+		"now&cursor=%21":          "cursor",
+		"cursor=_-8&tick=x":       "tick",
 		"kind=%ff":                "kind",
 		"resolve-players=1&now=x": "now",
 	} {

@@ -3,7 +3,6 @@ package command
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"path"
@@ -12,6 +11,7 @@ import (
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/clients/go/sc2"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 )
 
 type catCmd struct {
@@ -20,7 +20,7 @@ type catCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 
-	Cursor string  `help:"Resume after this cursor, in base64." xor:"start" placeholder:"BASE64"`
+	Cursor string  `help:"Resume after this cursor, as HTTP, an error, or gRPC in base64, has it." xor:"start" placeholder:"CURSOR"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
 	Last   *uint32 `help:"Start with the last N events, 1 to 1000000." xor:"start" placeholder:"N"`
 	Now    bool    `help:"Start at the current end." xor:"start"`
@@ -88,9 +88,9 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 	}
 	switch {
 	case c.Cursor != "":
-		at, err := base64.StdEncoding.DecodeString(c.Cursor)
+		at, err := cursor.ParseText(c.Cursor)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--cursor: %w", err)}
+			return nil, usageError{fmt.Errorf("--cursor %w", err)}
 		}
 		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at}, WithState: c.WithState}
 	case c.Tick != nil:

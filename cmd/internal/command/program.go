@@ -3,7 +3,6 @@ package command
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
 )
@@ -153,7 +153,7 @@ func (p Program) Run(ctx context.Context, args []string, con Console) int {
 		say(Message(err))
 	}
 	if r, ok := errors.AsType[resumableError](err); ok {
-		say("resume with --cursor", base64.StdEncoding.EncodeToString(r.cursor))
+		say("resume with --cursor", cursor.Text(r.cursor))
 	}
 	if interrupted {
 		return ExitCancelled

@@ -64,13 +64,13 @@ func TestInterruptedStream(t *testing.T) {
 			ExitLost, "replayd: the daemon is shutting down\nreplayd: resume with --cursor ZW5k\n",
 		}, {
 			"without an end", stoppingDaemon{responses: list(start, sign)},
-			ExitLost, "replayd: the stream stopped without an end\nreplayd: resume with --cursor c2lnbg==\n",
+			ExitLost, "replayd: the stream stopped without an end\nreplayd: resume with --cursor c2lnbg\n",
 		}, {
 			"lost", stoppingDaemon{responses: list(start, sign), err: lost},
-			ExitLost, "replayd: gone\nreplayd: resume with --cursor c2lnbg==\n",
+			ExitLost, "replayd: gone\nreplayd: resume with --cursor c2lnbg\n",
 		}, {
 			"lost after the start", stoppingDaemon{responses: list(start), err: lost},
-			ExitLost, "replayd: gone\nreplayd: resume with --cursor c3RhcnQ=\n",
+			ExitLost, "replayd: gone\nreplayd: resume with --cursor c3RhcnQ\n",
 		}, {
 			"refused", stoppingDaemon{responses: list(start, sign), err: status.Error(codes.DataLoss, "damaged")},
 			ExitCorrupt, "replayd: damaged\n",
