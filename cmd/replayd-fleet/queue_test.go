@@ -88,8 +88,8 @@ func TestQueue(t *testing.T) {
 		checkQueue(t, n, setting(t, nodesVariable, 1))
 		return
 	}
-	t.Run("one server", func(t *testing.T) { checkQueue(t, 40, 1) })
-	t.Run("a cluster", func(t *testing.T) { checkQueue(t, 80, 3) })
+	t.Run("one server", func(t *testing.T) { t.Parallel(); checkQueue(t, 40, 1) }) // they wait for elections most of the time
+	t.Run("a cluster", func(t *testing.T) { t.Parallel(); checkQueue(t, 80, 3) })
 }
 
 // checkQueue is TestQueue for a number of replays and of NATS servers.
