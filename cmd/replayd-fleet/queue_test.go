@@ -84,11 +84,12 @@ func fleetOf(t *testing.T, n int) (replays map[string][]byte, damaged []string) 
 // TestQueue has four workers export replays from a bucket to a bucket, and kills them and NATS at random, with SIGKILL. In the end each
 // replay's tables must be there as one process would write them, each failure must be listed, and nothing else may be in the bucket.
 func TestQueue(t *testing.T) {
+	t.Parallel() // with its parts, too: they wait for elections most of the time
 	if n := setting(t, replaysVariable, 0); n > 0 {
 		checkQueue(t, n, setting(t, nodesVariable, 1))
 		return
 	}
-	t.Run("one server", func(t *testing.T) { t.Parallel(); checkQueue(t, 40, 1) }) // they wait for elections most of the time
+	t.Run("one server", func(t *testing.T) { t.Parallel(); checkQueue(t, 40, 1) })
 	t.Run("a cluster", func(t *testing.T) { t.Parallel(); checkQueue(t, 80, 3) })
 }
 
