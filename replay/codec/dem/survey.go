@@ -11,18 +11,19 @@ import (
 )
 
 // survey finds how long a demo is, and whether it has its end, from the heads of its records. A demo that has the summary that a game
-// writes at the end costs a few reads.
+// writes at the end costs a few reads. The survey ends where there is no head. That says nothing of the demo: a decoder looks for the next
+// record behind damage.
 func survey(
 	in source.Input, from *codec.Survey, _ func(*replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {
-	var x dem.Index
-	switch {
-	case from != nil:
-		x.End, x.LastTick = from.Offset, from.LastTick
-	case in.At != nil:
+	if in.At != nil {
 		if _, _, tick, ok, err := dem.ReadInfo(in.At); err == nil && ok {
 			return &codec.Survey{Offset: in.Size, LastTick: tick, Ended: true}, nil
 		}
+	}
+	var x dem.Index
+	if from != nil {
+		x.End, x.LastTick = from.Offset, from.LastTick
 	}
 	r, err := in.From(x.End)
 	if err != nil {
@@ -33,12 +34,11 @@ func survey(
 	if x.Info != nil {
 		s.Length, s.TicksPerSecond = length(x.Info.PlaybackTime, x.Info.PlaybackTicks)
 	}
-	if _, damaged := errors.AsType[*decoders.Error](err); damaged {
-		s.Broken = true
-		return s, nil
-	}
 	if !s.Ended {
 		s.State = more
+	}
+	if _, damaged := errors.AsType[*decoders.Error](err); damaged {
+		err = nil
 	}
 	return s, err
 }

@@ -44,9 +44,16 @@ func TestSurvey(t *testing.T) {
 	if last, err = survey(file(len(data)), last, nil, never); err != nil || !last.Ended || last.LastTick != all.LastTick {
 		t.Errorf("it grew: %+v, at once %+v, %v", last, all, err)
 	}
-	bad := append(bytes.Clone(data[:whole]), bytes.Repeat([]byte{0xff}, 100)...)
-	if s, err := survey(source.Input{At: bytes.NewReader(bad), Size: int64(len(bad))}, nil, nil, never); err != nil || !s.Broken || s.Ended || s.State != nil {
-		t.Errorf("damaged: %+v, %v", s, err)
+	bad := bytes.Clone(data)
+	copy(bad[whole:], bytes.Repeat([]byte{0xff}, 50))
+	damaged := source.Input{At: bytes.NewReader(bad[:whole+100]), Size: whole + 100}
+	cut, err := survey(damaged, nil, nil, never)
+	if err != nil || cut.Ended || cut.Broken || cut.State == nil || cut.Offset != whole {
+		t.Errorf("damaged, while it grows: %+v, %v", cut, err)
+	}
+	// The game writes the summary nevertheless, and a decoder gets there.
+	if s, err := survey(source.Input{At: bytes.NewReader(bad), Size: int64(len(bad))}, cut, nil, never); err != nil || !s.Ended || s.LastTick != all.LastTick {
+		t.Errorf("damaged, with its end: %+v, %v", s, err)
 	}
 	later := errors.New("later")
 	long, err := demtest.Repeat(data, 4<<20)
