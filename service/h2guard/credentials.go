@@ -24,7 +24,7 @@ type Guard struct {
 // New connections from the address of a closed one are slowed down, unless exempt reports true for the address. Exempt the
 // addresses of proxies, because they have many clients. exempt may be nil.
 func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Addr) bool) *Guard {
-	g := &Guard{log: log, exempt: exempt, strikes: strikes{of: map[string]*leak{}}, tiny: commons{of: map[string]*common{}}, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+	g := &Guard{log: log, exempt: exempt, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",
 	}, []string{"abuse"})}
 	for sort := range rates {

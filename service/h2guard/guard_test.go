@@ -136,7 +136,7 @@ func TestClockSetBack(t *testing.T) {
 			t.Fatalf("the %d. reset, each an hour earlier, is too many", i)
 		}
 	}
-	s := strikes{of: map[string]*leak{}}
+	s := strikes{}
 	s.add("a", now)
 	if n := s.count("a", now.Add(-24*time.Hour)); n != 1 {
 		t.Errorf("%d strikes after the clock was set back", n)

@@ -1,6 +1,7 @@
 package h2guard
 
 import (
+	"maps"
 	"math"
 	"net"
 	"net/netip"
@@ -21,44 +22,52 @@ const (
 	mostKnown   = 10_000 // addresses that are remembered
 )
 
+// addresses holds what is known of addresses, of at most mostKnown. The zero value knows none.
+type addresses[T any] struct {
+	of    map[string]T
+	swept time.Time // when those of which nothing is left were last removed
+}
+
+// get returns what is known of an address, or what fresh returns. It returns false if it is new and there are too many. gone reports of
+// which addresses nothing is left.
+func (a *addresses[T]) get(key string, now time.Time, gone func(T) bool, fresh func() T) (T, bool) {
+	if known, ok := a.of[key]; ok {
+		return known, true
+	}
+	if len(a.of) >= mostKnown && now.Sub(a.swept) > time.Second {
+		a.swept = now
+		maps.DeleteFunc(a.of, func(_ string, other T) bool { return gone(other) })
+	}
+	made := fresh()
+	if len(a.of) >= mostKnown {
+		return made, false
+	}
+	if a.of == nil {
+		a.of = map[string]T{}
+	}
+	a.of[key] = made
+	return made, true
+}
+
 // strikes counts the closed connections of each address. The counts decrease with time. It is safe for concurrent use.
 type strikes struct {
-	mu    sync.Mutex
-	of    map[string]*leak
-	swept time.Time // when expired entries were last removed
+	mu sync.Mutex
+
+	addresses[*level]
 }
 
-// leak is a number that decreases with time.
-type leak struct {
-	n  float64
-	at time.Time
-}
-
-func (l *leak) now(now time.Time) float64 {
-	return max(l.n-max(now.Sub(l.at).Seconds(), 0)/strikeFades.Seconds(), 0) // setting the clock back adds nothing
-}
+// fading is how many strikes expire in a second.
+const fading = float64(time.Second) / float64(strikeFades)
 
 // add records that a connection from an address was closed.
 func (s *strikes) add(key string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.of[key]
-	if l == nil {
-		if len(s.of) >= mostKnown && now.Sub(s.swept) > time.Second {
-			s.swept = now
-			for k, l := range s.of {
-				if l.now(now) == 0 {
-					delete(s.of, k)
-				}
-			}
-		}
-		if len(s.of) >= mostKnown {
-			return
-		}
-		l = &leak{}
-		s.of[key] = l
+	gone := func(l *level) bool { return l.now(fading, now) == 0 }
+	if l, ok := s.get(key, now, gone, func() *level { return &level{at: now} }); ok {
+		l.add(fading, now)
+		l.full = min(l.full, mostStrikes)
 	}
-	l.n, l.at = min(l.now(now)+1, mostStrikes), now
 }
 
 // count returns how many strikes an address has, rounded up.
@@ -69,7 +78,7 @@ func (s *strikes) count(key string, now time.Time) int {
 	if l == nil {
 		return 0
 	}
-	n := l.now(now)
+	n := l.now(fading, now)
 	if n == 0 {
 		delete(s.of, key)
 	}
@@ -100,34 +109,23 @@ func (c *common) now(second float64, now time.Time) float64 {
 
 // commons holds what is common to the connections of each address. It is safe for concurrent use.
 type commons struct {
-	mu    sync.Mutex
-	of    map[string]*common
-	swept time.Time // when those that are empty were last removed
+	mu sync.Mutex
+
+	addresses[*common]
 }
 
 // bucket returns the bucket of a new connection for small DATA frames. If there are too many addresses, the connection is on its own.
+// Connections that are open count on with what was removed, for nobody.
 func (s *commons) bucket(key string, share float64, now time.Time) *bucket {
 	r := rates[TinyData]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.of[key]
-	if c == nil && len(s.of) >= mostKnown && now.Sub(s.swept) > time.Second {
-		s.swept = now
-		for k, other := range s.of { // connections that are open count on with what was removed, for nobody
-			if other.now(r.second, now) == 0 {
-				delete(s.of, k)
-			}
-		}
+	gone := func(c *common) bool { return c.now(r.second, now) == 0 }
+	c, ok := s.get(key, now, gone, func() *common { return &common{level: level{at: now}} })
+	if !ok {
+		return &bucket{level: level{at: now}}
 	}
-	if c == nil && len(s.of) < mostKnown {
-		c = &common{level: level{at: now}}
-		s.of[key] = c
-	}
-	b := &bucket{level: level{at: now}, common: c}
-	if c != nil {
-		b.full = min(c.now(r.second, now), (r.burst-spared)/share)
-	}
-	return b
+	return &bucket{level: level{full: min(c.now(r.second, now), (r.burst-spared)/share), at: now}, common: c}
 }
 
 // wait returns how long a new connection waits.

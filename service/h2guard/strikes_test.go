@@ -116,7 +116,7 @@ func TestStrikes(t *testing.T) {
 
 // TestStrikesAreBounded: at most mostKnown addresses are remembered, and new strikes replace expired ones.
 func TestStrikesAreBounded(t *testing.T) {
-	s := strikes{of: map[string]*leak{}}
+	s := strikes{}
 	now := time.Now()
 	for i := range 2 * mostKnown {
 		s.add(fmt.Sprint(i), now)
@@ -176,7 +176,7 @@ func TestTinyDataOfAddress(t *testing.T) {
 			t.Errorf("those that are spared: %v", err)
 		}
 	})
-	s := commons{of: map[string]*common{}}
+	s := commons{}
 	now := time.Now()
 	for i := range mostKnown {
 		s.bucket(fmt.Sprint(i), 1, now).common.add(1, now)
