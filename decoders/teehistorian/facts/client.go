@@ -41,14 +41,17 @@ func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to),
 // leave makes the slot an empty one.
 func (c *client) leave() { *c = client{name: c.name[:0], asked: c.asked[:0], role: c.role[:0]} }
 
-// client returns the slot of an id, which is below teehistorian.MaxClients.
-func (f *Fold) client(id int32) *client {
-	if int(id) >= len(f.clients) {
-		bigger := make([]client, min(max(64, 2*int(id)), teehistorian.MaxClients))
-		copy(bigger, f.clients)
-		f.clients = bigger
+// client returns the slot of an id.
+func (f *Fold) client(id int32) *client { return slot(&f.clients, id) }
+
+// slot returns what a list has for an id, which is below teehistorian.MaxClients. It makes the list longer where it ends before that.
+func slot[T any](list *[]T, id int32) *T {
+	if int(id) >= len(*list) {
+		bigger := make([]T, min(max(64, 2*int(id)), teehistorian.MaxClients))
+		copy(bigger, *list)
+		*list = bigger
 	}
-	return &f.clients[id]
+	return &(*list)[id]
 }
 
 // asked notes the name that a client asks for.

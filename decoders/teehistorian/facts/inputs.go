@@ -51,14 +51,7 @@ func buttonsOf(in *teehistorian.Input) buttons {
 }
 
 // at returns the keys of a client.
-func (s *inputs) at(id int32) *keys {
-	if int(id) >= len(s.clients) {
-		bigger := make([]keys, min(max(64, 2*int(id)), teehistorian.MaxClients))
-		copy(bigger, s.clients)
-		s.clients = bigger
-	}
-	return &s.clients[id]
-}
+func (s *inputs) at(id int32) *keys { return slot(&s.clients, id) }
 
 // forget notes that another client has the slot, or none.
 func (s *inputs) forget(id int32) {
