@@ -1,6 +1,10 @@
 package teehistorian
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/replayd/replayd/decoders/teehistorian/internal/stored"
+)
 
 // A roster lists the clients that are connected at the end of a game. The file of the next game in the same server
 // process lacks this information. Servers write a client's name, version and login when they change, and do not repeat
@@ -67,11 +71,11 @@ func RosterIncomplete(roster []byte) bool {
 // ReadRoster parses a roster. In the returned state, only the clients are valid.
 func ReadRoster(roster []byte) (*State, error) {
 	s := newState()
-	r := snapshotReader{b: roster}
-	if version := r.byte(); version != rosterVersion {
+	r := snapshotReader{stored.Reader{Rest: roster}}
+	if version := r.Byte(); version != rosterVersion {
 		return nil, fmt.Errorf("%w: a roster of version %d", ErrSnapshot, version)
 	}
-	if r.clients(&s); r.bad || len(r.b) > 0 {
+	if r.clients(&s); r.Bad || len(r.Rest) > 0 {
 		return nil, fmt.Errorf("%w: a damaged roster", ErrSnapshot)
 	}
 	return &s, nil

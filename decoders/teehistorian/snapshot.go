@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian/internal/stored"
 )
 
 // ErrSnapshot is wrapped by the error of Restore for an invalid snapshot.
@@ -227,21 +228,21 @@ func boolByte(v bool) byte {
 func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	d := &Decoder{w: w, header: h, state: newState()}
 	d.state.rules = rulesOf(h)
-	r := snapshotReader{b: snapshot}
-	if version := r.byte(); version != snapshotVersion {
+	r := snapshotReader{stored.Reader{Rest: snapshot}}
+	if version := r.Byte(); version != snapshotVersion {
 		return nil, fmt.Errorf("%w: version %d", ErrSnapshot, version)
 	}
-	offset := r.varint(0, math.MaxInt64)
-	stage := r.byte()
-	d.state.tick = r.int32()
-	d.state.prev = int32(r.varint(-1, math.MaxInt32))
-	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
-		d.state.setPractice(int32(r.uvarint(MaxClients-1)), true)
+	offset := r.Varint(0, math.MaxInt64)
+	stage := r.Byte()
+	d.state.tick = r.Int32()
+	d.state.prev = int32(r.Varint(-1, math.MaxInt32))
+	for count := r.Uvarint(MaxClients); count > 0 && !r.Bad; count-- {
+		d.state.setPractice(int32(r.Uvarint(MaxClients-1)), true)
 	}
-	d.state.spamProtection = r.byte() != 0
-	d.state.infoDelay = int32(r.uvarint(maxInfoDelay))
-	if d.state.reclaim.end = r.varint(0, math.MaxInt64); d.state.reclaim.end != 0 {
-		d.state.reclaim.client, d.state.reclaim.code = int32(r.uvarint(MaxClients-1)), r.uint64()
+	d.state.spamProtection = r.Byte() != 0
+	d.state.infoDelay = int32(r.Uvarint(maxInfoDelay))
+	if d.state.reclaim.end = r.Varint(0, math.MaxInt64); d.state.reclaim.end != 0 {
+		d.state.reclaim.client, d.state.reclaim.code = int32(r.Uvarint(MaxClients-1)), r.Uint64()
 	}
 	r.damage(&d.state.damage)
 	r.clients(&d.state)
@@ -249,16 +250,16 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	switch stage {
 	case stageTicked:
 		d.index = decoders.Room
-		r.bad = r.bad || d.state.prev != -1
+		r.Bad = r.Bad || d.state.prev != -1
 	case stageFinished:
 		d.end()
 	case stageSearch:
-		if r.bad = r.bad || !d.state.damaged(); !r.bad {
+		if r.Bad = r.Bad || !d.state.damaged(); !r.Bad {
 			d.tear(goesOn)
 		}
 	}
 	switch {
-	case r.bad || len(r.b) > 0 || stage >= stageCount:
+	case r.Bad || len(r.Rest) > 0 || stage >= stageCount:
 		return nil, fmt.Errorf("%w: damaged", ErrSnapshot)
 	case offset != w.Offset():
 		return nil, fmt.Errorf("%w: of offset %d, not %d", ErrSnapshot, offset, w.Offset())
@@ -274,77 +275,28 @@ func (in *Input) values() [inputFields]int32 {
 	}
 }
 
-// snapshotReader reads the parts of a snapshot. After the first failure bad is set, and results are not valid.
-type snapshotReader struct {
-	b   []byte
-	bad bool
-}
+// snapshotReader reads the parts of a snapshot.
+type snapshotReader struct{ stored.Reader }
 
-func (r *snapshotReader) byte() byte {
-	if b := r.bytes(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *snapshotReader) bytes(n int) []byte {
-	if n > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *snapshotReader) uint64() uint64 {
-	if b := r.bytes(8); len(b) == 8 {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *snapshotReader) int32() int32 { return int32(r.varint(math.MinInt32, math.MaxInt32)) }
-
-func (r *snapshotReader) text(text *[]byte) { set(text, r.bytes(int(r.uvarint(maxText)))) }
-
-func (r *snapshotReader) varint(low, high int64) int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 || v < low || v > high {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *snapshotReader) uvarint(high uint64) int64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > high {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return int64(v)
-}
+func (r *snapshotReader) text(text *[]byte) { set(text, r.Bytes(int(r.Uvarint(maxText)))) }
 
 // damage is the inverse of damage.append.
 func (r *snapshotReader) damage(m *damage) {
-	if m.count = int32(r.uvarint(math.MaxInt32)); m.count == 0 {
+	if m.count = int32(r.Uvarint(math.MaxInt32)); m.count == 0 {
 		return
 	}
-	m.from, m.to = r.uvarint(math.MaxInt64), r.uvarint(math.MaxInt64)
+	m.from, m.to = r.Uvarint(math.MaxInt64), r.Uvarint(math.MaxInt64)
 	r.text(&m.reason)
-	r.bad = r.bad || m.to <= m.from
+	r.Bad = r.Bad || m.to <= m.from
 }
 
 // clients reads the output of appendClients.
 func (r *snapshotReader) clients(s *State) {
 	last := int64(-1)
-	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
-		id := r.uvarint(MaxClients - 1)
+	for count := r.Uvarint(MaxClients); count > 0 && !r.Bad; count-- {
+		id := r.Uvarint(MaxClients - 1)
 		if id <= last {
-			r.bad = true
+			r.Bad = true
 			return
 		}
 		last = id
@@ -356,9 +308,9 @@ func (r *snapshotReader) clients(s *State) {
 
 // client is the inverse of Client.append.
 func (r *snapshotReader) client(c *Client) {
-	bits := r.uvarint(snapAll)
+	bits := r.Uvarint(snapAll)
 	if bits&(snapSix|snapSeven) == snapSix|snapSeven {
-		r.bad = true
+		r.Bad = true
 	}
 	for _, f := range c.flags() {
 		*f.value = bits&f.bit != 0
@@ -369,45 +321,45 @@ func (r *snapshotReader) client(c *Client) {
 	case bits&snapSeven != 0:
 		c.Protocol = ProtocolSeven
 	}
-	c.X, c.Y, c.Team = r.int32(), r.int32(), r.int32()
+	c.X, c.Y, c.Team = r.Int32(), r.Int32(), r.Int32()
 	if c.HasInput {
 		var v [inputFields]int32
 		for i := range v {
-			v[i] = r.int32()
+			v[i] = r.Int32()
 		}
 		c.Input = input(&v)
 	}
 	r.text(&c.Name)
-	c.Version = r.int32()
+	c.Version = r.Int32()
 	r.text(&c.VersionText)
-	c.AuthLevel = AuthLevel(r.int32())
+	c.AuthLevel = AuthLevel(r.Int32())
 	r.text(&c.Role)
 	if c.introduced {
-		c.infoAt = r.int32()
+		c.infoAt = r.Int32()
 	}
 	if bits&snapHasCode != 0 {
-		c.code = r.uint64()
+		c.code = r.Uint64()
 	}
 	if !c.HasInfo {
 		return
 	}
 	r.text(&c.Clan)
-	c.Country = r.int32()
+	c.Country = r.Int32()
 	if c.HasSkin {
 		r.text(&c.Skin.Name)
-		c.Skin.UseCustomColor = r.byte() != 0
-		c.Skin.ColorBody, c.Skin.ColorFeet = r.int32(), r.int32()
+		c.Skin.UseCustomColor = r.Byte() != 0
+		c.Skin.ColorBody, c.Skin.ColorFeet = r.Int32(), r.Int32()
 	}
-	parts := r.byte()
+	parts := r.Byte()
 	if parts > skinPartCount {
-		r.bad = true
+		r.Bad = true
 		return
 	}
 	c.SkinParts = make([]SkinPart, parts)
 	for i := range c.SkinParts {
 		p := &c.SkinParts[i]
 		r.text(&p.Name)
-		p.UseCustomColor = r.byte() != 0
-		p.Color = r.int32()
+		p.UseCustomColor = r.Byte() != 0
+		p.Color = r.Int32()
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/decoders/teehistorian/internal/stored"
 )
 
 // ErrSnapshot is wrapped by the error of Restore for an invalid snapshot.
@@ -131,90 +131,50 @@ func bit(set bool, mask byte) byte {
 // Restore returns a Fold that continues where the snapshot was taken, of a file with that header. The options must be those of the Fold
 // that the snapshot is of. A damaged or forged snapshot gives an error that wraps ErrSnapshot, or a Fold that is as safe as any other.
 func Restore(h *teehistorian.Header, o Options, snapshot []byte) (*Fold, error) {
-	f, r := New(h, o), reader{b: snapshot}
-	if version := r.byte(); version != Version {
+	f, r := New(h, o), reader{stored.Reader{Rest: snapshot}}
+	if version := r.Byte(); version != Version {
 		return nil, fmt.Errorf("%w: version %d", ErrSnapshot, version)
 	}
-	bits := r.byte()
+	bits := r.Byte()
 	f.lost = bits&snapLost != 0
-	r.bad = r.bad || bits > snapAll || (bits&snapInputs != 0) != o.Inputs
+	r.Bad = r.Bad || bits > snapAll || (bits&snapInputs != 0) != o.Inputs
 	if o.Inputs {
-		f.inputs.window, f.inputs.untold = r.int32(), int(r.uvarint(teehistorian.MaxClients))
+		f.inputs.window, f.inputs.untold = r.Int32(), int(r.Uvarint(teehistorian.MaxClients))
 	}
 	last := int64(-1)
-	for count := r.uvarint(teehistorian.MaxClients); count > 0 && !r.bad; count-- {
-		id := r.uvarint(teehistorian.MaxClients - 1)
-		r.bad = r.bad || id <= last
+	for count := r.Uvarint(teehistorian.MaxClients); count > 0 && !r.Bad; count-- {
+		id := r.Uvarint(teehistorian.MaxClients - 1)
+		r.Bad = r.Bad || id <= last
 		last = id
 		r.client(f, int32(id))
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.Rest) > 0 {
 		return nil, fmt.Errorf("%w: damaged", ErrSnapshot)
 	}
 	return f, nil
 }
 
-// reader reads the parts of a snapshot. After the first failure bad is set, and results are not valid.
-type reader struct {
-	b   []byte
-	bad bool
-}
+// reader reads the parts of a snapshot.
+type reader struct{ stored.Reader }
 
 // client is the inverse of appendClient.
 func (r *reader) client(f *Fold, id int32) {
-	c, bits := f.client(id), r.byte()
+	c, bits := f.client(id), r.Byte()
 	c.hasTeam, c.open, c.carried, c.left = bits&snapTeam != 0, bits&snapOpen != 0, bits&snapCarried != 0, bits&snapLeft != 0
 	for _, v := range c.numbers() {
-		*v = r.int32()
+		*v = r.Int32()
 	}
-	c.level = teehistorian.AuthLevel(r.int32())
+	c.level = teehistorian.AuthLevel(r.Int32())
 	for _, text := range c.texts() {
-		set(text, r.bytes(int(r.uvarint(maxText))))
+		set(text, r.Bytes(int(r.Uvarint(maxText))))
 	}
-	r.bad = r.bad || bits > snapClientAll || bits&snapKeys != 0 && f.inputs == nil
-	if r.bad || bits&snapKeys == 0 {
+	r.Bad = r.Bad || bits > snapClientAll || bits&snapKeys != 0 && f.inputs == nil
+	if r.Bad || bits&snapKeys == 0 {
 		return
 	}
 	k := f.inputs.at(id)
-	k.known = r.byte() != 0
+	k.known = r.Byte() != 0
 	for _, v := range k.numbers() {
-		*v = r.int32()
+		*v = r.Int32()
 	}
-}
-
-func (r *reader) byte() byte {
-	if b := r.bytes(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) bytes(n int) []byte {
-	if n > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) int32() int32 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 || v < math.MinInt32 || v > math.MaxInt32 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return int32(v)
-}
-
-func (r *reader) uvarint(high uint64) int64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > high {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return int64(v)
 }
