@@ -200,7 +200,9 @@ func TestColumnRefusals(t *testing.T) {
 		"in a number":     {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"dx.y"}}, `no column "dx.y"; its columns are offset, index,`},
 		"in a list":       {&replaydv1.StreamEventsRequest{Include: moves, Columns: []string{"warnings.item"}}, `no column "warnings.item"; its columns are offset,`},
 		"in a list of messages": {
-			&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_state")}, Columns: []string{"skin_parts.dz"}},
+			&replaydv1.StreamEventsRequest{
+				Start: &replaydv1.Start{WithState: true}, Include: []*replaydv1.EventFilter{kinds("player_state")}, Columns: []string{"skin_parts.dz"},
+			},
 			`no column "skin_parts.dz"; its columns are skin_parts.name`,
 		},
 		"two levels down": {

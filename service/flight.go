@@ -88,6 +88,9 @@ func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) (
 	if k <= 0 {
 		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
 	}
+	if c.Filters.Kinds[k].State {
+		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%s only describes a state, which flights do not have", kind))
+	}
 	l, err := opened.Layout(c, func(of uint8) bool { return int(of) == k }, req)
 	if err != nil {
 		return nil, err
@@ -313,7 +316,10 @@ func list(r *replaydv1.Replay, send func(*flight.FlightInfo) error) error {
 	if err != nil {
 		return nil //nolint:nilerr // a file of no known format has none
 	}
-	for _, k := range c.Tables.Kinds[1:] {
+	for i, k := range c.Tables.Kinds[1:] {
+		if c.Filters.Kinds[i+1].State { // no flight has a state
+			continue
+		}
 		info, err := infoOf(&flight.FlightDescriptor{Type: flight.FlightDescriptor_PATH, Path: []string{r.GetName(), k.Name}}, r.GetFormat())
 		if err != nil {
 			return err

@@ -572,7 +572,7 @@ type Sound struct {
 type UserCmd struct {
 	// The command's number.
 	Number int32
-	// The slot of the player. -1 for the player who recorded the demo.
+	// The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.
 	PlayerSlot int32
 	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32

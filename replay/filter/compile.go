@@ -36,16 +36,36 @@ type FieldError struct {
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
 // Compile compiles the filters of a request for a format. It returns a nil Filter if every event is delivered. It returns a
-// *FieldError for an invalid filter, and if no include filter can match any event of the format.
+// *FieldError for an invalid filter, for an exclude filter that names only kinds that describe a state, and if no include filter can
+// match any event of the format.
 func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
+	return compileEvents(format, include, exclude, false)
+}
+
+// CompileWithState compiles the filters of a request for a stream that begins with a state. events is as Compile returns it, except
+// that include filters may name only kinds that describe a state, because the state goes by their other conditions. state is for
+// events that describe a state: see compileState.
+func CompileWithState(format *Format, include, exclude []*replaydv1.EventFilter) (events, state *Filter, err error) {
+	if events, err = compileEvents(format, include, exclude, true); err != nil {
+		return nil, nil, err
+	}
+	state, err = compileState(format, include, exclude)
+	return events, state, err
+}
+
+func compileEvents(format *Format, include, exclude []*replaydv1.EventFilter, state bool) (*Filter, error) {
 	f, err := compile(format, include, exclude)
 	if f == nil || err != nil {
 		return nil, err
 	}
+	f.state = state
 	if err := f.Check(format, nil); err != nil {
 		return nil, err
 	}
-	f.foresee()
+	if err := f.checkExcludes(format); err != nil {
+		return nil, err
+	}
+	f.foresee(format)
 	return f, nil
 }
 
@@ -60,10 +80,10 @@ func WithFacts(format *Format) (*Filter, error) {
 	return Compile(format, []*replaydv1.EventFilter{{}, facts}, nil)
 }
 
-// CompileState compiles the filters of a request, which Compile has accepted, for events that describe a state. Conditions on
+// compileState compiles the filters of a request, which compileEvents has accepted, for events that describe a state. Conditions on
 // kinds, types and ticks do not apply to a state: include filters lose them, and exclude filters that have them are left out. It
 // returns nil if no filters remain.
-func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
+func compileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	conditional := func(f *replaydv1.EventFilter) bool {
 		return len(f.GetKinds()) > 0 || len(f.GetDem().GetTypes()) > 0 || f.GetTicks() != nil
 	}
@@ -71,7 +91,7 @@ func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*F
 	if f == nil || err != nil {
 		return nil, err
 	}
-	f.foresee()
+	f.foresee(nil)
 	return f, nil
 }
 
@@ -155,6 +175,9 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (ou
 	if err := c.patterns(path, f); err != nil {
 		return out, nil, err
 	}
+	if err := c.numbers(path, f); err != nil {
+		return out, nil, err
+	}
 	out = clause{path: path, kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
 	for p := range propertyCount {
 		out.compile(p, f)
@@ -191,6 +214,25 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (ou
 	return out, kinds, nil
 }
 
+// numbers checks the numbers of a filter.
+func (c *compiler) numbers(path string, f *replaydv1.EventFilter) error {
+	for p := range numeric {
+		least, ok := c.format.Least[p]
+		if !ok {
+			continue
+		}
+		for i, n := range conditions[p].numbers(f) {
+			if n < least {
+				return &FieldError{
+					fmt.Sprintf("%s.%s[%d]", path, p.Path(), i),
+					fmt.Sprintf("no event of a %s has %d there: the numbers of %v begin with %d", c.format.Name, n, p, least),
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // patterns checks the patterns of a filter.
 func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	for p := range propertyCount {
@@ -204,7 +246,13 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 					fmt.Sprintf("has %d bytes; at most %d are allowed", len(pattern), maxPatternLength),
 				}
 			}
-			if conditions[p].patterns != nil && isGlob(pattern) {
+			if conditions[p].patterns == nil {
+				continue
+			}
+			if pattern == "" {
+				return &FieldError{fmt.Sprintf("%s.%s[%d]", path, p.Path(), i), "is empty, and no name is; * matches every name"}
+			}
+			if isGlob(pattern) {
 				c.globs--
 			}
 		}
@@ -261,13 +309,13 @@ func (c *compiler) types(path string, types []string, kinds []int) error {
 }
 
 // Check returns a *FieldError if no include clause can match an event of a replay that has no events of the absent kinds. A nil
-// absent means that all kinds of the format may occur.
+// absent means that all kinds of the format may occur. Kinds that describe a state count only for a stream that begins with one.
 func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 	if f == nil {
 		return nil
 	}
 	for k, clauses := range f.includable {
-		if clauses != 0 && (absent == nil || !absent(uint8(k))) {
+		if clauses != 0 && (absent == nil || !absent(uint8(k))) && (f.state || !format.Kinds[k].State) {
 			return nil
 		}
 	}
@@ -292,10 +340,29 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 	switch {
 	case format.Timeless && (c.min > 0 || c.max < 0):
 		return &FieldError{c.path + ".ticks", fmt.Sprintf("all events of a %s are at tick 0", format.Name)}
+	case !f.state && format.onlyState(c.kinds):
+		return &FieldError{c.path + ".kinds", fmt.Sprintf("%s only describes a state: the request lacks start.with_state", strings.Join(c.kinds, ", "))}
 	case len(c.kinds) > 0 && c.lacking() == 0:
 		return &FieldError{c.path + ".kinds", fmt.Sprintf("this %s has no events of kind %s", format.Name, strings.Join(c.kinds, ", "))}
 	}
 	return &FieldError{c.path, fmt.Sprintf("no event of a %s can meet all of its conditions", format.Name)}
+}
+
+// checkExcludes returns a *FieldError for an exclude clause that names only kinds that describe a state: it removes no event, and
+// nothing from a state.
+func (f *Filter) checkExcludes(format *Format) error {
+	for i := range f.exclude {
+		if c := &f.exclude[i]; format.onlyState(c.kinds) {
+			return &FieldError{c.path + ".kinds", fmt.Sprintf(
+				"%s only describes a state, from which exclude filters with kinds remove nothing", strings.Join(c.kinds, ", "))}
+		}
+	}
+	return nil
+}
+
+// onlyState reports whether all of the named kinds, and at least one, describe a state.
+func (f *Format) onlyState(kinds []string) bool {
+	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(name string) bool { return !f.Kinds[f.kind(name)].State })
 }
 
 func (c *clause) lacking() (n int) {
@@ -305,8 +372,8 @@ func (c *clause) lacking() (n int) {
 	return n
 }
 
-// foresee computes what follows from the clauses alone, without an event.
-func (f *Filter) foresee() {
+// foresee computes what follows from the clauses alone, without an event. format is nil for events that describe a state.
+func (f *Filter) foresee(format *Format) {
 	for i := range f.include {
 		c := &f.include[i]
 		f.maxTick = max(f.maxTick, c.max)
@@ -331,7 +398,7 @@ func (f *Filter) foresee() {
 	f.nothing = true
 	f.whole = make([]bool, len(f.includes))
 	for k, clauses := range f.includes {
-		f.nothing = f.nothing && clauses == 0
+		f.nothing = f.nothing && (clauses == 0 || format != nil && format.Kinds[k].State)
 		for i := range f.include {
 			f.whole[k] = f.whole[k] || clauses&(1<<i) != 0 && f.include[i].always && f.excludes[k] == 0
 		}

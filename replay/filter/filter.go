@@ -61,6 +61,7 @@ type Filter struct {
 	maxTick            int32 // no later event is delivered
 	nothing            bool  // no event is delivered
 	facts              bool  // a kind of facts may be delivered
+	state              bool  // the stream begins with a state
 }
 
 // Facts reports whether facts may be delivered. They need not be computed otherwise.

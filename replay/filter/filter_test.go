@@ -555,7 +555,7 @@ func TestState(t *testing.T) {
 		"without events of a type":         {nil, []*f{{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, true, true},
 		"without all":                      {nil, []*f{{}}, false, false},
 	} {
-		c, err := filter.CompileState(&format, test.include, test.exclude)
+		_, c, err := filter.CompileWithState(&format, test.include, test.exclude)
 		if err != nil {
 			t.Fatal(err)
 		}

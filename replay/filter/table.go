@@ -136,6 +136,8 @@ type Row[E any] struct {
 	// Classes is true if each event of the kind concerns one entity, which has a class. Fields is true if the events of the kind
 	// carry fields of that entity.
 	Classes, Fields bool
+	// State is true if events of the kind only describe a state, and never happen.
+	State bool
 }
 
 func (r *Row[E]) has() (s Properties) {
@@ -194,6 +196,8 @@ type Format struct {
 	Kinds []Kind
 	// Timeless says that all its events have tick 0.
 	Timeless bool
+	// Least holds the least number that an event can have of a numeric property. One that it lacks has no least number.
+	Least map[Property]int32
 }
 
 // Kind is a kind of events.
@@ -205,6 +209,8 @@ type Kind struct {
 	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
 	// streams that do not ask for facts are the same with and without them.
 	Fact bool
+	// State is as in Row.
+	State bool
 }
 
 // factPrefix begins the names of the kinds of facts, in every format.
@@ -225,7 +231,7 @@ func (t Table[E]) Describe(names []string) []Kind {
 	for i, name := range names {
 		kinds[i].Name, kinds[i].Fact = name, strings.HasPrefix(name, factPrefix)
 		if i < len(t) {
-			kinds[i].Has, kinds[i].Types = t[i].has(), t[i].Types
+			kinds[i].Has, kinds[i].Types, kinds[i].State = t[i].has(), t[i].Types, t[i].State
 		}
 	}
 	return kinds

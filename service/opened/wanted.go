@@ -41,13 +41,13 @@ func wantedOf(file *source.File, q *request, secrets codec.Secrets, whole bool) 
 		return nil, fault.BadRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
 	}
 	w := &wanted{info: info, codec: c, options: codec.Options{Secrets: secrets, ResolvePlayers: q.req.GetResolvePlayers()}}
-	if w.options.Filter, err = filter.Compile(&c.Filters, q.req.GetInclude(), q.req.GetExclude()); err != nil {
-		return nil, err
-	}
 	if q.State || q.Start.Cursor != nil && q.Start.Cursor.State {
-		if w.options.StateFilter, err = filter.CompileState(&c.Filters, q.req.GetInclude(), q.req.GetExclude()); err != nil {
-			return nil, err
-		}
+		w.options.Filter, w.options.StateFilter, err = filter.CompileWithState(&c.Filters, q.req.GetInclude(), q.req.GetExclude())
+	} else {
+		w.options.Filter, err = filter.Compile(&c.Filters, q.req.GetInclude(), q.req.GetExclude())
+	}
+	if err != nil {
+		return nil, err
 	}
 	w.tables, err = tablesOf(c, w.options.Filter, q.req, whole)
 	return w, err

@@ -487,15 +487,46 @@ func (o *Oracle) mistyped(f *replaydv1.EventFilter) bool {
 	})
 }
 
+// onlyStates holds, by format, the kinds that only describe a state.
+var onlyStates = map[string]map[string]bool{"teehistorian": {"player_state": true}, "sc2replay": {"player_state": true, "unit_state": true}}
+
+// neverThere reports whether a filter has a value that nothing in the format can have.
+func (o *Oracle) neverThere(f *replaydv1.EventFilter) bool {
+	if slices.Contains(f.GetDem().GetClasses(), "") || slices.Contains(f.GetDem().GetFields(), "") {
+		return true
+	}
+	below := func(least int32, numbers []int32) bool { return len(numbers) > 0 && slices.Min(numbers) < least }
+	switch o.format {
+	case "dem":
+		return below(0, f.GetPlayers()) || below(1, f.GetTeams())
+	case "sc2replay":
+		return below(0, f.GetPlayers()) || below(0, f.GetTeams())
+	case "datafile":
+		return below(0, f.GetDatafile().GetGroups()) || below(0, f.GetDatafile().GetLayers())
+	}
+	return false
+}
+
 // Refused reports whether a request must be refused, because nothing that it includes can be in the replay, or because of a type
 // that no event can have.
 func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
-	if slices.ContainsFunc(req.GetInclude(), o.mistyped) || slices.ContainsFunc(req.GetExclude(), o.mistyped) {
-		return true
+	state := req.GetStart().GetWithState()
+	if at, err := cursor.Parse(req.GetStart().GetCursor()); err == nil {
+		state = state || at.State
+	}
+	for _, f := range slices.Concat(req.GetInclude(), req.GetExclude()) {
+		if o.mistyped(f) || o.neverThere(f) {
+			return true
+		}
+	}
+	for _, f := range req.GetExclude() {
+		if len(f.GetKinds()) > 0 && !slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return !onlyStates[o.format][kind] }) {
+			return true
+		}
 	}
 	for _, f := range req.GetInclude() {
 		for kind, has := range o.kinds {
-			asked := asks(f, kind, false)
+			asked := asks(f, kind, false) && (state || !onlyStates[o.format][kind])
 			meets := (has.players || len(f.GetPlayers()) == 0) && (has.teams || len(f.GetTeams()) == 0) &&
 				(has.groups || len(f.GetDatafile().GetGroups()) == 0) && (has.layers || len(f.GetDatafile().GetLayers()) == 0) &&
 				(len(f.GetDem().GetTypes()) == 0 || has.types && slices.ContainsFunc(f.GetDem().GetTypes(), func(t string) bool { return may(kind, t) })) &&

@@ -17,7 +17,7 @@ import (
 // Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.Datafile,
-	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
+	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true, Least: leastNumbers},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
 	Tables:       &Tables,
 	RandomAccess: true,

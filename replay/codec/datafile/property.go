@@ -22,6 +22,9 @@ var properties = filter.Table[datafile.Place]{
 	datafile.KindAutomapper:   {Group: group, Layer: layer},
 }
 
+// leastNumbers holds the least indices of groups and layers.
+var leastNumbers = map[filter.Property]int32{filter.Groups: 0, filter.Layers: 0}
+
 func group(at *datafile.Place) int32 { return index(at.Group) }
 func layer(at *datafile.Place) int32 { return index(at.Layer) }
 

@@ -1132,7 +1132,7 @@ func appendUserCmd(b []byte, m *dem.UserCmd) []byte {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.Number))
 	}
-	if m.PlayerSlot != 0 {
+	if m.PlayerSlot != -1 {
 		b = append(b, 0x10)
 		b = protoappend.Varint(b, uint64(m.PlayerSlot))
 	}

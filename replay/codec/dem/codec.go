@@ -16,7 +16,7 @@ import (
 // batches of one stream do not serve another.
 var Codec = codec.Codec{
 	Format:       decoders.Dem,
-	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
+	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds), Least: leastNumbers},
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,

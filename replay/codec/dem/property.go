@@ -63,6 +63,9 @@ var properties = filter.Table[event]{
 	dem.KindVoice: {Player: func(e *event) int32 { return player(e.Voice.PlayerSlot) }},
 }
 
+// leastNumbers holds the least numbers of players and teams: of the combat log's teams 0 is none.
+var leastNumbers = map[filter.Property]int32{filter.Players: 0, filter.Teams: 1}
+
 // enums holds the names of the types of kinds whose type is an enum of the API.
 var enums = map[dem.Kind]map[int32][]byte{
 	dem.KindCombatLog: bytesOf(demv1.CombatLogType_name), dem.KindFault: bytesOf(demv1.FaultKind_name),

@@ -194,7 +194,7 @@ var Tables = table.Format{
 		}},
 		{Name: "user_cmd", Comment: "Input of a player, in the game's own packing.", Fields: []table.Field{
 			{Name: "number", Comment: "The command's number.", Type: table.Int32},
-			{Name: "player_slot", Comment: "The slot of the player. -1 for the player who recorded the demo.", Type: table.Int32},
+			{Name: "player_slot", Nullable: true, Comment: "The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.", Type: table.Int32},
 			{Name: "server_tick", Comment: "The server's tick in which it was executed. 0 when not known.", Type: table.Int32},
 			{Name: "client_tick", Comment: "The client's tick. 0 when not known.", Type: table.Int32},
 			{Name: "data", Comment: "The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from the player's command before; see delta_data.", Type: table.Binary},
@@ -1346,7 +1346,11 @@ func rowSound(c []table.Column, m *dem.Sound) {
 func rowUserCmd(c []table.Column, m *dem.UserCmd) {
 	_ = c[52]
 	c[0].Int32(m.Number)
-	c[1].Int32(m.PlayerSlot)
+	if m.PlayerSlot != -1 {
+		c[1].Int32(m.PlayerSlot)
+	} else {
+		c[1].Null()
+	}
 	c[2].Int32(m.ServerTick)
 	c[3].Int32(m.ClientTick)
 	c[4].Binary(m.Data)

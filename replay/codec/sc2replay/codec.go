@@ -17,7 +17,7 @@ import (
 // Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.SC2Replay,
-	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
+	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds), Least: leastNumbers},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	Tables:       &Tables,
 	RandomAccess: true,

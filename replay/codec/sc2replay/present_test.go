@@ -207,7 +207,7 @@ func TestStateFilter(t *testing.T) {
 			},
 		},
 	} {
-		f, err := filter.CompileState(&encoder.Codec.Filters, tt.include, tt.exclude)
+		_, f, err := filter.CompileWithState(&encoder.Codec.Filters, tt.include, tt.exclude)
 		if err != nil {
 			t.Fatal(err)
 		}

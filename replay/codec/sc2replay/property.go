@@ -36,6 +36,8 @@ var properties = func() filter.Table[subject] {
 			table[k] = filter.Row[subject]{Player: player, Team: team}
 		}
 	}
+	table[sc2replay.KindPlayerState].State = true
+	table[sc2replay.KindUnitState].State = true
 	table[sc2replay.KindUnitDied].OtherPlayer = func(s *subject) int32 {
 		if !s.ev.UnitDied.HasKillerPlayerId {
 			return filter.None
@@ -47,6 +49,9 @@ var properties = func() filter.Table[subject] {
 	table[sc2replay.KindResourceTrade].OtherPlayer = func(s *subject) int32 { return int32(s.ev.ResourceTrade.RecipientId) }
 	return table
 }()
+
+// leastNumbers holds the least numbers of players and teams. Player 0 is the neutral one.
+var leastNumbers = map[filter.Property]int32{filter.Players: 0, filter.Teams: 0}
 
 // aboutNobody holds the kinds of events that have no player, because they are about the whole replay.
 var aboutNobody = map[sc2replay.Kind]bool{

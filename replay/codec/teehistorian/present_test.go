@@ -18,7 +18,7 @@ import (
 )
 
 func TestAppendPresent(t *testing.T) {
-	f, err := filter.CompileState(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
+	_, f, err := filter.CompileWithState(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ var properties = filter.Table[event]{
 	teehistorian.KindPlayerState: {
 		Player: func(e *event) int32 { return e.PlayerState.ClientId },
 		Team:   func(e *event) int32 { return e.PlayerState.Team },
+		State:  true,
 	},
 	teehistorian.KindSaveSuccess:  {Team: func(e *event) int32 { return e.SaveSuccess.Team }},
 	teehistorian.KindSaveFailure:  {Team: func(e *event) int32 { return e.SaveFailure.Team }},

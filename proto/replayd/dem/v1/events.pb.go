@@ -4106,8 +4106,8 @@ type UserCmd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The command's number.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The slot of the player. -1 for the player who recorded the demo.
-	PlayerSlot int32 `protobuf:"varint,2,opt,name=player_slot,json=playerSlot,proto3" json:"player_slot,omitempty"`
+	// The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.
+	PlayerSlot *int32 `protobuf:"varint,2,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
 	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
 	// The client's tick. 0 when not known.
@@ -4164,8 +4164,8 @@ func (x *UserCmd) GetNumber() int32 {
 }
 
 func (x *UserCmd) GetPlayerSlot() int32 {
-	if x != nil {
-		return x.PlayerSlot
+	if x != nil && x.PlayerSlot != nil {
+		return *x.PlayerSlot
 	}
 	return 0
 }
@@ -9281,11 +9281,11 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x05 \x01(\x02R\tstartTime\x12\x16\n" +
 	"\x06params\x18\x06 \x01(\fR\x06paramsB\x16\n" +
-	"\x14_source_entity_index\"\x9f\x02\n" +
+	"\x14_source_entity_index\"\xba\x02\n" +
 	"\aUserCmd\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1f\n" +
-	"\vplayer_slot\x18\x02 \x01(\x05R\n" +
-	"playerSlot\x12\x1f\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12*\n" +
+	"\vplayer_slot\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
+	"playerSlot\x88\x01\x01\x12\x1f\n" +
 	"\vserver_tick\x18\x03 \x01(\x05R\n" +
 	"serverTick\x12\x1f\n" +
 	"\vclient_tick\x18\x04 \x01(\x05R\n" +
@@ -9294,7 +9294,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06source\x18\x06 \x01(\x0e2\x1d.replayd.dem.v1.UserCmdSourceR\x06source\x12\x1d\n" +
 	"\n" +
 	"delta_data\x18\a \x01(\fR\tdeltaData\x12/\n" +
-	"\x05input\x18\b \x01(\v2\x19.replayd.dem.v1.UserInputR\x05input\"\xf0\x05\n" +
+	"\x05input\x18\b \x01(\v2\x19.replayd.dem.v1.UserInputR\x05inputB\x0e\n" +
+	"\f_player_slot\"\xf0\x05\n" +
 	"\tUserInput\x12\x18\n" +
 	"\abuttons\x18\x01 \x01(\x04R\abuttons\x12'\n" +
 	"\x0fbuttons_changed\x18\x02 \x01(\x04R\x0ebuttonsChanged\x12)\n" +
@@ -10192,6 +10193,7 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}

@@ -17,8 +17,19 @@ export declare const file_replayd_v1_filter: GenFile;
  * An event whose kind lacks the property of a condition never meets that condition. docs/events lists the conditions that
  * each kind can meet. A request is refused with INVALID_ARGUMENT when it has include filters and none of them can match
  * any event of the replay. That is so when each of them has a condition on a property of another format, a condition that
- * none of its kinds can meet, or only kinds that no replay of the game has. Limits: 64 filters in each list of a request,
- * 1024 values in a filter, and 256 patterns with a wildcard in all filters of a request together.
+ * none of its kinds can meet, or only kinds that no replay of the game has. A kind that only describes a state (player_state of a
+ * teehistorian file, player_state and unit_state of a StarCraft II replay) is never an event: include filters that have only such kinds
+ * are refused unless the request sets Start.with_state, and then match no event; the state goes by their other conditions. An exclude
+ * filter that has only such kinds is always refused, because it would remove nothing.
+ *
+ * A value that nothing can have is refused by name, in include and in exclude: an unknown kind, an unknown type, an empty pattern, a range
+ * of ticks whose min is after its max, and a number below the least one. Numbers of players begin with 0 in demos and StarCraft II
+ * replays, and those of teams with 1 in demos and with 0 in StarCraft II replays; indices of groups and layers begin with 0. In
+ * teehistorian files no number is refused, because a client id may be negative: console_command has -1 for the server itself. An exclude
+ * filter whose conditions no event can meet is not refused.
+ *
+ * Limits: 64 filters in each list of a request, 1024 values in a filter, and 256 patterns with a wildcard in all filters of a request
+ * together.
  *
  * @generated from message replayd.v1.EventFilter
  */
@@ -32,7 +43,7 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   kinds: string[];
 
   /**
-   * Ticks. All events of a map are at tick 0.
+   * Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too.
    *
    * @generated from field: replayd.v1.TickRange ticks = 2;
    */
@@ -41,11 +52,12 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   /**
    * Numbers of players, for events that are about a player. Where an event is about two players, either number matches.
    * In a teehistorian file they are client ids. In a StarCraft II replay they are the player_id, not the user_id, of the
-   * player whom the event is about. Three kinds there have a second player: the killer's player in unit_died, the upkeep
-   * player in unit_born, and the recipient in resource_trade. In a Source 2 demo they are the player_id of chat, ping,
-   * map_line and chat_wheel, the first two players of a chat_event, the player_slot of a user_cmd, and the slot of a
-   * player_info. No other event of a demo has a player number: combat_log, entities and game events identify players in
-   * other ways.
+   * player whom the event is about; 0 is the neutral player, to whom minerals and critters belong. Four kinds there have a second
+   * player: the killer's player in unit_died, the upkeep player in unit_born and unit_state, and the recipient in resource_trade. In a
+   * Source 2 demo they are the player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, the player_slot
+   * of user_cmd, ability_change and voice, the attacker's and the victim's slot of damage, and the slot of a player_info. A user_cmd
+   * without a slot has no number. No other event of a demo has a player number: combat_log, entities and game events identify players
+   * in other ways.
    *
    * @generated from field: repeated int32 players = 3;
    */
@@ -54,8 +66,8 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   /**
    * Numbers of teams, for events that are about a team. Where an event is about two teams, either number matches. In a
    * teehistorian file it is the team that the event names. In a StarCraft II replay it is the team of the player whom the
-   * event is about, as for players; observers have no team. In a Source 2 demo they are the attacker's and the target's
-   * team of a combat_log.
+   * event is about, and not that of a second player; observers have no team. In a Source 2 demo they are the attacker's and the
+   * target's team of a combat_log.
    *
    * @generated from field: repeated int32 teams = 4;
    */
@@ -89,7 +101,7 @@ export declare const EventFilterSchema: GenMessage<EventFilter>;
  */
 export declare type DemFilter = Message<"replayd.v1.DemFilter"> & {
   /**
-   * Patterns of entity classes, of at most 256 bytes each. In a pattern, * stands for any characters and ? for one. Only
+   * Patterns of entity classes, of 1 to 256 bytes each. In a pattern, * stands for any characters and ? for one. Only
    * events of entities have a class.
    *
    * @generated from field: repeated string classes = 1;
@@ -97,7 +109,7 @@ export declare type DemFilter = Message<"replayd.v1.DemFilter"> & {
   classes: string[];
 
   /**
-   * Patterns of entity fields, of at most 256 bytes each, written like those of classes. They narrow entity_created,
+   * Patterns of entity fields, of 1 to 256 bytes each, written like those of classes. They narrow entity_created,
    * entity_updated and entity_entered. No other event has fields.
    *
    * An include filter with fields applies to the events that its other conditions match, and sends only their matching

@@ -1950,7 +1950,7 @@ class UserCmd(google.protobuf.message.Message):
     number: builtins.int
     """The command's number."""
     player_slot: builtins.int
-    """The slot of the player. -1 for the player who recorded the demo."""
+    """The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there."""
     server_tick: builtins.int
     """The server's tick in which it was executed. 0 when not known."""
     client_tick: builtins.int
@@ -1973,7 +1973,7 @@ class UserCmd(google.protobuf.message.Message):
         self,
         *,
         number: builtins.int = ...,
-        player_slot: builtins.int = ...,
+        player_slot: builtins.int | None = ...,
         server_tick: builtins.int = ...,
         client_tick: builtins.int = ...,
         data: builtins.bytes = ...,
@@ -1981,10 +1981,13 @@ class UserCmd(google.protobuf.message.Message):
         delta_data: builtins.bytes = ...,
         input: Global___UserInput | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["input", b"input"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "input", b"input", "player_slot", b"player_slot"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_tick", b"client_tick", "data", b"data", "delta_data", b"delta_data", "input", b"input", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick", "source", b"source"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "client_tick", b"client_tick", "data", b"data", "delta_data", b"delta_data", "input", b"input", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick", "source", b"source"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
+    _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
 
 Global___UserCmd: typing_extensions.TypeAlias = UserCmd
 

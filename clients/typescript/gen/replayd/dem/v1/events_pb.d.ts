@@ -2055,11 +2055,11 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
   number: number;
 
   /**
-   * The slot of the player. -1 for the player who recorded the demo.
+   * The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.
    *
-   * @generated from field: int32 player_slot = 2;
+   * @generated from field: optional int32 player_slot = 2;
    */
-  playerSlot: number;
+  playerSlot?: number | undefined;
 
   /**
    * The server's tick in which it was executed. 0 when not known.
