@@ -108,6 +108,11 @@ func faultOf(err error, replay string) *fault.Error {
 		f.Details = append(f.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
 		return f
 	}
+	if facts, ok := errors.AsType[*stream.FactsError](err); ok {
+		f.Code, f.Reason = codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_FACTS_VERSION
+		f.Meta["facts_version"] = strconv.FormatUint(uint64(facts.Cursor), 10)
+		return f
+	}
 	if unrecognized(err) {
 		f.Code, f.Reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
 		return f

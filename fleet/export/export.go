@@ -44,6 +44,8 @@ type Options struct {
 	Format tablefile.Format
 	// Selection describes what of the replay is exported: see Selection.
 	Selection string
+	// Facts says that the selection has facts: see HasFacts. A new version of them makes the export another one.
+	Facts bool
 	// Memory is how many bytes of memory the compressed rows of all tables take at most until they are row groups. What is more waits in
 	// files in the directories of drafts. Default [Memory].
 	Memory int
@@ -78,6 +80,7 @@ type Export struct {
 
 	start          *replaydv1.Replay
 	server         string // version
+	facts          uint32 // the version of the facts that are exported, 0 for none
 	reason, detail string
 	summary        string           // of the end, as JSON; empty if the format has none
 	warnings       map[string]int64 // the numbers of the events' warnings
@@ -110,6 +113,13 @@ func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (str
 	return hex.EncodeToString(sum[:8]), err
 }
 
+// HasFacts reports whether facts may be exported by a request. They come by name alone.
+func HasFacts(req *replaydv1.StreamEventsRequest) bool {
+	return slices.ContainsFunc(req.GetInclude(), func(f *replaydv1.EventFilter) bool {
+		return slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return strings.HasPrefix(kind, "fact_") })
+	})
+}
+
 // base returns the name of the replay's files, without a suffix.
 func (e *Export) base() string {
 	_, name, _ := strings.Cut(e.start.GetIdentity(), ":")
@@ -129,7 +139,7 @@ func (e *Export) formatName() string {
 // file returns the name of the replay's file in a directory. It has a key of all that the contents depend on, and of the attempt, so that
 // no other export replaces the file by another one, however late. Which keys are valid is in the manifest alone.
 func (e *Export) file(dir ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{e.o.Sum, strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.schemaVersion(), e.o.Attempt}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{e.o.Sum, strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.contentVersion(), e.o.Attempt}, "\x00")))
 	return path.Join(append(dir, e.base()+"."+hex.EncodeToString(sum[:4])+"."+string(e.o.Format))...)
 }
 
@@ -144,10 +154,21 @@ func (e *Export) manifest() string {
 // schemaVersion identifies the tables of this version of the program.
 func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
 
+// contentVersion identifies what this version of the program writes into the tables.
+func (e *Export) contentVersion() string {
+	if e.facts == 0 {
+		return e.schemaVersion()
+	}
+	return fmt.Sprintf("%s, facts %d", e.schemaVersion(), e.facts)
+}
+
 // Add adds a response of the stream, in ENCODING_ARROW. It returns ErrThere at the start if nothing has changed since the last export.
 func (e *Export) Add(ctx context.Context, r client.Response) error {
 	if start := r.Message.GetStart(); start != nil {
 		e.start, e.server = start.GetReplay(), start.GetServerVersion()
+		if e.o.Facts {
+			e.facts = start.GetFactsVersion()
+		}
 		return e.begin(ctx)
 	}
 	if end := r.Message.GetEnd(); end != nil {
@@ -236,7 +257,7 @@ func (e *Export) there(ctx context.Context) (bool, error) {
 	}
 	e.old = m
 	if e.o.Again || e.o.Sum == "" || m.SHA256 != e.o.Sum || m.SizeBytes != e.o.Size || m.Identity != e.start.GetIdentity() ||
-		m.Schema != e.schemaVersion() || m.Selection != e.o.Selection {
+		m.Schema != e.schemaVersion() || m.Facts != e.facts || m.Selection != e.o.Selection {
 		return false, nil
 	}
 	for name, size := range m.Files {
@@ -367,17 +388,21 @@ func dataSize(d arrow.ArrayData) int {
 
 // about returns the metadata of all files of the replay that is known from its start.
 func (e *Export) about() map[string]string {
-	return map[string]string{
+	about := map[string]string{
 		"replayd.identity": e.start.GetIdentity(), "replayd.name": e.start.GetName(), "replayd.header": jsonOf(e.start),
 		"replayd.version": e.server, "replayd.schema_version": e.schemaVersion(), "replayd.sha256": e.o.Sum,
 	}
+	if e.facts != 0 {
+		about["replayd.facts_version"] = strconv.FormatUint(uint64(e.facts), 10)
+	}
+	return about
 }
 
 // Finish writes the ends of all files, puts them in their place, and then the row of the replay and the manifest.
 func (e *Export) Finish(ctx context.Context) error {
 	m := &manifest{
-		Name: e.o.Name, Identity: e.start.GetIdentity(), SizeBytes: e.o.Size, SHA256: e.o.Sum, Schema: e.schemaVersion(), Selection: e.o.Selection,
-		Files: map[string]int64{}, Damage: e.damage,
+		Name: e.o.Name, Identity: e.start.GetIdentity(), SizeBytes: e.o.Size, SHA256: e.o.Sum, Schema: e.schemaVersion(), Facts: e.facts,
+		Selection: e.o.Selection, Files: map[string]int64{}, Damage: e.damage,
 	}
 	kinds := slices.Sorted(maps.Keys(e.tables))
 	names := []string{e.row()}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,45 @@ func TestThere(t *testing.T) {
 	} {
 		if err := run(test.o); errors.Is(err, export.ErrThere) != test.there || err != nil && !test.there {
 			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// TestFactsVersion: an export with facts of another version is exported again, under other names, and one without facts is not.
+func TestFactsVersion(t *testing.T) {
+	dir := t.TempDir()
+	run := func(version uint32, kinds ...string) (names []string, err error) {
+		req := &replaydv1.StreamEventsRequest{Include: client.Kinds(kinds...)}
+		key, err := export.Selection(req, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := export.New(export.Options{
+			Place: export.Dir{Path: dir}, Format: tablefile.Parquet, Sum: "a", Selection: key, Facts: export.HasFacts(req), Tables: func(string) string { return "" },
+		})
+		defer e.Close()
+		start := &replaydv1.StreamStart{Replay: &replaydv1.Replay{Identity: "x:" + key}, FactsVersion: version}
+		err = e.Add(t.Context(), client.Response{Message: &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{Start: start}}})
+		if err == nil {
+			err = e.Finish(t.Context())
+		}
+		return e.Names(), err
+	}
+	var before []string
+	for i, test := range []struct {
+		version uint32
+		there   bool
+	}{{1, false}, {1, true}, {2, false}, {2, true}} {
+		names, err := run(test.version, "join", "fact_session")
+		if errors.Is(err, export.ErrThere) != test.there || err != nil && !test.there {
+			t.Errorf("facts, %d: %v", i, err)
+		}
+		if i == 2 && slices.Equal(names, before) {
+			t.Errorf("facts of another version have the names %v, too", names)
+		}
+		before = names
+		if _, err := run(test.version, "join"); errors.Is(err, export.ErrThere) != (i > 0) || err != nil && i == 0 {
+			t.Errorf("no facts, %d: %v", i, err)
 		}
 	}
 }

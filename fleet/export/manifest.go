@@ -21,6 +21,7 @@ type manifest struct {
 	SizeBytes int64            `json:"size_bytes"`
 	SHA256    string           `json:"sha256"`
 	Schema    string           `json:"schema_version"`
+	Facts     uint32           `json:"facts_version,omitempty"` // 0 if the selection has no facts
 	Selection string           `json:"selection"`
 	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
 	// Replaced are files of the manifest in whose place this one was put. They may still be there.

@@ -42,6 +42,7 @@ const (
 	HeaderOffset    = "Replayd-Offset"     // of an error: the offset of damage, if there is one
 	HeaderSize      = "Replayd-Size"       // of an end or an error: the size of the file in bytes
 	HeaderSelection = "Replayd-Selection"  // a hash of what is published, and how
+	HeaderFacts     = "Replayd-Facts"      // of a start: the version of the format's facts, if it has some
 	HeaderContent   = "Content-Type"
 )
 
@@ -71,6 +72,7 @@ type message struct {
 	cursor              []byte
 	reason              string // of an end or an error
 	offset              string // of an error
+	facts               uint32 // of a start
 	size                int64  // of an end or an error
 	content             string
 	body                []byte
@@ -84,6 +86,10 @@ func (m *message) header(r *replay) nats.Header {
 		HeaderCursor: {cursor.Text(m.cursor)}, HeaderSelection: {r.p.selection}, HeaderContent: {m.content},
 	}
 	switch m.kind {
+	case TypeStart:
+		if m.facts != 0 {
+			h[HeaderFacts] = []string{strconv.FormatUint(uint64(m.facts), 10)}
+		}
 	case TypeEvents:
 		h[HeaderFirstTick] = []string{strconv.Itoa(int(m.firstTick))}
 		h[HeaderLastTick] = []string{strconv.Itoa(int(m.lastTick))}
@@ -131,7 +137,7 @@ type encoder struct {
 
 // response makes the message of a start or an end.
 func (e *encoder) response(r client.Response, kind string, body proto.Message) (*message, error) {
-	m := &message{kind: kind, cursor: r.Cursor}
+	m := &message{kind: kind, cursor: r.Cursor, facts: r.Message.GetStart().GetFactsVersion()}
 	var err error
 	if e.encoding == Proto {
 		m.content = protoType

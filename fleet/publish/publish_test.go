@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/fleet/publish"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -94,6 +96,9 @@ func TestPayloads(t *testing.T) {
 		if !slices.Equal(got.kinds, []string{"start", "events", "error"}) || got.reasons[0] != "CORRUPT" ||
 			got.last.Headers().Get(publish.HeaderOffset) != offset || offset == "" {
 			t.Error(got.kinds, got.reasons, got.last.Headers())
+		}
+		if version := all[0].Headers().Get(publish.HeaderFacts); version != strconv.Itoa(facts.Version) || got.last.Headers().Get(publish.HeaderFacts) != "" {
+			t.Errorf("the start has facts of version %q", version)
 		}
 		start := &replaydv1.StreamEventsResponse{}
 		if encoding == publish.Proto {

@@ -178,7 +178,7 @@ func ofReplay(e *client.Error) bool {
 	case replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT,
 		replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION, replaydv1.ErrorReason_ERROR_REASON_CORRUPT,
 		replaydv1.ErrorReason_ERROR_REASON_TRUNCATED, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH,
-		replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END:
+		replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END, replaydv1.ErrorReason_ERROR_REASON_FACTS_VERSION:
 		return true
 	case replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED:
 		return !client.Transient(e)

@@ -229,7 +229,7 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 		return false, err
 	}
 	o := export.Options{
-		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Again: job.Record.Job.Again && job.Record.Attempts == 1,
+		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Facts: export.HasFacts(req), Again: job.Record.Job.Again && job.Record.Attempts == 1,
 		Sum: sum, Size: size, Tables: describe.TableVersion, Claim: job.Claim, Intend: job.Intend,
 		Attempt: rand.Text(),
 	}

@@ -26,6 +26,8 @@ type Codec struct {
 	// NewEventList returns an empty message of the format's EventList type. It has `repeated Event events = 1` and the values
 	// that the events refer to. Readers of streams use it; writers use Batch.
 	NewEventList func() proto.Message
+	// FactsVersion changes whenever the facts of the format do. 0 stands for a format without facts.
+	FactsVersion uint32
 	// Tables describes the tables of the format's kinds.
 	Tables *table.Format
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.

@@ -1,8 +1,8 @@
 // Package cursor encodes and parses cursors: the opaque bytes with which a client resumes a stream.
 //
 // A cursor has at most 64 bytes: a version, the replay's format, a hash of its identity, the sum of the bytes before the
-// position, the position, the number of events that the stream has delivered so far, and a checksum. It does not depend on
-// filters: a stream may be resumed with other ones.
+// position, the position, the number of events that the stream has delivered so far, of a stream with facts their version, and
+// a checksum. It does not depend on filters otherwise: a stream may be resumed with other ones.
 package cursor
 
 import (
@@ -30,6 +30,8 @@ type Cursor struct {
 	Tick int32
 	// State is true if the state at Position was not completely sent yet.
 	State bool
+	// Facts is the version of the facts that the stream delivers, or between which Position is. 0 stands for none.
+	Facts uint32
 }
 
 // Hash is a hash of a replay's identity.
@@ -64,6 +66,9 @@ func (c Cursor) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.Position.Index))
 	b = binary.AppendUvarint(b, c.Sequence)
 	b = binary.AppendVarint(b, int64(c.Tick))
+	if c.Facts != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Facts))
+	}
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
 }
 
@@ -97,8 +102,15 @@ func Parse(b []byte) (Cursor, error) {
 	index, ok2 := uvarint(&rest, math.MaxInt64)
 	sequence, ok3 := uvarint(&rest, math.MaxUint64)
 	tick, n := binary.Varint(rest)
-	if !ok1 || !ok2 || !ok3 || n != len(rest) || n <= 0 || tick < math.MinInt32 || tick > math.MaxInt32 {
+	if !ok1 || !ok2 || !ok3 || n <= 0 || tick < math.MinInt32 || tick > math.MaxInt32 {
 		return Cursor{}, ErrInvalid
+	}
+	if rest = rest[n:]; len(rest) > 0 {
+		facts, ok := uvarint(&rest, math.MaxUint32)
+		if !ok || facts == 0 || len(rest) > 0 {
+			return Cursor{}, ErrInvalid
+		}
+		c.Facts = uint32(facts)
 	}
 	c.Position = decoders.Position{Offset: int64(offset), Index: int64(index)}
 	c.Sequence = sequence

@@ -26,6 +26,7 @@ func draw(t *rapid.T) cursor.Cursor {
 		Sequence: rapid.Uint64().Draw(t, "sequence"),
 		Tick:     rapid.Int32().Draw(t, "tick"),
 		State:    rapid.Bool().Draw(t, "state"),
+		Facts:    rapid.Uint32().Draw(t, "facts"),
 	}
 }
 
@@ -59,6 +60,10 @@ func TestBytes(t *testing.T) {
 		if got := c.Append(nil); !bytes.Equal(got[:len(got)-4], want) {
 			t.Errorf("%v:\n got % x\nwant % x", format, got, want)
 		}
+		c.Facts = 300
+		if got := c.Append(nil); !bytes.Equal(got[:len(got)-4], append(want, 0xac, 0x02)) {
+			t.Errorf("%v with facts: got % x", format, got)
+		}
 	}
 }
 
@@ -84,6 +89,9 @@ func TestNotCursors(t *testing.T) {
 
 		"tick below 32 bits": withTick(-1<<31 - 1),
 		"tick above 32 bits": withTick(1 << 31),
+
+		"facts of no version":            withFacts(0),
+		"version of facts above 32 bits": withFacts(1 << 32),
 	} {
 		if _, err := cursor.Parse(b); !errors.Is(err, cursor.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
@@ -98,8 +106,16 @@ func withTick(tick int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
+// withFacts returns a cursor, with its checksum, whose facts have any version.
+func withFacts(version uint64) []byte {
+	b := cursor.Cursor{Format: decoders.Dem}.Append(nil)
+	b = binary.AppendUvarint(b[:len(b)-4], version)
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(cursor.Cursor{Format: decoders.Teehistorian, Sequence: 7}.Append(nil))
+	f.Add(cursor.Cursor{Format: decoders.SC2Replay, Facts: 2}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := cursor.Parse(b)
 		if err != nil {

@@ -242,6 +242,7 @@ func (s *stream) begin(start Start) (outcome, error) {
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
 	s.reach()
 	s.at.State = s.sendsState(start)
+	s.at.Facts = s.factsOf(start.Cursor)
 	if err := s.announce(); err != nil {
 		return how, err
 	}
@@ -322,7 +323,7 @@ func (s *stream) open(start Start) error {
 		(c.Format != s.replay.Codec.Format || c.Replay != cursor.HashOf(s.replay.Info.GetIdentity())) {
 		return ErrCursorReplay
 	}
-	return nil
+	return s.checkFacts(start.Cursor)
 }
 
 // sendsState reports whether the state is sent at start: because of the request or of the cursor.
@@ -368,7 +369,7 @@ func (s *stream) announce() error {
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{
 		Start: &replaydv1.StreamStart{
 			Replay: s.replay.Info, NextSequence: s.at.Sequence, Tick: s.at.Tick, Offset: s.at.Position.Offset,
-			ServerVersion: s.Version,
+			ServerVersion: s.Version, FactsVersion: s.replay.Codec.FactsVersion,
 		},
 	}})
 }

@@ -111,7 +111,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		return err
 	}
 	o := export.Options{
-		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Again: c.Again,
+		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Facts: export.HasFacts(req), Again: c.Again,
 		Tables: describe.TableVersion, Note: note,
 		Progress: func(bytes int, read, total int64) {
 			progress.reach(read, total)

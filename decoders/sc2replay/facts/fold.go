@@ -2,6 +2,9 @@ package facts
 
 import "github.com/replayd/replayd/decoders/sc2replay"
 
+// Version is the version of the facts. Any change of what is concluded, or of where it stands, changes it.
+const Version = 1
+
 // Fold concludes facts from the events of one replay. Make it with New. It must not be used by several goroutines at once.
 type Fold struct {
 	of      *sc2replay.Replay

@@ -62,6 +62,10 @@ const (
 	ErrorReason_ERROR_REASON_TOO_SLOW ErrorReason = 15
 	// UNIMPLEMENTED: this server does not support the requested feature. The message names it.
 	ErrorReason_ERROR_REASON_NOT_IMPLEMENTED ErrorReason = 16
+	// FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
+	// wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
+	// metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+	ErrorReason_ERROR_REASON_FACTS_VERSION ErrorReason = 17
 )
 
 // Enum value maps for ErrorReason.
@@ -84,6 +88,7 @@ var (
 		14: "ERROR_REASON_IO",
 		15: "ERROR_REASON_TOO_SLOW",
 		16: "ERROR_REASON_NOT_IMPLEMENTED",
+		17: "ERROR_REASON_FACTS_VERSION",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -103,6 +108,7 @@ var (
 		"ERROR_REASON_IO":                  14,
 		"ERROR_REASON_TOO_SLOW":            15,
 		"ERROR_REASON_NOT_IMPLEMENTED":     16,
+		"ERROR_REASON_FACTS_VERSION":       17,
 	}
 )
 
@@ -187,7 +193,7 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"replayd.v1\"$\n" +
 	"\n" +
 	"ResumeInfo\x12\x16\n" +
-	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\x9a\x04\n" +
+	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xba\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n" +
@@ -206,7 +212,8 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_REASON_INTERNAL\x10\r\x12\x13\n" +
 	"\x0fERROR_REASON_IO\x10\x0e\x12\x19\n" +
 	"\x15ERROR_REASON_TOO_SLOW\x10\x0f\x12 \n" +
-	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n" +
+	"\x1aERROR_REASON_FACTS_VERSION\x10\x11B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var (
 	file_replayd_v1_error_proto_rawDescOnce sync.Once

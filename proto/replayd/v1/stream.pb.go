@@ -1257,6 +1257,9 @@ type StreamStart struct {
 	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The server's version.
 	ServerVersion string `protobuf:"bytes,5,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
+	// The version of the facts of the replay's format, which are the kinds whose names begin with "fact_". Another version may have
+	// other facts, or the same ones at other positions. 0 for formats without facts.
+	FactsVersion  uint32 `protobuf:"varint,6,opt,name=facts_version,json=factsVersion,proto3" json:"facts_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1324,6 +1327,13 @@ func (x *StreamStart) GetServerVersion() string {
 		return x.ServerVersion
 	}
 	return ""
+}
+
+func (x *StreamStart) GetFactsVersion() uint32 {
+	if x != nil {
+		return x.FactsVersion
+	}
+	return 0
 }
 
 // Part of the state of a replay at a position in it. Only sent with Start.with_state. Its events did not happen at that
@@ -2114,13 +2124,14 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x03gap\x18\a \x01(\v2\x0f.replayd.v1.GapH\x00R\x03gap\x12)\n" +
 	"\x03end\x18\b \x01(\v2\x15.replayd.v1.StreamEndH\x00R\x03endB\n" +
 	"\n" +
-	"\bresponse\"\xb1\x01\n" +
+	"\bresponse\"\xd6\x01\n" +
 	"\vStreamStart\x12*\n" +
 	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay\x12#\n" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x12\n" +
 	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12%\n" +
-	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\x97\x02\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\x12#\n" +
+	"\rfacts_version\x18\x06 \x01(\rR\ffactsVersion\"\x97\x02\n" +
 	"\n" +
 	"StateBatch\x12H\n" +
 	"\fteehistorian\x18\x01 \x01(\v2\".replayd.teehistorian.v1.EventListH\x00R\fteehistorian\x12-\n" +

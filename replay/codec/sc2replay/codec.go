@@ -7,6 +7,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/facts"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -19,6 +20,7 @@ var Codec = codec.Codec{
 	Format:       decoders.SC2Replay,
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds), Least: leastNumbers},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
+	FactsVersion: facts.Version,
 	Tables:       &Tables,
 	RandomAccess: true,
 	Cost:         cost,

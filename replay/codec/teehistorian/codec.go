@@ -8,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -20,6 +21,7 @@ var Codec = codec.Codec{
 	Format:          decoders.Teehistorian,
 	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
+	FactsVersion:    conclude.Version,
 	Tables:          &Tables,
 	Shared:          true,
 	ResolvesPlayers: true,

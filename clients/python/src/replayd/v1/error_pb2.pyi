@@ -60,6 +60,11 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT."""
     ERROR_REASON_NOT_IMPLEMENTED: _ErrorReason.ValueType  # 16
     """UNIMPLEMENTED: this server does not support the requested feature. The message names it."""
+    ERROR_REASON_FACTS_VERSION: _ErrorReason.ValueType  # 17
+    """FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
+    wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
+    metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
@@ -103,6 +108,11 @@ ERROR_REASON_TOO_SLOW: ErrorReason.ValueType  # 15
 """RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT."""
 ERROR_REASON_NOT_IMPLEMENTED: ErrorReason.ValueType  # 16
 """UNIMPLEMENTED: this server does not support the requested feature. The message names it."""
+ERROR_REASON_FACTS_VERSION: ErrorReason.ValueType  # 17
+"""FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
+wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
+metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+"""
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 
 @typing.final

@@ -635,6 +635,7 @@ class StreamStart(google.protobuf.message.Message):
     TICK_FIELD_NUMBER: builtins.int
     OFFSET_FIELD_NUMBER: builtins.int
     SERVER_VERSION_FIELD_NUMBER: builtins.int
+    FACTS_VERSION_FIELD_NUMBER: builtins.int
     next_sequence: builtins.int
     """The sequence number of the next event."""
     tick: builtins.int
@@ -643,6 +644,10 @@ class StreamStart(google.protobuf.message.Message):
     """The start of the stream in bytes from the beginning of the decompressed replay."""
     server_version: builtins.str
     """The server's version."""
+    facts_version: builtins.int
+    """The version of the facts of the replay's format, which are the kinds whose names begin with "fact_". Another version may have
+    other facts, or the same ones at other positions. 0 for formats without facts.
+    """
     @property
     def replay(self) -> replayd.v1.replay_pb2.Replay:
         """The replay, with its header."""
@@ -655,10 +660,11 @@ class StreamStart(google.protobuf.message.Message):
         tick: builtins.int = ...,
         offset: builtins.int = ...,
         server_version: builtins.str = ...,
+        facts_version: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["next_sequence", b"next_sequence", "offset", b"offset", "replay", b"replay", "server_version", b"server_version", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["facts_version", b"facts_version", "next_sequence", b"next_sequence", "offset", b"offset", "replay", b"replay", "server_version", b"server_version", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamStart: typing_extensions.TypeAlias = StreamStart

@@ -157,6 +157,15 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_NOT_IMPLEMENTED = 16;
    */
   NOT_IMPLEMENTED = 16,
+
+  /**
+   * FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
+   * wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
+   * metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+   *
+   * @generated from enum value: ERROR_REASON_FACTS_VERSION = 17;
+   */
+  FACTS_VERSION = 17,
 }
 
 /**

@@ -464,6 +464,14 @@ export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
    * @generated from field: string server_version = 5;
    */
   serverVersion: string;
+
+  /**
+   * The version of the facts of the replay's format, which are the kinds whose names begin with "fact_". Another version may have
+   * other facts, or the same ones at other positions. 0 for formats without facts.
+   *
+   * @generated from field: uint32 facts_version = 6;
+   */
+  factsVersion: number;
 };
 
 /**
