@@ -77,7 +77,7 @@ func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.Replay
 func (s *Server) addNothing(context.Context, *index.Entry, *replaydv1.Replay) error { return nil }
 
 // addHeader adds the fields that come from the file's header.
-func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Replay) error {
+func (s *Server) addHeader(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
 	file, err := s.Catalog.OpenContext(ctx, r.GetName())
 	if err != nil {
 		return err
@@ -87,19 +87,9 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 	if err != nil {
 		return err
 	}
-	known := proto.CloneOf(r)
 	proto.Reset(r)
 	proto.Merge(r, described)
-	r.State = known.GetState()
-	if r.LastTick == nil {
-		r.LastTick = known.LastTick
-	}
-	if r.GetDuration() == nil {
-		r.Duration = known.GetDuration()
-	}
-	if r.TicksPerSecond == nil {
-		r.TicksPerSecond = known.TicksPerSecond
-	}
+	describe.AddKnown(s.index, e, r)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -192,10 +193,18 @@ func (s *Server) abandon() {
 // Drain ends all streams with END_REASON_SERVER_DRAINING and refuses new ones. It must not be called twice.
 func (s *Server) Drain() { close(s.drain) }
 
-// complete adds to the description of a streamed replay the fields that come from other files, as far as they are known now.
-func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
+// complete adds to the description of a streamed replay, which has its header, what GetReplay adds to one, as far as it is known now.
+func (s *Server) complete(ctx context.Context, info source.Info, r *replaydv1.Replay) error {
 	s.noteUnknown(r)
 	s.noteGuessed(r)
+	switch {
+	case temporary.Is(info.Name):
+		if expires, ok := s.temporary.Expires(access.Of(ctx).Key(), info.Name); ok {
+			r.ExpireTime = timestamppb.New(expires)
+		}
+	case info.ID != (source.ID{}): // it is no upload
+		describe.AddKnown(s.index, s.index.Known(info, r.GetIdentity()), r)
+	}
 	r.MapReplay = s.maps.find(ctx, r)
 	return ctx.Err()
 }

@@ -83,26 +83,34 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 // Entry returns the description of a replay from its entry in an index.
 func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	r := Info(&e.Info)
-	r.State = States.To[x.StateOf(e, time.Now())]
 	r.Identity, r.MapName = e.Identity, e.MapName
-	if e.TicksPerSecond > 0 {
-		r.TicksPerSecond = &e.TicksPerSecond
-	}
 	if !e.Started.IsZero() {
 		r.StartTime = timestamppb.New(e.Started)
 	}
 	if e.LastTick >= 0 {
 		r.LastTick = &e.LastTick
 	}
+	AddKnown(x, e, r)
+	return r
+}
+
+// AddKnown adds to a description what an index knows of the replay beyond its header: the state, and what decoding has found. Facts that
+// the description has stay.
+func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
+	r.State = States.To[x.StateOf(e, time.Now())]
+	if r.TicksPerSecond == nil && e.TicksPerSecond > 0 {
+		r.TicksPerSecond = &e.TicksPerSecond
+	}
 	length := e.Length
 	if survey := e.Survey; survey != nil && survey.Offset > 0 {
-		r.LastTick = &survey.LastTick
+		if r.LastTick == nil {
+			r.LastTick = &survey.LastTick
+		}
 		if length == 0 && e.TicksPerSecond > 0 {
 			length = time.Duration(float64(survey.LastTick) / e.TicksPerSecond * float64(time.Second))
 		}
 	}
-	if length > 0 {
+	if r.GetDuration() == nil && length > 0 {
 		r.Duration = durationpb.New(length)
 	}
-	return r
 }

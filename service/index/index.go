@@ -219,6 +219,17 @@ func (x *Index) get(name string) *Entry {
 	return e
 }
 
+// Known returns what the index knows of an open file, without reading anything. identity is that of the replay in the file. A file that
+// the index does not have, or not yet, has an entry without the facts that decoding finds.
+func (x *Index) Known(info source.Info, identity string) *Entry {
+	known := Entry{Info: info, Facts: Facts{Identity: identity, LastTick: -1}}
+	if e := x.get(info.Name); e != nil && e.ID == info.ID && e.Identity == identity {
+		known = *e
+		known.Info = info
+	}
+	return &known
+}
+
 // put replaces a file's entry, unless the entry has changed since old was read. The index must be locked.
 func (x *Index) put(old, e *Entry) bool {
 	if now, _ := x.files.Get(e.Name); now != old {

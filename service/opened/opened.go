@@ -38,9 +38,11 @@ type Config struct {
 	Log         *slog.Logger
 	// Drain is closed when the daemon shuts down.
 	Drain <-chan struct{}
-	// Complete is stream.Opened.Complete of every replay.
-	Complete func(ctx context.Context, r *replaydv1.Replay) error
+	// Complete is stream.Opened.Complete of every replay. info is of its file.
+	Complete func(ctx context.Context, info source.Info, r *replaydv1.Replay) error
 }
+
+type completing = func(context.Context, source.Info, *replaydv1.Replay) error
 
 // Opener opens the replays of a daemon. It is safe for concurrent use.
 type Opener struct {
@@ -206,7 +208,7 @@ func (arriving) Standing() stream.Standing { return stream.Standing{} }
 // replay is a stream.Opened. It owns the file, what its decoder takes of the call's ticket, and what watches the file.
 type replay struct {
 	file     *source.File
-	complete func(context.Context, *replaydv1.Replay) error // nil without a daemon
+	complete completing // nil without a daemon
 	codec    *codec.Codec
 	memory   reservation
 	grows    growing // nil if it does not grow, or is an upload
@@ -215,7 +217,7 @@ type replay struct {
 }
 
 // own returns the replay in a file, of which nothing was read yet.
-func own(ctx context.Context, file *source.File, complete func(context.Context, *replaydv1.Replay) error) *replay {
+func own(ctx context.Context, file *source.File, complete completing) *replay {
 	return &replay{file: file, complete: complete, memory: reservation{ticket: admission.Of(ctx)}}
 }
 
@@ -306,5 +308,5 @@ func (f *replay) Complete(ctx context.Context, r *replaydv1.Replay) error {
 	if f.complete == nil {
 		return nil
 	}
-	return f.complete(ctx, r)
+	return f.complete(ctx, f.file.Info(), r)
 }

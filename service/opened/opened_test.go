@@ -86,7 +86,7 @@ func build(tb testing.TB, limits admission.Amounts) *house {
 		Successions: &succession.Finder{Index: x, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
 			return files.Writer(ctx, e.Name, e.ID)
 		}},
-		Log: log, Drain: h.drain, Complete: func(context.Context, *replaydv1.Replay) error { return nil },
+		Log: log, Drain: h.drain, Complete: func(context.Context, source.Info, *replaydv1.Replay) error { return nil },
 	})
 	tb.Cleanup(func() {
 		h.Close()

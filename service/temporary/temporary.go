@@ -79,6 +79,17 @@ func (s *Store) Open(owner, name string) (*source.File, time.Time, error) {
 	return file, r.expires, err
 }
 
+// Expires returns when a temporary replay of an owner expires, and false for one that Open would not find.
+func (s *Store) Expires(owner, name string) (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(owner, name)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return r.expires, true
+}
+
 // enter finds a replay and counts a reader of it.
 func (s *Store) enter(owner, name string) (*replay, error) {
 	s.mu.Lock()

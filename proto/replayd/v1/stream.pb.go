@@ -1247,7 +1247,8 @@ func (*StreamEventsResponse_End) isStreamEventsResponse_Response() {}
 // What is streamed, and from where.
 type StreamStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replay, with its header.
+	// The replay, as GetReplay describes it at that moment with REPLAY_VIEW_FULL: with its header, its state, and what the server knows of it
+	// by then. The header of a demo has its unknown_types besides. The replay of an upload has no state and no times.
 	Replay *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
 	// The sequence number of the next event.
 	NextSequence uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
@@ -1775,7 +1776,7 @@ type FollowStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new state.
 	State FollowState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.v1.FollowState" json:"state,omitempty"`
-	// The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR.
+	// The next replay, described like StreamStart.replay. Only present with FOLLOW_STATE_SUCCESSOR.
 	Successor *Replay `protobuf:"bytes,2,opt,name=successor,proto3" json:"successor,omitempty"`
 	// How the previous replay ended. Only present with FOLLOW_STATE_SUCCESSOR.
 	PredecessorEnd EndReason `protobuf:"varint,3,opt,name=predecessor_end,json=predecessorEnd,proto3,enum=replayd.v1.EndReason" json:"predecessor_end,omitempty"`

@@ -650,7 +650,9 @@ class StreamStart(google.protobuf.message.Message):
     """
     @property
     def replay(self) -> replayd.v1.replay_pb2.Replay:
-        """The replay, with its header."""
+        """The replay, as GetReplay describes it at that moment with REPLAY_VIEW_FULL: with its header, its state, and what the server knows of it
+        by then. The header of a demo has its unknown_types besides. The replay of an upload has no state and no times.
+        """
 
     def __init__(
         self,
@@ -887,7 +889,7 @@ class FollowStatus(google.protobuf.message.Message):
     """The replay's name from now on. Only present with FOLLOW_STATE_MOVED."""
     @property
     def successor(self) -> replayd.v1.replay_pb2.Replay:
-        """The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR."""
+        """The next replay, described like StreamStart.replay. Only present with FOLLOW_STATE_SUCCESSOR."""
 
     @property
     def waiting(self) -> Global___Waiting:

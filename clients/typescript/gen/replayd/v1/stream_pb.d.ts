@@ -431,7 +431,8 @@ export declare const StreamEventsResponseSchema: GenMessage<StreamEventsResponse
  */
 export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
   /**
-   * The replay, with its header.
+   * The replay, as GetReplay describes it at that moment with REPLAY_VIEW_FULL: with its header, its state, and what the server knows of it
+   * by then. The header of a demo has its unknown_types besides. The replay of an upload has no state and no times.
    *
    * @generated from field: replayd.v1.Replay replay = 1;
    */
@@ -725,7 +726,7 @@ export declare type FollowStatus = Message<"replayd.v1.FollowStatus"> & {
   state: FollowState;
 
   /**
-   * The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR.
+   * The next replay, described like StreamStart.replay. Only present with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.Replay successor = 2;
    */
