@@ -53,11 +53,9 @@ var (
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
-	for m := d.message(netTick, b); m.Next(); {
-		if m.Num == 1 {
-			if t.ServerTick = m.Uint32(); !d.out.reads(KindTick, KindTick) {
-				break // each packet has a tick, and many fields behind it
-			}
+	for m := d.message(netTick, b); m.To(1); {
+		if t.ServerTick = m.Uint32(); !d.out.reads(KindTick, KindTick) {
+			break // each packet has a tick, and many fields behind it
 		}
 	}
 	d.match.clock.now = t.ServerTick

@@ -42,6 +42,7 @@ type match struct {
 	roster   roster
 	events   map[int32]*eventType // kinds of game events
 	commands usercmd.Baselines    // of players, if user commands are selected
+	messages []knownMessage       // of the game, by number
 }
 
 // tables holds the string tables, and the readers of their entries.
@@ -108,6 +109,7 @@ func New(src io.Reader, opts Options) *Decoder {
 		},
 	}
 	d.out.unknown.Met = d.out.metUnknown
+	d.match.setGame(gameUnknown)
 	d.world.update.Tree = d.world.tree
 	return d
 }

@@ -38,9 +38,9 @@ type place struct {
 	message uint32 // the number of the message, or of the record
 }
 
-func (p *place) startRecord(command uint32) { *p = place{message: command} }
-func (p *place) startMessage(id uint32)     { *p = place{ordinal: p.ordinal + 1, message: id} }
-func (p *place) nextElement()               { p.element, p.faults, p.changed = p.element+1, 0, false }
+func (p *place) startRecord(command uint32)            { *p = place{message: command} }
+func (p *place) startMessage(id uint32, ordinal int64) { *p = place{ordinal: ordinal, message: id} }
+func (p *place) nextElement()                          { p.element, p.faults, p.changed = p.element+1, 0, false }
 
 // index is the Index of the event in a slot of the present element.
 func (p *place) index(slot int) int64 {

@@ -163,7 +163,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	d.nameKeys(string(g.Name), g.Keys)
 	emit := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
-		d.list.items, d.list.event = pb.Read(b, d.shapeOf(geGameEvent), nil), t
+		d.list.items, d.list.event = pb.Read(b, d.match.message(geGameEvent).shape, nil), t
 		d.stage = stageOldCombatLog
 	}
 	if emit {

@@ -78,7 +78,7 @@ func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	if !parseHeaderMessage(&h, payload, &d.out.unknown) {
 		return false, false
 	}
-	d.match.game = h.game()
+	d.match.setGame(h.game())
 	emit = d.out.want(KindFileHeader, slotEvent)
 	if emit {
 		ev.Kind, ev.FileHeader = KindFileHeader, h

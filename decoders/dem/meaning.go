@@ -111,7 +111,7 @@ func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	var open bool
 	if f.Vector, open, known = w.meanings.place(ent); known {
 		f.ValueCase = FieldValueValueVector
-		f.Unproven = open || slices.ContainsFunc(b.Guessed, func(p entity.GuessedPart) bool { return w.unproven(p.Guess, ent.At(p.Cell)) })
+		f.Unproven = open || len(b.Guessed) > 0 && slices.ContainsFunc(b.Guessed, func(p entity.GuessedPart) bool { return w.unproven(p.Guess, ent.At(p.Cell)) })
 		f.HasUnproven = f.Unproven
 	}
 	if b != nil {

@@ -40,7 +40,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcUserMessage:
 		return d.userMessage(ev, b)
 	}
-	t := d.match.game.typed(id)
+	t := d.match.message(id)
 	switch {
 	case t.read != nil:
 		return d.emitTyped(ev, t, id, b)
@@ -51,11 +51,11 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 }
 
 // emitTyped delivers a message that becomes an event of a kind of its own, and needs nothing else.
-func (d *Decoder) emitTyped(ev *Event, t typedMessage, id uint32, b []byte) bool {
+func (d *Decoder) emitTyped(ev *Event, t *knownMessage, id uint32, b []byte) bool {
 	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
 	}
-	d.typed = d.message(id, b)
+	d.typed = pb.Read(b, t.shape, &d.out.unknown)
 	t.read(d, ev, &d.typed)
 	if d.typed.Bad {
 		return d.badMessage(ev, id, b)
@@ -114,7 +114,8 @@ func (d *Decoder) skipsType(kind Kind, id uint32, b []byte) bool {
 
 // emitMessage delivers a message undecoded.
 func (d *Decoder) emitMessage(ev *Event, id uint32, b []byte) bool {
-	d.chunks = chunkReader{kind: KindMessage, id: id, name: d.messageName(id), shape: d.shapeOf(id), data: b, then: stagePacket}
+	m := d.match.message(id)
+	d.chunks = chunkReader{kind: KindMessage, id: id, name: m.name, shape: m.shape, data: b, then: stagePacket}
 	return d.nextChunk(ev)
 }
 
@@ -140,7 +141,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		// Nothing of the state travels in user messages.
 		return d.emitMessage(ev, svcUserMessage, b)
 	}
-	if !d.out.reads(d.kindOf(id), KindMessage) {
+	if !d.out.reads(d.match.message(id).kind, KindMessage) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

@@ -1,6 +1,8 @@
 package dem
 
 import (
+	"slices"
+
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
@@ -57,19 +59,27 @@ const (
 
 // message is a message of a packet.
 type message struct {
-	id   uint32
-	pass uint8
-	skip bool // the message is not needed, and has no data
-	data []byte
+	id      uint32
+	ordinal int64 // among the messages of its pass, from 1
+	next    int32 // the index of the next message of its pass, or -1
+	data    []byte
 }
 
 // packet is a packet being delivered. Its messages are delivered in four passes, each in the order of the packet, so that
 // a message finds the names that came behind it, and entities as they were before (docs/formats/dem.md, Order).
 type packet struct {
-	messages []message
+	messages []message // those that are needed
+	passes   [passCount]pass
 	pass     uint8
-	next     int
+	before   int64 // messages of the record that come before those of the pass
+	next     int32 // the index of the next message of the pass, or -1
 	arena    []byte
+}
+
+// pass is one of the passes in which the messages of a packet are delivered.
+type pass struct {
+	first, last int32 // the indexes of its messages that are needed, or -1
+	count       int64 // of all its messages
 }
 
 const (
@@ -97,7 +107,7 @@ func passOf(id uint32) uint8 {
 }
 
 // needs reports whether a message is to be read.
-func (d *Decoder) needs(id uint32) bool {
+func (d *Decoder) needs(id uint32, m *knownMessage) bool {
 	switch id {
 	case svcServerInfo, svcFlattened, svcClassInfo, svcCreateStringTable, svcUpdateStringTable, svcClearTables,
 		svcUserMessage:
@@ -109,14 +119,14 @@ func (d *Decoder) needs(id uint32) bool {
 	case geGameEventList:
 		return d.out.reads(KindGameEventType, KindGameEvent) || d.out.has(KindCombatLog)
 	}
-	return d.out.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
+	return d.out.reads(m.kind, KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
 }
 
 // startPacket splits a packet into its messages. It copies those that are needed, because they may start at any bit.
 func (d *Decoder) startPacket(data []byte) {
 	p := &d.packet
 	p.messages = p.messages[:0]
-	p.pass, p.next = 0, 0
+	p.passes = [passCount]pass{{-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}}
 	d.stage = stagePacket
 	// All copies together are not larger than the packet, so that the arena does not move.
 	if cap(p.arena) < len(data) {
@@ -125,7 +135,7 @@ func (d *Decoder) startPacket(data []byte) {
 	p.arena = p.arena[:0]
 	r := bits.New(data)
 	padChecked := false
-	for r.Len() >= 8 {
+	for count := 0; r.Len() >= 8; count++ {
 		id := r.UBitVar()
 		size := int(r.Varuint32())
 		if id == 0 && size == 0 && !padChecked {
@@ -134,7 +144,7 @@ func (d *Decoder) startPacket(data []byte) {
 			}
 			padChecked = true
 		}
-		if len(p.messages) >= maxMessages {
+		if count >= maxMessages {
 			d.markAllLost()
 			d.out.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
 			break
@@ -145,23 +155,42 @@ func (d *Decoder) startPacket(data []byte) {
 			break
 		}
 		d.stats.Messages++
-		m := message{id: id, pass: passOf(id)}
-		switch {
-		case !d.needs(id):
+		known := d.match.message(id)
+		of := &p.passes[known.pass]
+		of.count++
+		if !d.needs(id, known) {
 			r.Skip(8 * size)
-			m.skip = true
-		case r.Pos()&7 == 0:
+			continue
+		}
+		m := p.add(of)
+		m.id, m.ordinal = id, of.count
+		if r.Pos()&7 == 0 {
 			at := r.Pos() / 8
 			m.data = data[at : at+size : at+size]
 			r.Skip(8 * size)
-		default:
+		} else {
 			at := len(p.arena)
 			p.arena = p.arena[:at+size]
 			m.data = p.arena[at : at+size : at+size]
 			r.Copy(m.data)
 		}
-		p.messages = append(p.messages, m)
 	}
+	p.pass, p.before, p.next = 0, 0, p.passes[0].first
+}
+
+// add adds a message to those of a pass.
+func (p *packet) add(of *pass) *message {
+	i := len(p.messages)
+	p.messages = slices.Grow(p.messages, 1)[:i+1]
+	if of.last < 0 {
+		of.first = int32(i)
+	} else {
+		p.messages[of.last].next = int32(i)
+	}
+	of.last = int32(i)
+	m := &p.messages[i]
+	m.next = -1
+	return m
 }
 
 // isPadding reports whether only zero bits are left: recordings of a client may be padded.
@@ -178,22 +207,17 @@ func isPadding(r *bits.Reader) bool {
 // nextMessage decodes the next message of the packet.
 func (d *Decoder) nextMessage(ev *Event) bool {
 	p := &d.packet
-	for p.next >= len(p.messages) {
+	for p.next < 0 {
+		p.before += p.passes[p.pass].count
 		p.pass++
-		p.next = 0
 		if p.pass >= passCount {
 			d.stage = stageFrame
 			return false
 		}
+		p.next = p.passes[p.pass].first
 	}
 	m := &p.messages[p.next]
-	p.next++
-	if m.pass != p.pass {
-		return false
-	}
-	d.out.place.startMessage(m.id)
-	if m.skip {
-		return false
-	}
+	p.next = m.next
+	d.out.place.startMessage(m.id, p.before+m.ordinal)
 	return d.decodeMessage(ev, m.id, m.data)
 }

@@ -28,9 +28,9 @@ func (d *Decoder) Position() decoders.Position {
 // Sum returns the checksum of the bytes before Position's Offset.
 func (d *Decoder) Sum() decoders.Sum {
 	if len(d.out.faults) > 0 || d.stage != stageFrame || d.out.arrived {
-		return d.in.Head.Sum
+		return d.in.Sum()
 	}
-	return d.in.Win.Sum()
+	return d.in.SumBehind()
 }
 
 // EventPosition returns the position of the last event.

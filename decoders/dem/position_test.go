@@ -222,11 +222,14 @@ func TestSeekBeyond(t *testing.T) {
 // TestSum: the sum is that of the bytes before the position's offset.
 func TestSum(t *testing.T) {
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {
-		d := dem.New(bytes.NewReader(data), dem.Options{})
-		_ = run(d, func(*dem.Event) {
-			if want := decoders.Sum(0).Add(data[:d.Position().Offset]); d.Sum() != want {
-				t.Fatalf("%s: at %v the sum is %x, want %x", name, d.Position(), d.Sum(), want)
+		for _, step := range []int{len(data), 997, 61} {
+			d, ev := dem.New(&growing{data: data, step: step}, dem.Options{}), dem.Event{}
+			for err := error(nil); err == nil || errors.Is(err, decoders.ErrMore); {
+				err = d.Next(&ev)
+				if want := decoders.Sum(0).Add(data[:d.Position().Offset]); d.Sum() != want {
+					t.Fatalf("%s in steps of %d bytes: at %v the sum is %x, want %x", name, step, d.Position(), d.Sum(), want)
+				}
 			}
-		})
+		}
 	}
 }

@@ -155,10 +155,8 @@ func (d *Decoder) emitCommand(ev *Event, payload []byte) bool {
 // packetData returns CDemoPacket.data.
 func packetData(m pb.Reader) []byte {
 	var data []byte
-	for m.Next() {
-		if m.Num == 3 {
-			data = m.Raw
-		}
+	for m.To(3) {
+		data = m.Raw
 	}
 	return data
 }

@@ -252,7 +252,7 @@ func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	d.match.build = buildOf(s.GameDir)
 	s.GameBuild = int32(d.match.build)
 	if d.match.game == gameUnknown {
-		d.match.game = gameByName(s.GameDir)
+		d.match.setGame(gameByName(s.GameDir))
 	}
 	if s.MaxClasses > 0 && s.MaxClasses < maxClassID {
 		d.world.maxClasses = int(s.MaxClasses)

@@ -212,7 +212,8 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d := New(src, opts)
 	d.in = record.ReaderAt(src, s.place)
 	d.stats, d.out.counted = s.stats, s.stats.Faults
-	d.match.game, d.match.build, d.match.interval = s.game, s.build, s.interval
+	d.match.setGame(s.game)
+	d.match.build, d.match.interval = s.build, s.interval
 	d.match.roster = s.roster
 	d.match.events = maps.Clone(s.events.Of)
 	d.match.commands.Thaw(s.commands)

@@ -19,7 +19,7 @@ func TestSnapshotFields(t *testing.T) {
 		reflect.TypeFor[Decoder](): {
 			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents", "cache": "snaps", "options": "opts",
 		},
-		reflect.TypeFor[match](): {"kept": "game build interval clock roster events commands"},
+		reflect.TypeFor[match](): {"kept": "game build interval clock roster events commands", "cache": "messages"},
 		reflect.TypeFor[clock](): {
 			"kept":  "met known settled paused horn legacy time seen ticks pause phase now",
 			"cache": "fields cells",

@@ -1,6 +1,8 @@
 package dem
 
 import (
+	"sync"
+
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -72,50 +74,56 @@ func (g game) numbers() game {
 
 func (g game) lexicon() lexicon.Game { return lexicon.Game(g.numbers() - gameDota) }
 
-// typedByNumber are the typed messages of each game, by number.
-var typedByNumber = func() (all [gameDeadlock + 1][]typedMessage) {
+// knownMessage is what is known of a message by its number.
+type knownMessage struct {
+	typedMessage           // its kind is KindMessage when the message has no kind of its own
+	pass         uint8     // when messages of it are delivered
+	name         []byte    // Valve's name, or no bytes
+	shape        *pb.Shape // its fields, or nil
+}
+
+// otherMessage is a message of which nothing is known.
+var otherMessage = knownMessage{typedMessage: typedMessage{kind: KindMessage}, pass: passMessages}
+
+// knownMessages are the messages of each game, by number.
+var knownMessages = sync.OnceValue(func() (all [gameDeadlock + 1][]knownMessage) {
 	for g := range all {
-		for _, messages := range []map[uint32]typedMessage{typedMessages.all, typedMessages.game[game(g).numbers()]} {
-			for id, t := range messages {
-				all[g] = append(all[g], make([]typedMessage, max(0, int(id)+1-len(all[g])))...)
-				all[g][id] = t
+		of := make([]knownMessage, lexicon.Numbers(game(g).lexicon()))
+		for id := range of {
+			n := uint32(id)
+			of[id] = knownMessage{
+				typedMessage: typedMessage{kind: KindMessage}, pass: passOf(n),
+				name: lexicon.Name(game(g).lexicon(), n), shape: lexicon.Shape(game(g).lexicon(), n),
 			}
 		}
+		for _, messages := range []map[uint32]typedMessage{typedMessages.all, typedMessages.game[game(g).numbers()]} {
+			for id, t := range messages {
+				of[id].typedMessage = t
+			}
+		}
+		all[g] = of
 	}
 	return all
-}()
+})
 
-// typed returns what a message becomes; its kind is KindNone when it has no kind of its own.
-func (g game) typed(id uint32) typedMessage {
-	if of := typedByNumber[g]; id < uint32(len(of)) {
-		return of[id]
+// setGame says which game the demo is of, and so what the numbers of messages mean.
+func (m *match) setGame(g game) { m.game, m.messages = g, knownMessages()[g] }
+
+// message returns what is known of the message with a number.
+func (m *match) message(id uint32) *knownMessage {
+	if id < uint32(len(m.messages)) {
+		return &m.messages[id]
 	}
-	return typedMessage{}
+	return &otherMessage
 }
-
-// kindOf returns the kind of event that a message becomes.
-func (d *Decoder) kindOf(id uint32) Kind {
-	if k := d.match.game.typed(id).kind; k != KindNone {
-		return k
-	}
-	return KindMessage
-}
-
-// messageName returns Valve's name of a message, or no bytes.
-func (d *Decoder) messageName(id uint32) []byte {
-	return lexicon.Name(d.match.game.lexicon(), id)
-}
-
-// shapeOf returns what is known of the fields of a message, or nil.
-func (d *Decoder) shapeOf(id uint32) *pb.Shape { return lexicon.Shape(d.match.game.lexicon(), id) }
 
 // message returns a reader of a message, and messageParts one of a message that is read in several stages.
 func (d *Decoder) message(id uint32, b []byte) pb.Reader {
-	return pb.Read(b, d.shapeOf(id), &d.out.unknown)
+	return pb.Read(b, d.match.message(id).shape, &d.out.unknown)
 }
 
 func (d *Decoder) messageParts(id uint32, b []byte) pb.Reader {
-	return pb.ReadParts(b, d.shapeOf(id), &d.out.unknown)
+	return pb.ReadParts(b, d.match.message(id).shape, &d.out.unknown)
 }
 
 // kindsOf has the kinds of events that demos of a game can have: those of all games, and those of the game's own messages.

@@ -118,6 +118,9 @@ func Shape(g Game, number uint32) *pb.Shape {
 	return nil
 }
 
+// Numbers returns how many numbers a game has: all messages with a name have lower ones.
+func Numbers(g Game) int { return len(known().numbers[g]) }
+
 // numbered returns the message with a number, or nil.
 func numbered(g Game, number uint32) *message {
 	if of := known().numbers[g]; number < uint32(len(of)) {

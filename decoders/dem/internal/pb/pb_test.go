@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -59,6 +61,57 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%x is read", rest)
 		}
 	}
+}
+
+// TestTo: a reader that is moved to the fields with a number meets the fields that another meets among all, counts the same unknown ones,
+// and finds the same messages bad.
+func TestTo(t *testing.T) {
+	shape := &pb.Shape{Name: "M"}
+	shape.Add(1, pb.Field{Type: pb.Varint})
+	shape.Add(2, pb.Field{Type: pb.Bytes})
+	shape.Add(3, pb.Field{Type: pb.Fixed32})
+	shape.Add(4, pb.Field{Type: pb.Varint, Repeated: true})
+	shape.Add(5, pb.Field{Type: pb.Fixed64})
+	rapid.Check(t, func(t *rapid.T) {
+		var b demtest.Proto
+		for range rapid.IntRange(0, 6).Draw(t, "fields") {
+			num := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 6, 20}).Draw(t, "number")
+			switch rapid.IntRange(0, 5).Draw(t, "type") {
+			case 0:
+				b = b.Varint(num, rapid.Int64().Draw(t, "value"))
+			case 1:
+				b = b.Bytes(num, make([]byte, rapid.SampledFrom([]int{0, 1, 127, 128}).Draw(t, "size")))
+			case 2:
+				b = b.Fixed32(num, 7)
+			case 3:
+				b = b.Fixed64(num, 7)
+			case 4:
+				b = append(b, rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "anything")...)
+			case 5:
+				b = append(append(b, byte(num<<3)), bytes.Repeat([]byte{0xff}, 9)...)
+				b = append(b, rapid.SampledFrom([]byte{1, 2, 0x7f, 0xff}).Draw(t, "last"), 1)
+			}
+		}
+		b = b[:rapid.IntRange(0, len(b)).Draw(t, "cut")]
+		for _, shape := range []*pb.Shape{nil, shape} {
+			for num := range 7 {
+				var all, some pb.Log
+				m, n := pb.Read(b, shape, &all), pb.Read(b, shape, &some)
+				var want, got []string
+				for m.Next() {
+					if m.Num == num {
+						want = append(want, fmt.Sprint(m.Type, m.Val, string(m.Raw)))
+					}
+				}
+				for n.To(num) {
+					got = append(got, fmt.Sprint(n.Type, n.Val, string(n.Raw)))
+				}
+				if !slices.Equal(got, want) || m.Bad != n.Bad || !reflect.DeepEqual(all.Counts, some.Counts) {
+					t.Fatalf("%x, fields %d: %v (bad: %v, unknown: %v), not %v (bad: %v, unknown: %v)", b, num, got, n.Bad, some.Counts, want, m.Bad, all.Counts)
+				}
+			}
+		}
+	})
 }
 
 // TestWithin: the fields of a message in a message are read, and if they end early, the outer one is bad.

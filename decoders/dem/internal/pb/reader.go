@@ -86,6 +86,54 @@ func (m *Reader) Next() bool {
 	return false
 }
 
+// To moves to the next field with a number. It is Next for a message of which one field is wanted: the others are passed over, and
+// those that are not known are counted.
+func (m *Reader) To(num int) bool {
+	for {
+		m.buf = m.behind(num, m.buf)
+		if !m.Next() {
+			return false
+		}
+		if m.Num == num {
+			return true
+		}
+	}
+}
+
+// behind returns what is left of b behind known fields with other numbers that have short heads.
+func (m *Reader) behind(num int, b []byte) []byte {
+	for len(b) > 1 {
+		field, typ := int(b[0]>>3), b[0]&7
+		if b[0] >= 0x80 || field == num || field == 0 || m.shape != nil && !m.shape.knows(field, typ) {
+			break
+		}
+		n := 1
+		switch typ {
+		case Varint:
+			for n < len(b) && b[n] >= 0x80 {
+				n++
+			}
+			if n++; n > binary.MaxVarintLen64 {
+				return b
+			}
+		case Bytes:
+			if b[1] >= 0x80 {
+				return b
+			}
+			n = 2 + int(b[1])
+		case Fixed32:
+			n = 5
+		default:
+			return b
+		}
+		if n > len(b) {
+			break
+		}
+		b = b[n:]
+	}
+	return b
+}
+
 // value reads the value of a field, at the beginning of b. It returns false if the bytes end inside it, or if messages have no such values.
 func (m *Reader) value(b []byte) bool {
 	m.Val, m.Raw = 0, nil

@@ -50,7 +50,7 @@ type Head struct {
 	Command    uint32
 	Compressed bool
 	Tick       int32
-	Sum        decoders.Sum // of the bytes before it; known once it is read
+	sum        decoders.Sum // of the bytes before it, once Reader.Sum was called
 }
 
 // Peek returns the head of the next record without consuming it. It returns the same errors as Next.
@@ -87,14 +87,13 @@ func (r *Reader) Next() ([]byte, error) {
 		if len(b) >= n+size {
 			f.Offset = r.Win.Offset()
 			f.Next = f.Offset + int64(n+size)
-			f.Sum = r.Win.Sum()
 			r.signOn.Place(&f)
-			r.Head, r.some = f, true
+			r.Head, r.some, r.summed = f, true, false
 			r.Win.Advance(n + size)
 			r.Work += int64(n + size)
 			return b[n : n+size], nil
 		}
-		if err := r.Win.Fill(); err != nil {
+		if err := r.fill(); err != nil {
 			if errors.Is(err, decoders.ErrWindow) {
 				return nil, r.Fail("record", decoders.ErrLimit, "%d bytes", size)
 			}

@@ -17,6 +17,7 @@ type Reader struct {
 	resync resync
 	Head   Head // the record that was read last
 	some   bool // a record was read
+	summed bool // Head has its sum
 	// Stopped reports whether a record announced the end of the recording. Finished reports whether the last record was read.
 	// The caller sets both, because only the caller decodes the contents of records.
 	Stopped, Finished bool
@@ -27,6 +28,26 @@ type Reader struct {
 // NewReader returns a reader of the file that src reads from its first byte. It reads nothing yet.
 func NewReader(src io.Reader) Reader {
 	return Reader{Win: decoders.NewWindow(src, 0, MaxSize+64)}
+}
+
+// Sum returns the sum of the bytes before the record that was read last.
+func (r *Reader) Sum() decoders.Sum {
+	if r.some && !r.summed {
+		r.Head.sum, r.summed = r.Win.SumUntil(r.Head.Offset), true
+	}
+	return r.Head.sum
+}
+
+// SumBehind returns the sum of the bytes before the next record.
+func (r *Reader) SumBehind() decoders.Sum {
+	r.Sum() // its bytes come first
+	return r.Win.Sum()
+}
+
+// fill reads more bytes, and those of the record that was read last may go.
+func (r *Reader) fill() error {
+	r.Sum()
+	return r.Win.Fill()
 }
 
 // TakeSkipped returns how many bytes were skipped before the record that was read last, and why.

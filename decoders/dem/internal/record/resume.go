@@ -23,12 +23,13 @@ func (r *Reader) Place() (p Place, ok bool) {
 	if !r.Begun || !r.some || r.Finished || r.Err != nil || r.resync != (resync{}) {
 		return Place{}, false
 	}
-	return Place{r.Header, r.Head, r.Win.Offset(), r.Win.Sum(), r.signOn, r.some, r.Stopped}, true
+	sum := r.SumBehind()
+	return Place{r.Header, r.Head, r.Win.Offset(), sum, r.signOn, r.some, r.Stopped}, true
 }
 
 // ReaderAt returns a reader that continues at a place. src reads the file from the place's Offset on.
 func ReaderAt(src io.Reader, p Place) Reader {
 	win := decoders.NewWindow(src, p.Offset, MaxSize+64)
 	win.Resume(p.Sum)
-	return Reader{Win: win, Header: p.Header, Begun: true, signOn: p.signOn, Head: p.Head, some: p.some, Stopped: p.stopped}
+	return Reader{Win: win, Header: p.Header, Begun: true, signOn: p.signOn, Head: p.Head, some: p.some, summed: true, Stopped: p.stopped}
 }

@@ -134,7 +134,7 @@ func (r *Reader) align() error {
 			at.lost = true
 			continue
 		}
-		err := r.Win.Fill()
+		err := r.fill()
 		switch {
 		case err == nil:
 		case errors.Is(err, decoders.ErrWindow) && at.lost:
