@@ -223,13 +223,23 @@ func TestSeekBeyond(t *testing.T) {
 func TestSum(t *testing.T) {
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {
 		for _, step := range []int{len(data), 997, 61} {
-			d, ev := dem.New(&growing{data: data, step: step}, dem.Options{}), dem.Event{}
-			for err := error(nil); err == nil || errors.Is(err, decoders.ErrMore); {
-				err = d.Next(&ev)
-				if want := decoders.Sum(0).Add(data[:d.Position().Offset]); d.Sum() != want {
-					t.Fatalf("%s in steps of %d bytes: at %v the sum is %x, want %x", name, step, d.Position(), d.Sum(), want)
-				}
+			for _, rarely := range []int{1, 7} {
+				sums(t, fmt.Sprintf("%s in steps of %d bytes, asked at each %d.", name, step, rarely), data, step, rarely)
 			}
+		}
+	}
+}
+
+func sums(t *testing.T, name string, data []byte, step, rarely int) {
+	d, ev := dem.New(&growing{data: data, step: step}, dem.Options{}), dem.Event{}
+	n := 0
+	for err := error(nil); err == nil || errors.Is(err, decoders.ErrMore); n++ {
+		err = d.Next(&ev)
+		if n%rarely != 0 {
+			continue
+		}
+		if want := decoders.Sum(0).Add(data[:d.Position().Offset]); d.Sum() != want {
+			t.Fatalf("%s: at %v the sum is %x, want %x", name, d.Position(), d.Sum(), want)
 		}
 	}
 }
