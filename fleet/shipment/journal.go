@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -36,15 +38,29 @@ func open(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig,
 func (j *journal) last(ctx context.Context, subject string) (*Stored, error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
-	raw, err := j.stream.GetLastMsgForSubject(ctx, subject)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
+	var found struct {
+		Message struct {
+			Sequence uint64    `json:"seq"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+	}
+	err := j.ask(ctx, "MSG.GET", map[string]string{"last_by_subj": subject}, &found)
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return nil, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, explain(err)
 	}
+	raw, header := &found.Message, nats.Header(nil)
+	if len(raw.Header) > 0 {
+		if header, err = nats.DecodeHeadersMsg(raw.Header); err != nil {
+			return nil, fmt.Errorf("the header of a message: %w", err)
+		}
+	}
 	last := &Stored{Sequence: raw.Sequence, Time: raw.Time}
-	last.Message, last.Err = Decode(raw.Header, raw.Data)
+	last.Message, last.Err = Decode(header, raw.Data)
 	return last, nil
 }
 
@@ -63,33 +79,43 @@ func (j *journal) append(ctx context.Context, subject string, m *Message, after 
 func (j *journal) purge(ctx context.Context, subject string, before uint64) error {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
-	return explain(j.stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(before)))
+	return explain(j.ask(ctx, "PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: before}, &struct{}{}))
+}
+
+// described is what JetStream answers about a stream.
+type described struct {
+	jetstream.StreamInfo
+
+	Total int `json:"total"` // subjects, of which an answer has only so many
 }
 
 // subjects returns the subjects that have messages, of those that a filter matches.
-func (j *journal) subjects(ctx context.Context, filter string) ([]string, error) {
+func (j *journal) subjects(ctx context.Context, filter string) (subjects []string, err error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
-	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(filter))
-	if err != nil {
-		return nil, explain(err)
-	}
-	subjects := make([]string, 0, len(info.State.Subjects))
-	for subject, n := range info.State.Subjects {
-		if n > 0 {
-			subjects = append(subjects, subject)
+	for n := 0; ; {
+		var d described
+		if err := j.ask(ctx, "INFO", map[string]any{"subjects_filter": filter, "offset": n}, &d); err != nil {
+			return nil, explain(err)
+		}
+		for subject, messages := range d.State.Subjects {
+			if messages > 0 {
+				subjects = append(subjects, subject)
+			}
+		}
+		if n += len(d.State.Subjects); n >= d.Total || len(d.State.Subjects) == 0 {
+			return subjects, nil
 		}
 	}
-	return subjects, nil
 }
 
 // state asks for the present state.
 func (j *journal) state(ctx context.Context) (Position, error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
-	info, err := j.stream.Info(ctx)
-	if err != nil {
+	var d described
+	if err := j.ask(ctx, "INFO", struct{}{}, &d); err != nil {
 		return Position{}, explain(err)
 	}
-	return Position{info.Created, info.State.LastSeq}, nil
+	return Position{d.Created, d.State.LastSeq}, nil
 }
