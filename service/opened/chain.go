@@ -153,7 +153,7 @@ func (n *chain) open(ctx context.Context, to *index.Entry) (r *stream.Replay, er
 	if err != nil {
 		return nil, err
 	}
-	if r, err = n.live(ctx, file, n.request); err != nil {
+	if r, err = n.replay(ctx, file, n.request, true); err != nil {
 		return nil, err
 	}
 	n.begin(ctx, r)

@@ -21,7 +21,8 @@ import (
 )
 
 // find opens the replay that a request means.
-func (o *Opener) find(ctx context.Context, req *replaydv1.StreamEventsRequest) (*source.File, error) {
+func (o *Opener) find(ctx context.Context, q *request) (*source.File, error) {
+	req := q.req
 	if temporary.Is(req.GetReplay()) {
 		if req.GetFollowSuccessors() {
 			return nil, fault.BadRequest("follow_successors", "is not possible with a temporary replay")
@@ -29,7 +30,7 @@ func (o *Opener) find(ctx context.Context, req *replaydv1.StreamEventsRequest) (
 		file, _, err := o.Temporary.Open(access.Of(ctx).Key(), req.GetReplay())
 		return file, err
 	}
-	name, err := o.resolve(ctx, req)
+	name, err := o.resolve(ctx, req, q.Start.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +78,12 @@ func (o *Opener) awaitFormat(ctx context.Context, file *source.File) error {
 //   - The request has a cursor, and it follows successors, names a directory, or names a file that no longer exists: the
 //     replay of the cursor.
 //   - The request follows and names a directory: the newest replay in it. resolve waits until there is one.
-func (o *Opener) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest) (string, error) {
+func (o *Opener) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest, at *cursor.Cursor) (string, error) {
 	name := req.GetReplay()
 	isDir, err := o.Catalog.IsDir(name)
 	missing := errors.Is(err, catalog.ErrNotFound)
-	if len(req.GetStart().GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
-		at, err := cursor.Parse(req.GetStart().GetCursor())
-		if err != nil {
-			return "", fault.BadRequest("start.cursor", err.Error())
-		}
-		found, err := o.ofCursor(ctx, name, at)
+	if at != nil && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
+		found, err := o.ofCursor(ctx, name, *at)
 		if missing && errors.Is(err, stream.ErrCursorReplay) {
 			return name, nil // opening it returns the right error
 		}
