@@ -226,6 +226,8 @@ func (w *world) answers(d *daemon, cursors map[string][]byte) map[string]string 
 			r, err := d.client.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: name, View: view})
 			note(fmt.Sprint(view, " ", name), r, err)
 		}
+		report, err := d.client.GetReport(ctx, &replaydv1.GetReportRequest{Replay: name})
+		note("report "+name, report, err)
 		stream("events "+name, &replaydv1.StreamEventsRequest{Replay: name, ResolvePlayers: true, Start: &replaydv1.Start{WithState: true}})
 		for _, directory := range []string{f.root, f.root + "/d"} {
 			r, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: directory})

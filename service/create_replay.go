@@ -148,7 +148,7 @@ func (s *Server) DeleteReplay(
 	ctx context.Context, req *replaydv1.DeleteReplayRequest,
 ) (_ *replaydv1.DeleteReplayResponse, err error) {
 	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
-	if err := checkName("replay", req.GetReplay()); err != nil {
+	if err := checkName(req.GetReplay()); err != nil {
 		return nil, err
 	}
 	if !temporary.Is(req.GetReplay()) {

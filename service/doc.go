@@ -31,6 +31,7 @@
 //	create_replay.go   CreateReplay and DeleteReplay: temporary replays
 //	list_replays.go    ListReplays
 //	get_replay.go      GetReplay, and the views that it shares with ListReplays
+//	get_report.go      GetReport
 //	watch_replays.go   WatchReplays
 //	server.go          Server, its configuration, and the other calls
 //

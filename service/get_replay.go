@@ -19,7 +19,7 @@ func (s *Server) GetReplay(
 	ctx context.Context, req *replaydv1.GetReplayRequest,
 ) (_ *replaydv1.GetReplayResponse, err error) {
 	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
-	if err := checkName("replay", req.GetReplay()); err != nil {
+	if err := checkName(req.GetReplay()); err != nil {
 		return nil, err
 	}
 	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)

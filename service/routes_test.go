@@ -63,6 +63,7 @@ func TestEveryRoute(t *testing.T) {
 		"plain/plain.go: path == decodePath":                             {"POST /v1/decode"},
 		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays", "POST /v1/replays"},
 		"plain/plain.go: below && strings.HasSuffix(rest, eventsSuffix)": {"GET /v1/replays/x/events"},
+		"plain/plain.go: below && strings.HasSuffix(rest, reportSuffix)": {"GET /v1/replays/x/report"},
 		"plain/plain.go: below":                                          {"GET /v1/replays/x", "DELETE /v1/replays/x", "GET /v1/replays/@upload/x"},
 		"plain/plain.go: ":                                               {"GET /v1/nothing", "POST /v1/nothing"},
 	}

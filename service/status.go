@@ -153,12 +153,12 @@ func (e directoryError) Unwrap() error { return e.error }
 const maxName = 4096
 
 // checkName refuses names that no file can have.
-func checkName(field, name string) error {
+func checkName(name string) error {
 	switch {
 	case name == "":
-		return fault.BadRequest(field, "is missing")
+		return fault.BadRequest("replay", "is missing")
 	case len(name) > maxName:
-		return fault.BadRequest(field, fmt.Sprintf("is longer than %d bytes", maxName))
+		return fault.BadRequest("replay", fmt.Sprintf("is longer than %d bytes", maxName))
 	}
 	return nil
 }

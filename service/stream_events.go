@@ -31,7 +31,7 @@ func (s *Server) StreamEvents(
 // Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the
 // packages below and of invalid requests unchanged; the gRPC handler converts them to statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
-	if err := checkName("replay", req.GetReplay()); err != nil {
+	if err := checkName(req.GetReplay()); err != nil {
 		return err
 	}
 	switch {

@@ -174,6 +174,15 @@ func (c *Client) View(ctx context.Context, name string, view replaydv1.ReplayVie
 	return r.GetReplay(), nil
 }
 
+// Report returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now if tick is nil.
+func (c *Client) Report(ctx context.Context, name string, tick *int32) (*replaydv1.Report, error) {
+	r, err := c.service.GetReport(ctx, &replaydv1.GetReportRequest{Replay: name, Tick: tick})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return r.GetReport(), nil
+}
+
 // Replays lists the replays that the request selects, ordered by name. It fetches further pages as the loop needs them. A nil
 // request lists all replays. The iterator ends after the first error.
 func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest) iter.Seq2[*replaydv1.Replay, error] {

@@ -59,6 +59,9 @@ type Codec struct {
 	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
 	// may be nil. Nil if the format has none.
 	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
+	// Report fills in the tick, the end, the damage and the game of a report, which has its replay as Describe returned it, from the events
+	// up to a tick. It fails if not even the header can be read, and with the errors of the Input and of Pause.
+	Report func(in source.Input, o ReportOptions, report *replaydv1.Report) error
 	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
@@ -130,6 +133,20 @@ type Options struct {
 	// time. It goes on while step returns true, there is a processor that nobody else needs, and the caller still uses the Reader.
 	// A nil Ahead means that nothing is read ahead.
 	Ahead func(step func() (more bool), done func())
+}
+
+// ReportOptions configure a report.
+type ReportOptions struct {
+	// Tick is the last tick that counts; nil stands for the present end.
+	Tick *int32
+	// Secrets and Roster are as in Options.
+	Secrets Secrets
+	Roster  func(r *replaydv1.Replay) []byte
+	// Checkpoints is as in Options. A report may start from one.
+	Checkpoints func(identity string) Checkpoints
+	// Pause is called after each bounded amount of work, with the memory that is held beyond that of Cost, or most of it. Its error ends
+	// the work.
+	Pause func(held int64) error
 }
 
 // Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is

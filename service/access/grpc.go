@@ -21,6 +21,7 @@ import (
 var methods = map[string]Power{
 	"/replayd.v1.ReplayService/ListReplays":   Read,
 	"/replayd.v1.ReplayService/GetReplay":     Read,
+	"/replayd.v1.ReplayService/GetReport":     Read,
 	"/replayd.v1.ReplayService/StreamEvents":  Read,
 	"/replayd.v1.ReplayService/WatchReplays":  Read,
 	"/replayd.v1.ReplayService/DecodeReplay":  Upload,

@@ -3,11 +3,13 @@ package describe
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
@@ -78,6 +80,28 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 	c.Participants(r, survey.Participants, nil, &secrets)
 	r.PlayersTick = &survey.LastTick
 	return r, nil
+}
+
+// Report returns the report of an opened replay. It decodes the replay up to the tick of the options.
+func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*replaydv1.Report, error) {
+	r, err := Replay(ctx, file)
+	if _, damaged := errors.AsType[*decoders.Error](err); err != nil && (!damaged || r.GetIdentity() == "") {
+		return nil, err
+	}
+	c, err := CodecOf(file.Info().Format)
+	if err != nil {
+		return nil, err
+	}
+	in, err := Input(ctx, file, c)
+	if err != nil {
+		return nil, err
+	}
+	report := &replaydv1.Report{Replay: r, FactsVersion: c.FactsVersion}
+	if err := c.Report(in, o, report); err != nil {
+		return nil, err
+	}
+	r.Header = nil
+	return report, nil
 }
 
 // Entry returns the description of a replay from its entry in an index.

@@ -67,11 +67,7 @@ func (o *Opener) kept(ctx context.Context, file *source.File, q *request, whole 
 	}
 	w.ahead = !file.Waits() // only the stream's own goroutine may wait for bytes
 	w.options.Roster = roster(ctx, w.codec, o.Index.Family(info.Name, scope.Of(ctx)))
-	if info.ID != (source.ID{}) {
-		w.options.Checkpoints = func(identity string) codec.Checkpoints {
-			return o.Checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version, w.codec.Spacing)
-		}
-	}
+	w.options.Checkpoints = o.checkpointsOf(&info, w.codec)
 	return w, nil
 }
 

@@ -86,6 +86,10 @@ var operations = []operation{
 		Summary: "Describes one replay.",
 	}, &replaydv1.GetReplayRequest{}, describing, (*Handler).get),
 	operationOf(Operation{
+		Method: http.MethodGet, Path: reportPath, RPC: "replayd.v1.ReplayService.GetReport", Status: http.StatusOK,
+		Summary: "Says who took part in a game, where, and how it stood after a tick, or ended.",
+	}, &replaydv1.GetReportRequest{}, reporting, (*Handler).report),
+	operationOf(Operation{
 		Method: http.MethodDelete, Path: replayPath, RPC: "replayd.v1.ReplayService.DeleteReplay", Status: http.StatusOK,
 		Summary: "Removes a replay that was stored by a POST, before it expires.",
 	}, &replaydv1.DeleteReplayRequest{}, nothing, (*Handler).remove),

@@ -40,10 +40,12 @@ const (
 	decodePath   = Prefix + "decode"
 	documentPath = Prefix + "openapi.json"
 	eventsSuffix = "/events"
+	reportSuffix = "/report"
 
 	// As OpenAPI writes them.
 	replayPath = replaysPath + "/{name}"
 	eventsPath = replayPath + eventsSuffix
+	reportPath = replayPath + reportSuffix
 )
 
 // Handler serves the paths below Prefix.
@@ -100,6 +102,8 @@ func methods(path string) (allowed map[string]operation, name string) {
 	case path == replaysPath:
 	case below && strings.HasSuffix(rest, eventsSuffix):
 		path, name = eventsPath, strings.TrimSuffix(rest, eventsSuffix)
+	case below && strings.HasSuffix(rest, reportSuffix):
+		path, name = reportPath, strings.TrimSuffix(rest, reportSuffix)
 	case below:
 		path, name = replayPath, rest
 	default:
@@ -126,6 +130,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string, req *re
 func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.GetReplayRequest) {
 	req.Replay = name
 	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req)
+}
+
+func (h *Handler) report(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.GetReportRequest) {
+	req.Replay = name
+	h.unary(w, r, replaydv1.ReplayService_GetReport_FullMethodName, req)
 }
 
 // unary answers with the response of a unary call.

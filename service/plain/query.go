@@ -85,6 +85,11 @@ func describing(req *replaydv1.GetReplayRequest) parameters {
 	return parameters{"view": enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_")}
 }
 
+// reporting returns the parameters of a report.
+func reporting(req *replaydv1.GetReportRequest) parameters {
+	return parameters{"tick": whole(func(n int32) { req.Tick = &n })}
+}
+
 // creating returns the parameters of a replay that is stored.
 func creating(options *replaydv1.CreateReplayOptions) parameters {
 	return parameters{"time-to-live": interval(&options.TimeToLive)}

@@ -3,6 +3,7 @@ import { type Interceptor, type Transport } from "@connectrpc/connect";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
 import { type Format, type Replay, ReplayFilterSchema, type Participant, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+import type { Report } from "../gen/replayd/v1/report_pb.js";
 import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event, type Kind } from "./event.js";
@@ -151,6 +152,8 @@ export declare class Client {
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
     /** Returns a replay's header, players, map and length. */
     replay(name: string): Promise<Replay>;
+    /** Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one. */
+    report(name: string, tick?: number): Promise<Report>;
     /**
      * Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while the daemon has
      * not decoded the file yet.

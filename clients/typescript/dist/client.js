@@ -213,6 +213,10 @@ export class Client {
     async replay(name) {
         return (await explained(this.stubs.getReplay({ replay: name }))).replay;
     }
+    /** Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one. */
+    async report(name, tick) {
+        return (await explained(this.stubs.getReport({ replay: name, tick }))).report;
+    }
     /**
      * Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while the daemon has
      * not decoded the file yet.

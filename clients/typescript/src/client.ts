@@ -20,6 +20,7 @@ import {
   type Participant,
   ReplayView,
 } from "../gen/replayd/v1/replay_pb.js";
+import type { Report } from "../gen/replayd/v1/report_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import {
   ArrowCompression,
@@ -344,6 +345,11 @@ export class Client {
   /** Returns a replay's header, players, map and length. */
   async replay(name: string): Promise<Replay> {
     return (await explained(this.stubs.getReplay({ replay: name }))).replay!;
+  }
+
+  /** Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one. */
+  async report(name: string, tick?: number): Promise<Report> {
+    return (await explained(this.stubs.getReport({ replay: name, tick }))).report!;
   }
 
   /**

@@ -70,6 +70,7 @@ type cli struct {
 	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
 	Ls     lsCmd     `cmd:"" help:"List replays."`
 	Info   infoCmd   `cmd:"" help:"Describe a replay, as JSON."`
+	Report reportCmd `cmd:"" help:"Say who took part in a replay, and how it stood or ended, as a table."`
 	Cat    catCmd    `cmd:"" help:"Print a replay's events, one JSON object per line."`
 	Export exportCmd `cmd:"" help:"Write a replay's events to Parquet, Arrow, CSV or JSON files, one for each kind."`
 	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`

@@ -128,6 +128,14 @@ func (f *Fold) ended(ev *sc2replay.Event) {
 	}
 }
 
+// Player returns the game so far of the player of a number, as fact_player has it at the end. ok is false if no event has named the player.
+func (f *Fold) Player(id uint32) (game sc2replay.FactPlayer, ok bool) {
+	if id >= uint32(len(f.players)) || f.players[id] == nil {
+		return game, false
+	}
+	return f.players[id].summary(), true
+}
+
 // summary returns the player's game in numbers.
 func (p *player) summary() sc2replay.FactPlayer {
 	out := sc2replay.FactPlayer{

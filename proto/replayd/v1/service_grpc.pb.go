@@ -24,6 +24,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ReplayService_ListReplays_FullMethodName   = "/replayd.v1.ReplayService/ListReplays"
 	ReplayService_GetReplay_FullMethodName     = "/replayd.v1.ReplayService/GetReplay"
+	ReplayService_GetReport_FullMethodName     = "/replayd.v1.ReplayService/GetReport"
 	ReplayService_StreamEvents_FullMethodName  = "/replayd.v1.ReplayService/StreamEvents"
 	ReplayService_DecodeReplay_FullMethodName  = "/replayd.v1.ReplayService/DecodeReplay"
 	ReplayService_CreateReplay_FullMethodName  = "/replayd.v1.ReplayService/CreateReplay"
@@ -45,6 +46,9 @@ type ReplayServiceClient interface {
 	ListReplays(ctx context.Context, in *ListReplaysRequest, opts ...grpc.CallOption) (*ListReplaysResponse, error)
 	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(ctx context.Context, in *GetReplayRequest, opts ...grpc.CallOption) (*GetReplayResponse, error)
+	// GetReport says who took part in a game, where, and how it stood after a tick, or ended, of a finished or a live replay. The server
+	// decodes the replay up to there.
+	GetReport(ctx context.Context, in *GetReportRequest, opts ...grpc.CallOption) (*GetReportResponse, error)
 	// StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a
 	// start. The last response before an OK status is an end. Each response carries a cursor. A StreamEvents call with that
 	// cursor resumes exactly after the response.
@@ -98,6 +102,16 @@ func (c *replayServiceClient) GetReplay(ctx context.Context, in *GetReplayReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetReplayResponse)
 	err := c.cc.Invoke(ctx, ReplayService_GetReplay_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replayServiceClient) GetReport(ctx context.Context, in *GetReportRequest, opts ...grpc.CallOption) (*GetReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetReportResponse)
+	err := c.cc.Invoke(ctx, ReplayService_GetReport_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +215,9 @@ type ReplayServiceServer interface {
 	ListReplays(context.Context, *ListReplaysRequest) (*ListReplaysResponse, error)
 	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(context.Context, *GetReplayRequest) (*GetReplayResponse, error)
+	// GetReport says who took part in a game, where, and how it stood after a tick, or ended, of a finished or a live replay. The server
+	// decodes the replay up to there.
+	GetReport(context.Context, *GetReportRequest) (*GetReportResponse, error)
 	// StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a
 	// start. The last response before an OK status is an end. Each response carries a cursor. A StreamEvents call with that
 	// cursor resumes exactly after the response.
@@ -245,6 +262,9 @@ func (UnimplementedReplayServiceServer) ListReplays(context.Context, *ListReplay
 }
 func (UnimplementedReplayServiceServer) GetReplay(context.Context, *GetReplayRequest) (*GetReplayResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetReplay not implemented")
+}
+func (UnimplementedReplayServiceServer) GetReport(context.Context, *GetReportRequest) (*GetReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetReport not implemented")
 }
 func (UnimplementedReplayServiceServer) StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method StreamEvents not implemented")
@@ -317,6 +337,24 @@ func _ReplayService_GetReplay_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ReplayServiceServer).GetReplay(ctx, req.(*GetReplayRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ReplayService_GetReport_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplayServiceServer).GetReport(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplayService_GetReport_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplayServiceServer).GetReport(ctx, req.(*GetReportRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -407,6 +445,10 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetReplay",
 			Handler:    _ReplayService_GetReplay_Handler,
+		},
+		{
+			MethodName: "GetReport",
+			Handler:    _ReplayService_GetReport_Handler,
 		},
 		{
 			MethodName: "DeleteReplay",

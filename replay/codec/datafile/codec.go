@@ -23,6 +23,7 @@ var Codec = codec.Codec{
 	RandomAccess: true,
 	Cost:         cost,
 	Open:         open,
+	Report:       report,
 	Describe:     describe,
 }
 

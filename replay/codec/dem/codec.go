@@ -22,7 +22,8 @@ var Codec = codec.Codec{
 	Tables:       &Tables,
 	Cost:         cost,
 	Spacing:      spacing,
-	Open:         newOpener(),
+	Open:         opener,
+	Report:       report,
 	Describe:     describe,
 	Survey:       survey,
 }

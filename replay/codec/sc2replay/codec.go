@@ -26,6 +26,7 @@ var Codec = codec.Codec{
 	Cost:         cost,
 	DescribeCost: describeCost,
 	Open:         open,
+	Report:       report,
 	Describe:     describe,
 }
 

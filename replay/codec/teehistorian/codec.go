@@ -30,6 +30,7 @@ var Codec = codec.Codec{
 	CarryRoster:     carryRoster,
 	Players:         players,
 	Participants:    participants,
+	Report:          report,
 	Cost:            cost,
 	Open:            open,
 	Describe:        describe,

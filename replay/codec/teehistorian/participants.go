@@ -210,6 +210,11 @@ func participants(r *replaydv1.Replay, stored, before []byte, secrets *codec.Sec
 		return
 	}
 	r.Participants, r.ParticipantsLeftOut = known.GetParticipants(), known.GetParticipantsLeftOut()
+	completeParticipants(r, before, secrets)
+}
+
+// completeParticipants takes from the participants of a replay what is secret, and adds what the game before tells.
+func completeParticipants(r *replaydv1.Replay, before []byte, secrets *codec.Secrets) {
 	for _, p := range r.GetParticipants() {
 		for _, id := range p.GetConnectionIds() {
 			if hash := secrets.Pseudonym(decoders.SecretConnectionID, []byte(id)); hash != "" {

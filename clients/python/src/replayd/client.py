@@ -22,7 +22,7 @@ from ._stubs import Stubs
 from ._tables import participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
-from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
+from .v1 import info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
 
 if TYPE_CHECKING:
     import pandas
@@ -258,6 +258,12 @@ class Client:
             self._stubs.get_replay, replay_pb2.GetReplayRequest(replay=name)
         )
         return response.replay
+
+    def report(self, name: str, tick: int | None = None) -> report_pb2.Report:
+        """Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one."""
+        request = report_pb2.GetReportRequest(replay=name, tick=tick)
+        response: report_pb2.GetReportResponse = self._call(self._stubs.get_report, request)
+        return response.report
 
     def participants(self, name: str) -> list[replay_pb2.Participant]:
         """Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while

@@ -7,6 +7,7 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteReplayRequestSchema, DeleteReplayResponseSchema, GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
+import type { GetReportRequestSchema, GetReportResponseSchema } from "./report_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
 import type { GetServerInfoRequestSchema, GetServerInfoResponseSchema } from "./info_pb.js";
@@ -44,6 +45,17 @@ export declare const ReplayService: GenService<{
     methodKind: "unary";
     input: typeof GetReplayRequestSchema;
     output: typeof GetReplayResponseSchema;
+  },
+  /**
+   * GetReport says who took part in a game, where, and how it stood after a tick, or ended, of a finished or a live replay. The server
+   * decodes the replay up to there.
+   *
+   * @generated from rpc replayd.v1.ReplayService.GetReport
+   */
+  getReport: {
+    methodKind: "unary";
+    input: typeof GetReportRequestSchema;
+    output: typeof GetReportResponseSchema;
   },
   /**
    * StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a

@@ -1,0 +1,68 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/service/describe"
+)
+
+type reportCmd struct {
+	Target
+
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
+	Tick   *int32 `help:"Say how the game stood after this tick. Default: how it stands or ended." placeholder:"N"`
+	Format string `short:"o" help:"table: for people. json: everything that the report has." enum:"table,json" default:"table" env:"-"`
+}
+
+// reportWidth is how many columns a report takes that is printed to no terminal.
+const reportWidth = 120
+
+// Run prints the report.
+func (c *reportCmd) Run(ctx context.Context, con Console, p Program) error {
+	report, err := c.report(ctx, p, con.In)
+	if err != nil {
+		return err
+	}
+	if c.Format == "json" {
+		return printReport(con.Out, report)
+	}
+	printer := terminal.Reporter{Out: con.Out, Width: cmp.Or(widthOf(con), reportWidth), Dim: newPainter(con).dim}
+	return printer.Print(report)
+}
+
+func (c *reportCmd) report(ctx context.Context, p Program, in io.Reader) (report *replaydv1.Report, err error) {
+	if c.Addr != "" {
+		err = c.ask(func(daemon *client.Client) error {
+			report, err = daemon.Report(ctx, c.Replay, c.Tick)
+			return err
+		})
+		return report, err
+	}
+	file, err := openLocal(ctx, p, in, c.Replay)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return describe.Report(ctx, file, codec.ReportOptions{Tick: c.Tick, Pause: func(int64) error { return ctx.Err() }})
+}
+
+// printReport prints a report as JSON.
+func printReport(to io.Writer, report *replaydv1.Report) error {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(report)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(json.RawMessage(text))
+}

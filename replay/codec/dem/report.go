@@ -1,0 +1,287 @@
+package dem
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+)
+
+// The limits of reports; replayd.v1.DemReport states them.
+const (
+	maxTeams      = 32
+	maxPlayers    = 128
+	maxPlayerName = 256 // in bytes
+)
+
+// The entities that reports read, by classes that the engine's own are the base of in every game, and their fields.
+var reported = &replaydv1.EventFilter{Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
+	Classes: []string{"*PlayerController", "*Team", resource},
+	Fields: []string{
+		"m_iszPlayerName", "m_steamID", "m_iTeamNum", "m_nPlayerID", "m_szTeamname", "m_szClanTeamname", "m_iScore",
+		"m_iKills", "m_iPlayerKills", "m_iDeaths", "m_iAssists", "m_iPlayerAssists", "m_iLevel", "m_iGoldNetWorth", "m_nHeroID",
+		"*.m_iKills", "*.m_iPlayerKills", "*.m_iDeaths", "*.m_iAssists", "*.m_iPlayerAssists", "*.m_iLevel", "*.m_iGoldNetWorth", "*.m_nHeroID",
+		"*.m_nSelectedHeroID",
+	},
+}}
+
+// resource is the class of the entity that has what Dota counts of each player, in a list.
+const resource = "CDOTA_PlayerResource"
+
+// opener opens the readers of streams and of reports.
+var opener = newOpener()
+
+// report implements Report of codec.Codec.
+func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
+	include := []*replaydv1.EventFilter{reported}
+	delivered, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, include, nil)
+	if err != nil {
+		return err
+	}
+	options := codec.Options{Filter: delivered, StateFilter: delivered, State: true, Secrets: o.Secrets, Checkpoints: o.Checkpoints}
+	switch {
+	case o.Tick == nil || *o.Tick == math.MaxInt32:
+		options.Start.Now = true
+	default:
+		options.Start.Tick = new(*o.Tick + 1)
+	}
+	r, err := opener(in, options)
+	if err != nil {
+		return err
+	}
+	described := new(replaydv1.Replay)
+	if err := r.Header(described); err != nil {
+		if errors.Is(err, decoders.ErrMore) {
+			err = r.Close()
+		}
+		return err
+	}
+	s := &standing{out: &replaydv1.DemReport{
+		FileHeader: described.GetDem().GetFileHeader(), Match: described.GetDem().GetFileInfo().GetMatch(),
+	}}
+	err = patient(r, &o, r.Seek)
+	passed := err == nil && options.Start.Tick != nil
+	var broken *decoders.Error
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, decoders.ErrMore) || errors.As(err, &broken) {
+		if failed := s.read(r, &o); failed != nil {
+			return failed
+		}
+	}
+	to.Tick = max(r.Tick(), 0)
+	if passed {
+		to.Tick = *o.Tick
+	} else if err == nil { // it is at the end of the bytes present
+		err = patient(r, &o, func() error { return r.Fill(&codec.Batch{MaxEvents: 1, MaxBytes: 1}) })
+	}
+	var closed error
+	if errors.Is(err, decoders.ErrMore) {
+		closed = r.Close()
+	}
+	if err := codec.Concluded(to, err, closed); err != nil {
+		return err
+	}
+	to.Game = &replaydv1.Report_Dem{Dem: s.conclude()}
+	return nil
+}
+
+// patient calls step until it has done its work.
+func patient(r codec.Reader, o *codec.ReportOptions, step func() error) error {
+	holder, _ := r.(codec.Holder)
+	for {
+		if err := step(); !errors.Is(err, codec.ErrYield) {
+			return err
+		}
+		if err := o.Pause(holder.Held()); err != nil {
+			return err
+		}
+	}
+}
+
+// standing collects what a report says of a game.
+type standing struct {
+	out    *replaydv1.DemReport
+	ids    []int32 // by player in out: the numbers by which a resource refers to them, -1 for none
+	list   *demv1.EventList
+	listed *demv1.EntityEntered // the resource, whose names are in list; nil if there is none
+}
+
+// read takes the state of the entities.
+func (s *standing) read(r codec.Reader, o *codec.ReportOptions) error {
+	p, _ := r.(codec.Presenter)
+	for over := false; !over; {
+		b := codec.Batch{MaxEvents: 64, MaxBytes: 256 << 10}
+		err := p.Present(&b)
+		switch {
+		case errors.Is(err, io.EOF):
+			over = true
+		case errors.Is(err, codec.ErrYield), err == nil:
+			if holder, ok := r.(codec.Holder); ok {
+				if err := o.Pause(holder.Held()); err != nil {
+					return err
+				}
+			}
+		default:
+			return err
+		}
+		list := new(demv1.EventList)
+		if err := proto.Unmarshal(append(slices.Clone(b.Events), b.Tail...), list); err != nil {
+			return fmt.Errorf("reading the state: %w", err)
+		}
+		for _, ev := range list.GetEvents() {
+			if e := ev.GetEntityEntered(); e != nil {
+				s.entity(list, e)
+			}
+		}
+	}
+	return nil
+}
+
+// nameAt returns a name of a list, or an empty one.
+func nameAt(list *demv1.EventList, i uint32) string {
+	if int(i) < len(list.GetStrings()) {
+		return list.GetStrings()[i]
+	}
+	return ""
+}
+
+// entity takes the state of an entity.
+func (s *standing) entity(list *demv1.EventList, e *demv1.EntityEntered) {
+	switch class := nameAt(list, e.GetClass()); {
+	case class == resource:
+		s.list, s.listed = list, e
+	case strings.HasSuffix(class, "PlayerController"):
+		s.player(list, e)
+	case len(s.out.Teams) < maxTeams:
+		s.team(list, e)
+	}
+}
+
+// player takes the state of a player.
+func (s *standing) player(list *demv1.EventList, e *demv1.EntityEntered) {
+	p, id := &replaydv1.DemPlayer{Number: int32(e.GetIndex())}, int32(-1)
+	for _, f := range e.GetFields() {
+		switch n := number(f); nameAt(list, f.GetField()) {
+		case "m_iszPlayerName":
+			p.Name = short(f.GetText())
+		case "m_steamID":
+			p.SteamId = f.GetUint()
+		case "m_iTeamNum":
+			p.Team = n
+		case "m_nPlayerID":
+			if n != nil {
+				id = *n
+			}
+		default:
+			count(p, nameAt(list, f.GetField()), f, n)
+		}
+	}
+	if p.GetName() != "" && len(s.out.Players) < maxPlayers {
+		s.out.Players, s.ids = append(s.out.Players, p), append(s.ids, id)
+	}
+}
+
+// count takes what a game counts of a player, in a field whose name ends so in the entity of the player or of all players.
+func count(p *replaydv1.DemPlayer, field string, f *demv1.FieldValue, n *int32) {
+	switch field[strings.LastIndexByte(field, '.')+1:] {
+	case "m_iScore":
+		p.Score = n
+	case "m_iKills", "m_iPlayerKills":
+		p.Kills = n
+	case "m_iDeaths":
+		p.Deaths = n
+	case "m_iAssists", "m_iPlayerAssists":
+		p.Assists = n
+	case "m_iLevel":
+		p.Level = n
+	case "m_iGoldNetWorth":
+		p.NetWorth = n
+	case "m_nHeroID", "m_nSelectedHeroID":
+		p.Hero = short(f.GetName())
+	}
+}
+
+// team takes the state of a team.
+func (s *standing) team(list *demv1.EventList, e *demv1.EntityEntered) {
+	t := &replaydv1.DemTeam{Number: -1}
+	for _, f := range e.GetFields() {
+		switch n := number(f); nameAt(list, f.GetField()) {
+		case "m_iTeamNum":
+			if n != nil {
+				t.Number = *n
+			}
+		case "m_szTeamname":
+			t.Name = cmp.Or(t.GetName(), short(f.GetText()))
+		case "m_szClanTeamname": // of those who play, where it is known
+			if clan := short(f.GetText()); clan != "" {
+				t.Name = clan
+			}
+		case "m_iScore":
+			t.Score = n
+		}
+	}
+	if t.GetNumber() >= 0 && !slices.ContainsFunc(s.out.GetTeams(), func(o *replaydv1.DemTeam) bool { return o.GetNumber() == t.GetNumber() }) {
+		s.out.Teams = append(s.out.Teams, t)
+	}
+}
+
+// conclude returns the report.
+func (s *standing) conclude() *replaydv1.DemReport {
+	byID := map[int32]*replaydv1.DemPlayer{}
+	for i, p := range s.out.GetPlayers() {
+		byID[s.ids[i]] = p
+	}
+	for _, f := range s.listed.GetFields() {
+		field := nameAt(s.list, f.GetField())
+		var at int32
+		if _, err := fmt.Sscanf(field, "m_vecPlayerTeamData.%d.", &at); err != nil {
+			continue
+		}
+		if p := byID[at]; p != nil && at >= 0 && strings.Count(field, ".") == 2 {
+			count(p, field, f, number(f))
+		}
+	}
+	for _, m := range s.out.GetMatch().GetPlayers() {
+		for _, p := range s.out.GetPlayers() {
+			if m.GetSteamId() != 0 && m.GetSteamId() == p.GetSteamId() {
+				p.Hero = cmp.Or(p.GetHero(), m.GetHeroName())
+			}
+		}
+	}
+	slices.SortFunc(s.out.Teams, func(a, b *replaydv1.DemTeam) int { return cmp.Compare(a.GetNumber(), b.GetNumber()) })
+	slices.SortStableFunc(s.out.Players, func(a, b *replaydv1.DemPlayer) int {
+		return cmp.Or(cmp.Compare(a.GetTeam(), b.GetTeam()), cmp.Compare(a.GetNumber(), b.GetNumber()))
+	})
+	return s.out
+}
+
+// number returns the value of a field that is a number of 32 bits, and nil otherwise.
+func number(f *demv1.FieldValue) *int32 {
+	switch v := f.GetValue().(type) {
+	case *demv1.FieldValue_Int:
+		if v.Int == int64(int32(v.Int)) {
+			return new(int32(v.Int))
+		}
+	case *demv1.FieldValue_Uint:
+		if v.Uint <= math.MaxInt32 {
+			return new(int32(v.Uint))
+		}
+	}
+	return nil
+}
+
+// short cuts a name that no game has.
+func short(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxPlayerName)], "\uFFFD")
+}

@@ -1,0 +1,52 @@
+package opened
+
+import (
+	"context"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/scope"
+)
+
+// Report returns the report of the replay in a file after a tick, or at its present end if tick is nil. pause is called after each
+// bounded amount of work. The call's ticket has the memory that the file's Close returns, and meanwhile that of the decoder.
+func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pause func() error) (*replaydv1.Report, error) {
+	info := file.Info()
+	if err := file.Recognized(); err != nil {
+		return nil, err
+	}
+	c, err := describe.CodecOf(info.Format)
+	if err != nil {
+		return nil, err
+	}
+	spend(ctx, file)
+	memory := reservation{ticket: admission.Of(ctx)}
+	defer memory.free()
+	if err := memory.take(c.Cost(info.Size) + file.Cost()); err != nil {
+		return nil, err
+	}
+	first := memory.taken
+	return describe.Report(ctx, file, codec.ReportOptions{
+		Tick: tick, Secrets: o.Secrets, Roster: roster(ctx, c, o.Index.Family(info.Name, scope.Of(ctx))),
+		Checkpoints: o.checkpointsOf(&info, c),
+		Pause: func(held int64) error {
+			if err := memory.hold(max(held, first)); err != nil {
+				return err
+			}
+			return pause()
+		},
+	})
+}
+
+// checkpointsOf returns the checkpoints of the replay in a file, nil for one that is not kept.
+func (o *Opener) checkpointsOf(info *source.Info, c *codec.Codec) func(identity string) codec.Checkpoints {
+	if info.ID == (source.ID{}) {
+		return nil
+	}
+	return func(identity string) codec.Checkpoints {
+		return o.Checkpoints.Of(checkpointKey{fileKeyOf(info), identity}, info.Version, c.Spacing)
+	}
+}
