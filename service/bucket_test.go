@@ -94,7 +94,7 @@ func TestObjectsAreReplays(t *testing.T) {
 	type request = replaydv1.StreamEventsRequest
 	requests := map[string]*request{
 		"whole":         {},
-		"tables":        {Encoding: replaydv1.Encoding_ENCODING_ARROW, Positions: true},
+		"tables":        {Encoding: replaydv1.Encoding_ENCODING_ARROW},
 		"narrow tables": {Encoding: replaydv1.Encoding_ENCODING_ARROW, NarrowColumns: true},
 		"small batches": {MaxBatchEvents: 50},
 		"kinds":         {Include: []*replaydv1.EventFilter{{Kinds: []string{"*"}}}, Exclude: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}},

@@ -35,7 +35,7 @@ func TestEdits(t *testing.T) {
 				data := read(t, path)
 				file := filepath.Base(path)
 				write(t, filepath.Join(dir, file), data)
-				all := &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 1 + random.Uint32N(40)}
+				all := &replaydv1.StreamEventsRequest{Replay: name(file), MaxBatchEvents: 1 + random.Uint32N(40)}
 				before := d.Session(timeout(t), all, nil)
 				if len(before.Responses) == 0 {
 					continue
@@ -101,7 +101,7 @@ func TestEditedBeforeCheckpoint(t *testing.T) {
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	all := &replaydv1.StreamEventsRequest{Replay: name("long.teehistorian"), MaxBatchEvents: 16384, Positions: true}
+	all := &replaydv1.StreamEventsRequest{Replay: name("long.teehistorian"), MaxBatchEvents: 16384}
 	before := d.Session(timeout(t), all, nil) // leaves checkpoints
 	// A move of the first character: from then on it is elsewhere.
 	at := slices.IndexFunc(data[2000:], func(b byte) bool { return b == 0x05 }) + 2000

@@ -15,10 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/proto/eventjson"
+	"github.com/replayd/replayd/proto/position"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 )
@@ -135,12 +138,22 @@ func (d plainDaemon) printed(tb testing.TB, req *replaydv1.StreamEventsRequest) 
 			if err != nil {
 				tb.Fatal(err)
 			}
+			var places position.Reader
+			for number, b := range map[protowire.Number][]int64{
+				protoscan.BatchOffsets: r.GetBatch().GetOffsets(), protoscan.BatchIndexes: r.GetBatch().GetIndexes(),
+			} {
+				for _, n := range b {
+					places.Field(protoscan.Field{Number: number, Type: protowire.VarintType, Value: protowire.EncodeZigZag(n)})
+				}
+			}
 			for i, event := range each {
 				var text []byte
 				if state {
 					text, err = p.AppendState(nil, event, stringTable)
 				} else {
-					text, err = p.AppendLine(nil, r.GetBatch().GetFirstSequence()+uint64(i), event, stringTable)
+					at := eventjson.Place{Sequence: r.GetBatch().GetFirstSequence() + uint64(i)}
+					at.Offset, at.Index, _ = places.Next()
+					text, err = p.AppendLine(nil, at, event, stringTable)
 				}
 				if err != nil {
 					tb.Fatal(err)

@@ -159,7 +159,7 @@ func randomRequests(t *testing.T, path string, n int) int {
 	file := filepath.Base(path)
 	write(t, filepath.Join(dir, file), read(t, path))
 	w := newWays(t, dir, path)
-	everything := &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384}
+	everything := &replaydv1.StreamEventsRequest{Replay: name(file), MaxBatchEvents: 16384}
 	switch {
 	case strings.Contains(path, ".SC2Replay"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/position"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -35,6 +36,7 @@ type Batch struct {
 	tables  []*replaydv1.Table // instead of a list
 	strings []string           // the strings that events refer to by index
 	raw     [][]byte           // the same strings as bytes of list
+	places  position.Reader    // the positions of the events
 }
 
 // Len returns how many events there are.
@@ -84,10 +86,14 @@ func (b *Batch) each(yield func(Event, error) bool) bool {
 		return false
 	}
 	e := Event{Sequence: b.First, State: b.State, batch: b}
+	places := b.places
 	for list := b.list; len(list) > 0; {
 		wire, rest, ok := nextRow(list)
 		if list = rest; wire == nil && ok {
 			return true
+		}
+		if ok && !b.State {
+			e.Offset, e.Index, ok = places.Next()
 		}
 		if !ok || !e.parse(wire) {
 			yield(Event{}, errMalformed)
@@ -135,7 +141,10 @@ func parseBatch(raw []byte) (*Batch, error) {
 			b.First = field.Value
 		case protoscan.BatchNext:
 			b.Next = field.Value
-		case protoscan.BatchOffsets, protoscan.BatchIndexes: // positions, not events
+		case protoscan.BatchOffsets, protoscan.BatchIndexes:
+			if !b.places.Field(field) {
+				return nil, errMalformed
+			}
 		case protoscan.BatchTables:
 			if err := b.table(field.Bytes); err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
@@ -17,8 +18,12 @@ import (
 type Event struct { //nolint:recvcheck // only parse modifies it
 	// Sequence is the event's number in its stream, from 0, counted after filtering. A resumed stream continues the count.
 	Sequence uint64
+	// Offset and Index are the event's position in the replay: where its record starts, in bytes of the decompressed replay, and its
+	// place among the events of that record. It is the same in every stream, and no other event of the replay has it: store events by
+	// it, and join events of streams with different filters. Both are 0 if State is set.
+	Offset, Index int64
 	// State reports that the event did not happen at its tick, but describes the state at the start position. Such an event has
-	// no sequence number.
+	// no sequence number and no position.
 	State bool
 	// Tick is the time of the event in ticks of the replay's clock. It is 0 for formats without a clock.
 	Tick int32
@@ -148,7 +153,7 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if printer := e.batch.format.printer; e.State {
 		b, err = printer.AppendState(b, e.wire, e.batch.raw)
 	} else {
-		b, err = printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+		b, err = printer.AppendLine(b, eventjson.Place{Sequence: e.Sequence, Offset: e.Offset, Index: e.Index}, e.wire, e.batch.raw)
 	}
 	if err != nil {
 		return b, fmt.Errorf("replayd: %w", err)

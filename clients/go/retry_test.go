@@ -1,6 +1,7 @@
 package replayd_test
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -122,14 +123,36 @@ func TestParseResponse(t *testing.T) {
 	}
 }
 
-// TestPositions checks that the client does not mistake the positions of a stream for events of an unknown format.
+// TestPositions: positions put the events of streams with different filters in the order of the stream of both, wherever batches end.
 func TestPositions(t *testing.T) {
 	client := serve(t, samples).connect()
-	plain, req := stream(finished), stream(finished)
-	req.Positions = true
-	got, want := lines(t, client.Events(soon(t), req)), lines(t, client.Events(soon(t), plain))
-	if !slices.Equal(got, want) || len(want) == 0 {
-		t.Errorf("%d events with positions, %d without; or they differ", len(got), len(want))
+	type key struct {
+		offset, index int64
+		kind          string
+	}
+	read := func(most uint32, include, exclude []*replaydv1.EventFilter) (all []key) {
+		req := stream(finished)
+		req.Include, req.Exclude, req.MaxBatchEvents = include, exclude, most
+		for e, err := range client.Events(soon(t), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, key{e.Offset, e.Index, e.Kind})
+		}
+		return all
+	}
+	moves := []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}
+	whole, joined := read(0, nil, nil), append(read(1, moves, nil), read(7, nil, moves)...)
+	slices.SortFunc(joined, func(a, b key) int { return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.index, b.index)) })
+	if !slices.Equal(whole, joined) || len(whole) == 0 || whole[0].offset == 0 {
+		t.Errorf("%d events, and %d of two filters; or they differ", len(whole), len(joined))
+	}
+	req := stream(finished)
+	req.Start = &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 300}, WithState: true}
+	for e, err := range client.Events(soon(t), req) {
+		if err != nil || e.State && (e.Offset != 0 || e.Index != 0) || !e.State && e.Offset == 0 {
+			t.Fatalf("%v, %v", e, err)
+		}
 	}
 }
 

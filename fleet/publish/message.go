@@ -8,13 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/genproto/googleapis/rpc/code"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/internal/natsconn"
 	"github.com/replayd/replayd/proto/eventjson"
-	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -168,13 +166,6 @@ func (e *encoder) events(r client.Response, from uint64, before []byte, each fun
 	if e.encoding == Proto && from != b.First {
 		return false, nil
 	}
-	offsets, indexes, err := positions(r.Wire)
-	if err != nil {
-		return false, err
-	}
-	if len(offsets) != b.Len() || len(indexes) != b.Len() {
-		return false, errPositions
-	}
 	m := &message{}
 	done := func() error {
 		if len(m.body) == 0 {
@@ -209,9 +200,8 @@ func (e *encoder) events(r client.Response, from uint64, before []byte, each fun
 			}
 		}
 		if len(m.body) == 0 && m.next == 0 {
-			i := event.Sequence - b.First
 			*m = message{kind: TypeEvents, first: event.Sequence, firstTick: event.Tick, content: protoType}
-			m.id = strconv.FormatInt(offsets[i], 10) + ":" + strconv.FormatInt(indexes[i], 10)
+			m.id = strconv.FormatInt(event.Offset, 10) + ":" + strconv.FormatInt(event.Index, 10)
 		}
 		m.next, m.lastTick = event.Sequence+1, event.Tick
 		if e.encoding == JSON {
@@ -222,55 +212,6 @@ func (e *encoder) events(r client.Response, from uint64, before []byte, each fun
 		m.body = r.Wire
 	}
 	return true, done()
-}
-
-var errPositions = errors.New("the daemon's events have no positions")
-
-// positions returns the positions of the events of a batch.
-func positions(wire []byte) (offsets, indexes []int64, err error) {
-	batch, err := field(wire, protoscan.ResponseBatch)
-	for len(batch) > 0 && err == nil {
-		f, rest, ok := protoscan.Next(batch)
-		if !ok {
-			return nil, nil, errPositions
-		}
-		switch batch = rest; f.Number {
-		case protoscan.BatchOffsets:
-			offsets, err = numbers(offsets, f)
-		case protoscan.BatchIndexes:
-			indexes, err = numbers(indexes, f)
-		}
-	}
-	return offsets, indexes, err
-}
-
-// field returns the bytes of a field of a message.
-func field(b []byte, number protowire.Number) ([]byte, error) {
-	for len(b) > 0 {
-		f, rest, ok := protoscan.Next(b)
-		if !ok {
-			break
-		}
-		if b = rest; f.Number == number && f.Type == protowire.BytesType {
-			return f.Bytes, nil
-		}
-	}
-	return nil, errPositions
-}
-
-// numbers appends the numbers of a field, which is packed or has one.
-func numbers(list []int64, f protoscan.Field) ([]int64, error) {
-	if f.Type == protowire.VarintType {
-		return append(list, int64(f.Value)), nil
-	}
-	for b := f.Bytes; len(b) > 0; {
-		v, rest, ok := protoscan.Varint(b)
-		if !ok {
-			return nil, errPositions
-		}
-		list, b = append(list, int64(v)), rest
-	}
-	return list, nil
 }
 
 // end makes the message of an end. What depends on where the stream began is left out.

@@ -103,7 +103,7 @@ func Open(ctx context.Context, daemon *client.Client, conn *nats.Conn, o Options
 	}
 	request := &replaydv1.StreamEventsRequest{
 		Include: o.Request.GetInclude(), Exclude: o.Request.GetExclude(), ResolvePlayers: o.Request.GetResolvePlayers(),
-		MaxBatchEvents: o.Request.GetMaxBatchEvents(), MaxBatchDelay: o.Request.GetMaxBatchDelay(), Positions: true,
+		MaxBatchEvents: o.Request.GetMaxBatchEvents(), MaxBatchDelay: o.Request.GetMaxBatchDelay(),
 	}
 	o.Request = request
 	p := &Publisher{o: o, daemon: daemon, conn: conn}

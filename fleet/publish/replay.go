@@ -164,7 +164,7 @@ func (s *session) request() *replaydv1.StreamEventsRequest {
 	req := s.p.o.Request
 	req = &replaydv1.StreamEventsRequest{
 		Replay: s.name, Follow: s.follow, Include: req.GetInclude(), Exclude: req.GetExclude(), ResolvePlayers: req.GetResolvePlayers(),
-		MaxBatchEvents: req.GetMaxBatchEvents(), MaxBatchDelay: req.GetMaxBatchDelay(), Positions: true,
+		MaxBatchEvents: req.GetMaxBatchEvents(), MaxBatchDelay: req.GetMaxBatchDelay(),
 	}
 	if len(s.at.cursor) > 0 {
 		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: s.at.cursor}}

@@ -78,7 +78,7 @@ export class Inspector {
         more = true;
         break;
       }
-      const { kind, sequence: _, at_tick: __, ...rest } = event.toJSON();
+      const { kind, sequence: _, offset: __, index: ___, at_tick: ____, ...rest } = event.toJSON();
       const body = JSON.stringify(rest[kind as string] ?? rest);
       rows.push(h("li", {}, h("b", {}, String(kind)), " ", h("span", {}, body.length > 600 ? `${body.slice(0, 600)} …` : body)));
     }

@@ -59,15 +59,27 @@ func (p *Printer) Kind(event []byte) (kind string, tick int32, err error) {
 	return kind, o.tick, err
 }
 
-// AppendLine appends an event as one line: its sequence number, its tick, its kind, the event under its kind's name,
-// and its other fields.
-func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings [][]byte) ([]byte, error) {
-	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, sequence, 10)
-	return p.appendEvent(dst, event, strings)
+// Place is where an event is: in its stream, and in its replay.
+type Place struct {
+	// Sequence is the event's number in the stream.
+	Sequence uint64
+	// Offset and Index are its position in the replay.
+	Offset, Index int64
 }
 
-// AppendState appends an event of a state as one line. It has no sequence number.
+// AppendLine appends an event as one line: its sequence number, its position, its tick, its kind, the event under its kind's
+// name, and its other fields.
+func (p *Printer) AppendLine(dst []byte, at Place, event []byte, strings [][]byte) ([]byte, error) {
+	dst = append(dst, `{"sequence":"`...)
+	dst = strconv.AppendUint(dst, at.Sequence, 10)
+	dst = append(dst, `","offset":"`...)
+	dst = strconv.AppendInt(dst, at.Offset, 10)
+	dst = append(dst, `","index":"`...)
+	dst = strconv.AppendInt(dst, at.Index, 10)
+	return p.appendEvent(append(dst, '"'), event, strings)
+}
+
+// AppendState appends an event of a state as one line. It has no sequence number and no position.
 func (p *Printer) AppendState(dst, event []byte, strings [][]byte) ([]byte, error) {
 	return p.appendEvent(append(dst, `{"state":true`...), event, strings)
 }

@@ -163,7 +163,7 @@ func resolve(m protoreflect.MessageDescriptor, v map[string]any) {
 }
 
 // expected returns the expected contents of a line, based on protojson's output for the event.
-func expected(tb testing.TB, event protoreflect.Message, sequence uint64) map[string]any {
+func expected(tb testing.TB, event protoreflect.Message, at eventjson.Place) map[string]any {
 	tb.Helper()
 	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(event.Interface())
 	if err != nil {
@@ -171,7 +171,7 @@ func expected(tb testing.TB, event protoreflect.Message, sequence uint64) map[st
 	}
 	v := tree(tb, text)
 	resolve(event.Descriptor(), v)
-	want := map[string]any{"sequence": json.Number(fmt.Sprint(sequence))}
+	want := map[string]any{"sequence": fmt.Sprint(at.Sequence), "offset": fmt.Sprint(at.Offset), "index": fmt.Sprint(at.Index)}
 	clock := event.Descriptor().Fields().ByName("at_tick")
 	want["at_tick"] = json.Number(fmt.Sprint(event.Get(clock).Int()))
 	if kind := event.WhichOneof(event.Descriptor().Oneofs().ByName("kind")); kind != nil {
@@ -200,14 +200,15 @@ func compare(tb testing.TB, p *eventjson.Printer, event protoreflect.Message) {
 	for _, s := range texts {
 		refs = append(refs, []byte(s))
 	}
-	line, err := p.AppendLine([]byte("before"), 7, wire, refs)
+	at := eventjson.Place{Sequence: math.MaxUint64, Offset: 1<<53 + 1, Index: 129}
+	line, err := p.AppendLine([]byte("before"), at, wire, refs)
 	if err != nil {
 		tb.Fatalf("%v: %v", err, event)
 	}
 	if !bytes.HasPrefix(line, []byte("before{")) || !bytes.HasSuffix(line, []byte("}\n")) || bytes.Count(line, []byte("\n")) != 1 {
 		tb.Fatalf("not one line: %q", line)
 	}
-	if diff := cmp.Diff(expected(tb, event, 7), tree(tb, line[len("before"):])); diff != "" {
+	if diff := cmp.Diff(expected(tb, event, at), tree(tb, line[len("before"):])); diff != "" {
 		tb.Fatalf("protojson (-) and eventjson (+) differ:\n%s\n%s", diff, line)
 	}
 	kind, tick, err := p.Kind(wire)
@@ -276,12 +277,12 @@ func FuzzMalformed(f *testing.F) {
 		events, refs, err := p.List(data)
 		if err == nil {
 			for _, e := range events {
-				if line, err := p.AppendLine(nil, 0, e, refs); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
+				if line, err := p.AppendLine(nil, eventjson.Place{}, e, refs); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
 					t.Errorf("not JSON: %q", line)
 				}
 			}
 		}
-		if line, err := p.AppendLine(nil, 0, data, nil); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
+		if line, err := p.AppendLine(nil, eventjson.Place{}, data, nil); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
 			t.Errorf("not JSON: %q", line)
 		}
 		_, _, _ = p.Kind(data)

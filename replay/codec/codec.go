@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/position"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
@@ -286,16 +287,17 @@ type Batch struct {
 	// Marks holds a mark for each event when KeepMarks is set.
 	Marks     []Mark
 	KeepMarks bool
-	// Positions holds the position of each event when KeepPositions is set.
-	Positions     []decoders.Position
-	KeepPositions bool
+	// Places holds the position of each event in Events. Events of a state have none.
+	Places position.List
 
 	// The batch is full when it has MaxEvents events or MaxBytes bytes.
 	MaxEvents int
 	MaxBytes  int
 
 	shared bool
-	own    []byte // with shared, the memory that Events had before
+	own    []byte         // with shared, the memory that Events had before
+	wire   []byte         // Events and the fields of their positions, where both are shared; otherwise nil
+	places *position.List // the positions in wire
 }
 
 // MaxEventBytes limits the size of one event on the wire; formats cut larger payloads into chunks. Together with a batch's
@@ -304,42 +306,64 @@ const MaxEventBytes = 768 << 10
 
 // Full reports whether the batch is full: no further event should be added.
 func (b *Batch) Full() bool {
-	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
+	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Places.Len() >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
 }
 
-// Share makes events the contents of an empty batch, without a copy. events must not be modified from then on. Appending to
-// the batch copies them.
+// Share makes events the contents of an empty batch, without a copy. The caller then adds their positions to Places. events must not
+// be modified from then on. Appending to the batch copies them.
 func (b *Batch) Share(events []byte, count int) {
 	b.shared, b.own = true, b.Events
 	b.Events, b.Count = slices.Clip(events), count
 }
 
+// ShareAll is Share for events whose positions are encoded, too: wire is the events followed by what places.Append appends. Neither
+// must be modified from then on.
+func (b *Batch) ShareAll(wire []byte, places *position.List, count int) {
+	b.Share(wire[:len(wire)-places.Size()], count)
+	b.wire, b.places = wire, places
+}
+
 // Shared reports whether Events is shared. If so, it must not be written to, and its memory must not be reused.
 func (b *Batch) Shared() bool { return b.shared }
+
+// Wire returns Events followed by the fields of their positions if both are shared, and otherwise nil.
+func (b *Batch) Wire() []byte { return b.wire }
+
+// Own makes it possible to append to a batch whose positions are shared.
+func (b *Batch) Own() {
+	if b.places != nil {
+		b.Places.Set(b.places)
+		b.wire, b.places = nil, nil
+	}
+}
 
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	if b.shared {
-		b.Events, b.own, b.shared = b.own, nil, false
+		b.Events, b.own, b.wire, b.places, b.shared = b.own, nil, nil, nil, false
 	}
-	b.Events, b.Tail, b.Marks, b.Positions, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], b.Positions[:0], 0
+	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
+	b.Places.Reset()
 	if b.Tables != nil {
 		b.Tables.Reset()
 	}
 }
 
-// Placed is what Added needs of a Reader.
+// Placed is what Batch.Mark needs of a Reader.
 type Placed interface {
 	Position() decoders.Position
 	Sum() decoders.Sum
 }
 
-// Added records an event that was appended. With KeepPositions it keeps the event's position. With KeepMarks it keeps the
-// event's properties and the reader's position after the event.
-func (b *Batch) Added(at decoders.Position, e *filter.Event, r Placed) {
-	if b.KeepPositions {
-		b.Positions = append(b.Positions, at)
+// Place records the position of an event that was appended to Events. Tables have positions as columns.
+func (b *Batch) Place(at decoders.Position) {
+	if b.Tables == nil {
+		b.Places.Add(at.Offset, at.Index)
 	}
+}
+
+// Mark keeps the properties of an event that was appended, and the reader's position after the event, if KeepMarks is set.
+func (b *Batch) Mark(e *filter.Event, r Placed) {
 	if b.KeepMarks {
 		b.Marks = append(b.Marks, Mark{Event: *e, End: len(b.Events), Next: r.Position(), Sum: r.Sum()})
 	}

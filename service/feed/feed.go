@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/position"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
@@ -72,9 +73,20 @@ type Feed struct {
 // segment holds consecutive events that were read together.
 type segment struct {
 	start, end decoders.Position
-	tick       int32 // at end
+	tick       int32  // at end
+	wire       []byte // events, and behind them the fields of their positions
 	events     []byte
+	places     *position.List
 	marks      []codec.Mark
+}
+
+// newSegment returns a segment with the events of a batch, which the reader r has read from start on.
+func newSegment(b *codec.Batch, start decoders.Position, r codec.Reader) *segment {
+	s := &segment{start: start, end: r.Position(), tick: r.Tick(), places: b.Places.Clone(), marks: clone(b.Marks)}
+	n := len(b.Events)
+	s.wire = b.Places.Append(append(make([]byte, 0, n+b.Places.Size()), b.Events...))
+	s.events = s.wire[:n:n]
+	return s
 }
 
 // begin returns the index in events at which an event's bytes begin.
@@ -85,7 +97,9 @@ func (s *segment) begin(event int) int {
 	return s.marks[event-1].End
 }
 
-func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.marks)*markBytes }
+func (s *segment) size() int {
+	return segmentOverhead + len(s.wire) + s.places.Held() + len(s.marks)*markBytes
+}
 
 // Start starts a feed that decodes from the present end of the file on. Call Stop to end it.
 func Start(c Config) *Feed {
@@ -161,9 +175,7 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 		start := r.Position()
 		err := r.Fill(&batch)
 		if batch.Count > 0 {
-			f.publish(&segment{
-				start: start, end: r.Position(), tick: r.Tick(), events: clone(batch.Events), marks: clone(batch.Marks),
-			})
+			f.publish(newSegment(&batch, start, r))
 			batch.Reset()
 		}
 		switch {

@@ -96,6 +96,7 @@ func (r *Reader) Fill(b *codec.Batch) error {
 	if f := r.filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
 		return codec.ErrDone
 	}
+	b.Own()
 	v := r.feed.view()
 	if r.own != nil {
 		if !r.ready || !r.attach(&v) {
@@ -235,7 +236,8 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 			}
 			b.Events = append(b.Events, s.events[s.begin(event):m.End]...)
 			b.Count++
-			b.Added(at, &m.Event, r)
+			b.Place(at)
+			b.Mark(&m.Event, r)
 		}
 		r.tick = s.tick
 	}
@@ -252,10 +254,19 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 // without a filter. In all other cases it does nothing and returns false.
 func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
-	if r.filter != nil || b.KeepMarks || b.KeepPositions || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
+	if r.filter != nil || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
 		return false
 	}
-	b.Share(s.events[from:], n)
+	if event == 0 {
+		b.ShareAll(s.wire, s.places, n)
+	} else { // the first position is encoded in another way
+		b.Share(s.events[from:], n)
+		at := r.position
+		for _, m := range s.marks[event:] {
+			b.Place(at)
+			at = m.Next
+		}
+	}
 	last := &s.marks[len(s.marks)-1]
 	r.position, r.tick, r.sum = last.Next, s.tick, last.Sum
 	return true

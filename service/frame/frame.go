@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -88,8 +87,7 @@ var _ rawcodec.Marshaled = (*Frame)(nil)
 type Head struct {
 	First, Next uint64           // sequence numbers
 	List        protowire.Number // the field of EventBatch that holds the events
-	// Positions are the positions of the events, if the client requested them.
-	Positions []decoders.Position
+	Size        int              // of the list, in bytes
 }
 
 // The tags in a batch's envelope. Each is one byte.
@@ -98,10 +96,8 @@ const (
 	tagState  = byte(protoscan.ResponseState<<3) | byte(protowire.BytesType)
 	tagBatch  = byte(protoscan.ResponseBatch<<3) | byte(protowire.BytesType)
 
-	tagFirst   = byte(protoscan.BatchFirst<<3) | byte(protowire.VarintType)
-	tagNext    = byte(protoscan.BatchNext<<3) | byte(protowire.VarintType)
-	tagOffsets = byte(protoscan.BatchOffsets<<3) | byte(protowire.BytesType) // packed
-	tagIndexes = byte(protoscan.BatchIndexes<<3) | byte(protowire.BytesType) // packed
+	tagFirst = byte(protoscan.BatchFirst<<3) | byte(protowire.VarintType)
+	tagNext  = byte(protoscan.BatchNext<<3) | byte(protowire.VarintType)
 
 	tagComplete = byte(protoscan.StateComplete<<3) | byte(protowire.VarintType)
 )
@@ -109,10 +105,10 @@ const (
 // maxHead is the largest size of an envelope: three tags of one byte, one of five, and four numbers.
 const maxHead = 3 + 5 + 4*10
 
-// append appends the envelope of an event list of n bytes. The argument more is the size of the batch's bytes after the list.
-func (h *Head) append(b []byte, n, more int) []byte {
-	b = h.appendSequences(b, more+protowire.SizeTag(h.List)+protowire.SizeVarint(uint64(n))+n)
-	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+// append appends the envelope of an event list. rest is the size of the list and of the batch's bytes after it.
+func (h *Head) append(b []byte, rest int) []byte {
+	b = h.appendSequences(b, protowire.SizeTag(h.List)+protowire.SizeVarint(uint64(h.Size))+rest)
+	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(h.Size))
 }
 
 // appendSequences appends the envelope before the events. inner is the size of the batch's bytes after it.
@@ -128,27 +124,6 @@ func (h *Head) appendSequences(b []byte, inner int) []byte {
 	}
 	if h.Next != 0 {
 		b = protoappend.Varint(append(b, tagNext), h.Next)
-	}
-	return b
-}
-
-// appendPositions appends the positions of the events, as fields of the batch.
-func (h *Head) appendPositions(b []byte) []byte {
-	if len(h.Positions) == 0 {
-		return b
-	}
-	offsets, indexes := 0, 0
-	for _, p := range h.Positions {
-		offsets += protowire.SizeVarint(uint64(p.Offset))
-		indexes += protowire.SizeVarint(uint64(p.Index))
-	}
-	b = protoappend.Varint(append(b, tagOffsets), uint64(offsets))
-	for _, p := range h.Positions {
-		b = protoappend.Varint(b, uint64(p.Offset))
-	}
-	b = protoappend.Varint(append(b, tagIndexes), uint64(indexes))
-	for _, p := range h.Positions {
-		b = protoappend.Varint(b, uint64(p.Index))
 	}
 	return b
 }

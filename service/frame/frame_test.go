@@ -3,6 +3,7 @@ package frame_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"google.golang.org/grpc/mem"
@@ -17,7 +18,7 @@ import (
 )
 
 // TestBatch checks that a frame has the bytes that protobuf marshals for the same response without a cursor, followed by the
-// cursor, for any number of parts.
+// cursor, for any number of parts, with fields behind the events and without.
 func TestBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := frame.Head{
@@ -37,6 +38,22 @@ func TestBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			parts = append(parts, mem.SliceBuffer(b))
+			h.Size += len(b)
+		}
+		batch := &replaydv1.EventBatch{
+			FirstSequence: h.First, NextSequence: h.Next, Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
+		}
+		if rapid.Bool().Draw(t, "more fields") {
+			batch.Offsets = rapid.SliceOfN(rapid.Int64(), 1, 9).Draw(t, "offsets")
+			b, err := proto.Marshal(&replaydv1.EventBatch{Offsets: batch.GetOffsets()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := len(parts) - 1; last >= 0 && rapid.Bool().Draw(t, "in one part") {
+				parts[last] = mem.SliceBuffer(slices.Concat(parts[last].ReadOnlyData(), b))
+			} else {
+				parts = append(parts, mem.SliceBuffer(b))
+			}
 		}
 		var o frame.Outbox
 		f := o.Batch(h, cursor, parts...)
@@ -46,9 +63,7 @@ func TestBatch(t *testing.T) {
 		b.Free()
 		f.Free()
 		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&replaydv1.StreamEventsResponse{
-			Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{
-				FirstSequence: h.First, NextSequence: h.Next, Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
-			}},
+			Response: &replaydv1.StreamEventsResponse_Batch{Batch: batch},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +71,12 @@ func TestBatch(t *testing.T) {
 		if len(cursor) > 0 {
 			want = protowire.AppendBytes(protowire.AppendTag(want, 1, protowire.BytesType), cursor)
 		}
-		if !bytes.Equal(got, want) || length != len(want) {
+		if len(batch.GetOffsets()) > 0 { // whose place among the fields is another
+			var back, whole replaydv1.StreamEventsResponse
+			if err := errors.Join(proto.Unmarshal(got, &back), proto.Unmarshal(want, &whole)); err != nil || !proto.Equal(&back, &whole) {
+				t.Fatalf("got  %v\nwant %v: %v", &back, &whole, err)
+			}
+		} else if !bytes.Equal(got, want) || length != len(want) {
 			t.Fatalf("got  % x (Len %d)\nwant % x", got, length, want)
 		}
 	})
@@ -101,7 +121,7 @@ func TestOutbox(t *testing.T) {
 		t.Error("not empty at first")
 	}
 	part := frame.NewPool(2000).Buffer(&[]byte{1})
-	batch := o.Batch(frame.Head{Next: 1, List: 3}, []byte("cursor"), part)
+	batch := o.Batch(frame.Head{Next: 1, List: 3, Size: 1}, []byte("cursor"), part)
 	other, err := o.Of(new(replaydv1.StreamEventsResponse), []byte("cursor"))
 	if err != nil {
 		t.Fatal(err)

@@ -33,20 +33,16 @@ func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, e
 	return f, nil
 }
 
-// Batch returns the frame of a batch whose event list consists of the parts. The frame takes ownership of the caller's
-// references to the parts.
+// Batch returns the frame of a batch. The parts are its event list, which may be in several, and then further fields of EventBatch.
+// The frame takes ownership of the caller's references to the parts.
 func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	n := 0
 	for _, p := range parts {
 		n += p.Len()
 	}
 	f := new(Frame)
-	positions := h.appendPositions(nil)
-	f.head = h.append(f.room[:0], n, len(positions))
+	f.head = h.append(f.room[:0], n)
 	f.bytes = append(append(f.parts[:0], &f.head), parts...)
-	if len(positions) > 0 {
-		f.bytes = append(f.bytes, mem.SliceBuffer(positions))
-	}
 	o.seal(f, cursor)
 	return f
 }

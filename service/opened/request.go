@@ -25,7 +25,7 @@ type request struct {
 // requestOf returns what the fields of a request mean. The replay is not set.
 func requestOf(req *replaydv1.StreamEventsRequest) (*request, error) {
 	q := &request{req: req, rule: succession.Proven, Config: stream.Config{
-		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), Positions: req.GetPositions(), State: req.GetStart().GetWithState(),
+		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), State: req.GetStart().GetWithState(),
 	}}
 	if _, known := replaydv1.SlowConsumer_name[int32(q.Slow)]; !known {
 		return nil, fault.BadRequest("slow_consumer", "is unknown")

@@ -384,6 +384,9 @@ func everyResponse() (list []proto.Message) {
 					if filled == 1 {
 						fill(kind, j, 3)
 					}
+					if offsets := body.Descriptor().Fields().ByName("offsets"); offsets != nil {
+						body.Mutable(offsets).List().Append(protoreflect.ValueOfInt64(5))
+					}
 				}
 			}
 		}

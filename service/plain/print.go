@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/proto/eventjson"
+	"github.com/replayd/replayd/proto/position"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
@@ -110,6 +111,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 		of = (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor()
 	}
 	var sequence uint64
+	var places position.Reader
 	complete := false
 	var list []byte
 	var field protoreflect.FieldDescriptor
@@ -123,6 +125,10 @@ func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 		case d == nil: // a field of a newer server
 		case d.Message() != nil:
 			field, list = d, f.Bytes
+		case !state && (f.Number == protoscan.BatchOffsets || f.Number == protoscan.BatchIndexes):
+			if !places.Field(f) {
+				return errMalformed
+			}
 		case state && f.Number == protoscan.StateComplete:
 			complete = f.Value != 0
 		case !state && f.Number == protoscan.BatchFirst:
@@ -134,7 +140,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 		p.out = append(p.out, `{"events":[`...)
 	}
 	if field != nil {
-		if err := p.list(field, list, sequence, state); err != nil {
+		if err := p.list(field, list, sequence, &places, state); err != nil {
 			return err
 		}
 	}
@@ -160,7 +166,7 @@ var (
 )
 
 // list prints the events of the list in a field.
-func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence uint64, state bool) error {
+func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence uint64, places *position.Reader, state bool) error {
 	name := field.Message().FullName()
 	printer := p.formats[name]
 	if printer == nil {
@@ -181,7 +187,12 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 		if state {
 			p.out, err = printer.AppendState(p.out, event, strings)
 		} else {
-			p.out, err = printer.AppendLine(p.out, sequence+uint64(i), event, strings)
+			at := eventjson.Place{Sequence: sequence + uint64(i)}
+			var ok bool
+			if at.Offset, at.Index, ok = places.Next(); !ok {
+				return errMalformed
+			}
+			p.out, err = printer.AppendLine(p.out, at, event, strings)
 		}
 		if err != nil {
 			return err

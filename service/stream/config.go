@@ -61,8 +61,6 @@ type Config struct {
 	Drain <-chan struct{}
 	// Version is the server's.
 	Version string
-	// Positions sends the position of each event.
-	Positions bool
 	// State sends the state at the start of each replay and behind gaps.
 	State bool
 }

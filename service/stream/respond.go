@@ -86,12 +86,8 @@ func (s *stream) flush() error {
 		s.batch.Reset()
 		return s.transmit(s.outbox.Tables(frame.Head{First: first, Next: s.at.Sequence}, s.cursorBytes(), encoded))
 	}
-	parts := append(make([]mem.Buffer, 0, 2), s.part())
-	if len(s.batch.Tail) > 0 {
-		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
-	}
-	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list, Positions: s.batch.Positions}
-	f := s.outbox.Batch(head, s.cursorBytes(), parts...)
+	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list, Size: len(s.batch.Events) + len(s.batch.Tail)}
+	f := s.outbox.Batch(head, s.cursorBytes(), s.parts(make([]mem.Buffer, 0, 2))...)
 	s.batch.Reset()
 	if s.events == nil { // its memory belongs to the frame now
 		s.batch.Events = nil
@@ -151,7 +147,23 @@ const maxTables = MaxResponseBytes - 4<<10
 // the network does not hold a large buffer.
 const smallBatch = 4 << 10
 
-// part returns the batch's bytes to be sent.
+// parts appends the batch's bytes to be sent: the event list and the fields of its positions.
+func (s *stream) parts(to []mem.Buffer) []mem.Buffer {
+	switch b := &s.batch; {
+	case b.Wire() != nil:
+		return append(to, mem.SliceBuffer(b.Wire()))
+	case len(b.Tail) > 0:
+		rest := append(make([]byte, 0, len(b.Tail)+b.Places.Size()), b.Tail...)
+		return append(to, s.part(), mem.SliceBuffer(b.Places.Append(rest)))
+	case b.Shared():
+		return append(to, s.part(), mem.SliceBuffer(b.Places.Append(make([]byte, 0, b.Places.Size()))))
+	default:
+		b.Events = b.Places.Append(b.Events)
+		return append(to, s.part())
+	}
+}
+
+// part returns the bytes of the batch's events to be sent.
 func (s *stream) part() mem.Buffer {
 	if s.events == nil || s.batch.Shared() {
 		return mem.SliceBuffer(s.batch.Events)

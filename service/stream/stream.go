@@ -23,7 +23,7 @@ import (
 // are returned unchanged, all others as an *Error. Run closes the replays, and what finds successors.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
-	s.batch.MaxEvents, s.batch.KeepPositions = c.MaxEvents, c.Positions
+	s.batch.MaxEvents = c.MaxEvents
 	s.clock = time.NewTimer(s.untilHeartbeat())
 	defer s.clock.Stop()
 	if s.Successors != nil {
@@ -304,7 +304,7 @@ func (s *stream) open(start Start) error {
 	s.batch.Tables, s.batch.MaxBytes = nil, batchBytes
 	if t := s.replay.Tables; t != nil {
 		options.Tables = table.NewSet(t.Layout)
-		s.batch.Tables, s.batch.MaxBytes, s.batch.KeepPositions = options.Tables, t.Bytes, false
+		s.batch.Tables, s.batch.MaxBytes = options.Tables, t.Bytes
 		if options.State { // which has events of other kinds
 			s.batch.MaxBytes = DefaultTableBytes
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -20,6 +21,8 @@ type Replay struct {
 	Identity string
 	// Events are the events that the subscription must deliver, in the form that Offline returns.
 	Events []string
+	// At are their positions. Nil if they are not known: then it is checked only that each event is behind the one before.
+	At []decoders.Position
 	// End is the reason for which the replay ends. If it is unspecified, it is not checked.
 	End replaydv1.EndReason
 }
@@ -79,9 +82,10 @@ type checker struct {
 	o       Options
 	canon   canon
 
-	replay   int    // the index of the present replay
-	event    int    // the index of its next event
-	sequence uint64 // the next sequence number
+	replay   int                // the index of the present replay
+	event    int                // the index of its next event
+	sequence uint64             // the next sequence number
+	last     *decoders.Position // of the last event
 
 	// The present session:
 	at, number int // the indexes of the session and the response
@@ -201,7 +205,29 @@ func (c *checker) batch(b *batch) {
 	}
 	c.sequence = b.next
 	c.sent += uint64(len(events))
+	c.places(b, len(events))
 	c.events(events)
+}
+
+// places checks the positions of a batch of n events.
+func (c *checker) places(b *batch, n int) {
+	if len(b.offsets) != n || len(b.indexes) != n {
+		c.failf("%d events have %d offsets and %d indexes", n, len(b.offsets), len(b.indexes))
+		return
+	}
+	want := c.replays[c.replay].At
+	for i := range n {
+		at := decoders.Position{Offset: b.offsets[i], Index: b.indexes[i]}
+		if c.event+i < len(want) && want[c.event+i] != at {
+			c.failf("event %d is at %v instead of %v", c.event+i, at, want[c.event+i])
+			return
+		}
+		if c.last != nil && !c.last.Before(at) {
+			c.failf("event %d is at %v, and the one before it at %v", c.event+i, at, *c.last)
+			return
+		}
+		c.last = &at
+	}
 }
 
 // events compares received events with the events of the replay.
@@ -314,7 +340,7 @@ func (c *checker) successor(s *replaydv1.FollowStatus) {
 	c.reason(s.GetPredecessorEnd())
 	c.replay++
 	c.untold = c.o.State
-	c.event, c.caughtUp, c.read, c.tick = 0, false, 0, -1<<63
+	c.event, c.last, c.caughtUp, c.read, c.tick = 0, nil, false, 0, -1<<63
 	if got := s.GetSuccessor().GetIdentity(); got != c.replays[c.replay].Identity {
 		c.failf("the successor is %q instead of %q", got, c.replays[c.replay].Identity)
 	}

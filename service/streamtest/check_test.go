@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/replayd/replayd/decoders"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/streamtest"
@@ -30,8 +31,25 @@ func replay(t testing.TB, name string, base, n int) streamtest.Replay {
 			t.Fatal(err)
 		}
 		r.Events = append(r.Events, string(b))
+		r.At = append(r.At, at(base+i))
 	}
 	return r
+}
+
+// at returns the position of an event: three events are in each record.
+func at(i int) decoders.Position {
+	return decoders.Position{Offset: 100 + 70*int64(i/3), Index: 128 * int64(i%3)}
+}
+
+// places sets the positions of the events of a batch.
+func places(b *replaydv1.EventBatch, events ...int) {
+	var last decoders.Position
+	b.Offsets, b.Indexes = nil, nil
+	for _, i := range events {
+		b.Offsets = append(b.Offsets, -1-(at(i).Offset-last.Offset))
+		b.Indexes = append(b.Indexes, at(i).Index-last.Index)
+		last = at(i)
+	}
 }
 
 // The functions below return the responses of histories. The checker ignores the contents of the cursor.
@@ -52,12 +70,12 @@ func batch(first uint64, events ...int) *replaydv1.StreamEventsResponse {
 	for _, i := range events {
 		list.Events = append(list.Events, event(i))
 	}
-	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Batch{
-		Batch: &replaydv1.EventBatch{
-			FirstSequence: first, NextSequence: first + uint64(len(events)),
-			Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
-		},
-	}})
+	b := &replaydv1.EventBatch{
+		FirstSequence: first, NextSequence: first + uint64(len(events)),
+		Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
+	}
+	places(b, events...)
+	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Batch{Batch: b}})
 }
 
 func heartbeat(read int64, tick int32) *replaydv1.StreamEventsResponse {
@@ -134,6 +152,16 @@ func TestCheck(t *testing.T) {
 	altered.GetBatch().GetTeehistorian().Events[1].GetPlayerDiff().Dx++
 	miscounted := batch(0, 0, 1, 2)
 	miscounted.GetBatch().NextSequence++
+	moved := batch(0, 0, 1, 2)
+	places(moved.GetBatch(), 0, 1, 3)
+	placeless := batch(0, 0, 1, 2)
+	placeless.GetBatch().Offsets, placeless.GetBatch().Indexes = nil, nil
+	short := batch(0, 0, 1, 2)
+	places(short.GetBatch(), 0, 1)
+	indexless := batch(0, 0, 1, 2)
+	indexless.GetBatch().Indexes = indexless.GetBatch().GetIndexes()[:2]
+	overfull := batch(0, 0, 1, 2)
+	overfull.GetBatch().Indexes = append(overfull.GetBatch().GetIndexes(), 1)
 	huge := batch(0, 0)
 	huge.GetBatch().GetTeehistorian().Events[0].Kind = &teehistorianv1.Event_ConsoleCommand{
 		ConsoleCommand: &teehistorianv1.ConsoleCommand{Command: strings.Repeat("x", 1<<20)},
@@ -194,6 +222,12 @@ func TestCheck(t *testing.T) {
 		}, streamtest.Options{Incomplete: true}, "the start announces event 1"},
 		{"events in another order", one(responses{start("a", 0), batch(0, 0, 2, 1)}), streamtest.Options{}, "event 1 of the replay"},
 		{"event altered", one(responses{start("a", 0), altered}), streamtest.Options{}, "event 1 of the replay"},
+		{"a position of another event", one(responses{start("a", 0), moved}), streamtest.Options{}, "event 2 is at {170 0} instead of {100 256}"},
+		{"no positions", one(responses{start("a", 0), placeless}), streamtest.Options{}, "3 events have 0 offsets"},
+		{"a position too few", one(responses{start("a", 0), short}), streamtest.Options{}, "3 events have 2 offsets"},
+		{"an index too few", one(responses{start("a", 0), indexless}), streamtest.Options{}, "the index of event 2 is missing"},
+		{"positions go back", one(responses{start("c", 0), batch(0, 10, 11, 9)}), streamtest.Options{}, "event 2 is at {310 0}, and the one before it at {310 256}"},
+		{"an index too many", one(responses{start("a", 0), overfull}), streamtest.Options{}, "1 indexes of no event"},
 		{"one event too many", one(responses{start("a", 0), batch(0, 0, 1, 2, 3, 4, 5, 6)}), streamtest.Options{}, "1 events come after"},
 		{"sequence skips", one(responses{start("a", 0), batch(0, 0), batch(2, 1)}), streamtest.Options{}, "begins with event 2 instead of 1"},
 		{"sequence repeats", one(responses{start("a", 0), batch(0, 0), batch(0, 1)}), streamtest.Options{}, "begins with event 0 instead of 1"},
@@ -223,7 +257,11 @@ func TestCheck(t *testing.T) {
 		{"response too large", one(responses{start("a", 0), huge}), streamtest.Options{Incomplete: true}, "more than 1048576"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := streamtest.Check(test.history, replays, test.options)
+			of := replays
+			if strings.HasPrefix(test.name, "positions") { // of which nothing is known
+				of = []streamtest.Replay{{Identity: "c"}}
+			}
+			err := streamtest.Check(test.history, of, test.options)
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("a history without fault is said to break promises:\n%v", err)

@@ -86,11 +86,10 @@ type response struct {
 
 // batch is an EventBatch.
 type batch struct {
-	first, next uint64
-	field       protowire.Number // the field of the message that holds the events
-	list        []byte
-	// The positions of the events, if they were requested.
-	offsets, indexes []int64
+	first, next      uint64
+	field            protowire.Number // the field of the message that holds the events
+	list             []byte
+	offsets, indexes []int64            // the positions of the events
 	tables           []*replaydv1.Table // instead of a list
 }
 
@@ -135,6 +134,7 @@ func parse(raw []byte) (*response, error) {
 	r.batch = &batch{}
 	lists := 0
 	var bad error
+	var offsets, indexes []int64 // differences
 	err = fields(inner, func(f protoscan.Field) {
 		switch f.Number {
 		case protoscan.BatchFirst:
@@ -142,9 +142,9 @@ func parse(raw []byte) (*response, error) {
 		case protoscan.BatchNext:
 			r.batch.next = f.Value
 		case protoscan.BatchOffsets:
-			r.batch.offsets = numbers(f.Bytes)
+			offsets = numbers(f.Bytes)
 		case protoscan.BatchIndexes:
-			r.batch.indexes = numbers(f.Bytes)
+			indexes = numbers(f.Bytes)
 		case protoscan.BatchTables:
 			t := new(replaydv1.Table)
 			bad = errors.Join(bad, proto.Unmarshal(f.Bytes, t))
@@ -157,19 +157,56 @@ func parse(raw []byte) (*response, error) {
 	if err = errors.Join(err, bad); err == nil && lists+min(len(r.batch.tables), 1) != 1 {
 		err = fmt.Errorf("a batch with %d event lists", lists)
 	}
+	if err == nil {
+		err = r.batch.place(offsets, indexes)
+	}
 	return r, err
 }
 
-// numbers reads a packed field.
+// numbers reads a packed field of signed numbers.
 func numbers(b []byte) (all []int64) {
 	for len(b) > 0 {
-		v, rest, ok := protoscan.Varint(b)
-		if !ok {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
 			return nil
 		}
-		all, b = append(all, int64(v)), rest
+		all, b = append(all, protowire.DecodeZigZag(v)), b[n:]
 	}
 	return all
+}
+
+// readPlaces sets the positions of a batch by fields of an EventBatch.
+func (b *batch) readPlaces(wire []byte) error {
+	var m replaydv1.EventBatch
+	if err := proto.Unmarshal(wire, &m); err != nil {
+		return err
+	}
+	return b.place(m.GetOffsets(), m.GetIndexes())
+}
+
+// place sets the positions of a batch as the comment on EventBatch.offsets says.
+func (b *batch) place(offsets, indexes []int64) error {
+	var offset, index int64
+	for i, n := range offsets {
+		switch {
+		case n > 0:
+			offset, index = offset+n, 0
+		case n == 0:
+			index += 128
+		case len(indexes) == 0:
+			return fmt.Errorf("the index of event %d is missing", i)
+		default:
+			offset, index, indexes = offset-1-n, index+indexes[0], indexes[1:]
+		}
+		if offset < 0 || index < 0 {
+			return fmt.Errorf("event %d is at %d, %d", i, offset, index)
+		}
+		b.offsets, b.indexes = append(b.offsets, offset), append(b.indexes, index)
+	}
+	if len(indexes) > 0 {
+		return fmt.Errorf("%d indexes of no event", len(indexes))
+	}
+	return nil
 }
 
 // canon converts events to a form that does not depend on their batch, so that they can be compared.
@@ -217,7 +254,7 @@ func (c *canon) eventsOfTables(b *batch) ([]string, error) {
 		r := &rows[i]
 		events[i] = string(r.event)
 		if l.strings {
-			line, err := l.printer.AppendLine(nil, 0, r.event, r.strings)
+			line, err := l.printer.AppendLine(nil, eventjson.Place{}, r.event, r.strings)
 			if err != nil {
 				return nil, err
 			}
@@ -250,7 +287,7 @@ func (c *canon) events(b *batch) ([]string, error) {
 			events[i] = string(event)
 			continue
 		}
-		line, err := l.printer.AppendLine(nil, 0, event, strings)
+		line, err := l.printer.AppendLine(nil, eventjson.Place{}, event, strings)
 		if err != nil {
 			return nil, err
 		}

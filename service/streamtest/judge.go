@@ -213,8 +213,8 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 				return err
 			}
 			b := r.batch
-			if n := len(b.offsets); ((req.GetPositions() || len(b.tables) > 0) && len(events) > 0) != (n > 0) || n > 0 && (n != len(events) || len(b.indexes) != n) {
-				return fmt.Errorf("response %d: %d events, %d offsets, %d indexes", i, len(events), n, len(b.indexes))
+			if len(b.offsets) != len(events) || len(b.indexes) != len(events) {
+				return fmt.Errorf("response %d: %d events, %d offsets, %d indexes", i, len(events), len(b.offsets), len(b.indexes))
 			}
 			for j := range b.offsets {
 				if at := (decoders.Position{Offset: b.offsets[j], Index: b.indexes[j]}); at != want[next+j].At {

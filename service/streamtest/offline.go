@@ -48,11 +48,18 @@ func decode(c *codec.Codec, in source.Input, o codec.Options) (Replay, error) {
 	b := codec.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
 	for {
 		err := again(func() error { return r.Fill(&b) })
-		events, bad := read.events(&batch{field: list, list: append(b.Events, b.Tail...)})
+		at := &batch{field: list, list: append(b.Events, b.Tail...)}
+		events, bad := read.events(at)
+		if bad == nil {
+			bad = at.readPlaces(b.Places.Append(nil))
+		}
 		if bad != nil {
 			return replay, bad
 		}
 		replay.Events = append(replay.Events, events...)
+		for i := range at.offsets {
+			replay.At = append(replay.At, decoders.Position{Offset: at.offsets[i], Index: at.indexes[i]})
+		}
 		b.Reset()
 		switch {
 		case err == nil:

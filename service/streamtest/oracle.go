@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -138,7 +139,7 @@ func (o *Oracle) add(c *canon, b *batch) error {
 	}
 	for i, text := range texts {
 		e := event{text: text, at: decoders.Position{Offset: b.offsets[i], Index: b.indexes[i]}}
-		line, err := printer.AppendLine(nil, 0, raw[i], names)
+		line, err := printer.AppendLine(nil, eventjson.Place{}, raw[i], names)
 		if err != nil {
 			return err
 		}

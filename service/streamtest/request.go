@@ -79,7 +79,7 @@ func (m *Maker) one(n int) bool { return m.random.IntN(n) == 0 }
 // Request returns a random request.
 func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{
-		Replay: replay, Positions: m.one(2),
+		Replay:         replay,
 		MaxBatchEvents: []uint32{0, 1, 2, 7, 100, 512, 16384, 1 << 31}[m.random.IntN(8)],
 		Include:        m.filters(), Exclude: m.filters(),
 	}

@@ -64,10 +64,13 @@ func SumSC2(whole *Session) (func(at decoders.Position) *Session, error) {
 		if err := proto.Unmarshal(raw, &r); err != nil {
 			return nil, err
 		}
-		b := r.GetBatch()
-		for i, e := range b.GetSc2Replay().GetEvents() {
+		var b batch
+		if err := b.place(r.GetBatch().GetOffsets(), r.GetBatch().GetIndexes()); err != nil {
+			return nil, err
+		}
+		for i, e := range r.GetBatch().GetSc2Replay().GetEvents() {
 			events = append(events, e)
-			places = append(places, decoders.Position{Offset: b.GetOffsets()[i], Index: b.GetIndexes()[i]})
+			places = append(places, decoders.Position{Offset: b.offsets[i], Index: b.indexes[i]})
 		}
 	}
 	return func(at decoders.Position) *Session {

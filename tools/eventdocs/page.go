@@ -23,7 +23,8 @@ func index(formats []*format) []byte {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %d | %s |\n", f.name, f.name, len(f.kinds()), cell(what))
 	}
 	b.WriteString(`
-Each example is a line of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its tick (` + "`at_tick`" + `), its
+Each example is a line of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its
+position (` + "`offset` and `index`" + `), its tick (` + "`at_tick`" + `), its
 kind, and the event's fields under the name of its kind. Numbers of 64 bits are strings, bytes are base64, and enums are names.
 Events of a batch share their names: on the wire a name is an index into the batch's strings, in JSON it is the string itself.
 `)

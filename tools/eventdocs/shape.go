@@ -12,7 +12,7 @@ import (
 
 // shape returns a line of a kind with made-up values, as an example of its form.
 func (f *format) shape(kind protoreflect.FieldDescriptor) string {
-	return fmt.Sprintf(`{"sequence":0,"at_tick":0,"kind":%q,%q:%s}`, kind.Name(), kind.Name(), object(kind.Message(), shapeDepth))
+	return fmt.Sprintf(`{"sequence":"0","offset":"0","index":"0","at_tick":0,"kind":%q,%q:%s}`, kind.Name(), kind.Name(), object(kind.Message(), shapeDepth))
 }
 
 // shapeDepth is the depth to which messages are filled.

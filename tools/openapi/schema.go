@@ -182,9 +182,15 @@ func (s schemas) event(m protoreflect.MessageDescriptor) (object, error) {
 			kinds = append(kinds, string(kind.Fields().Get(i).Name()))
 		}
 		properties, _ := schema["properties"].(object)
-		properties["sequence"] = object{
-			"type": "integer", "format": "int64", "minimum": 0,
-			"description": "The number of the event in its stream, after filtering, from 0. Absent in events of the state.",
+		for name, comment := range map[string]string{
+			"sequence": "The number of the event in its stream, after filtering, from 0.",
+			"offset": "Where the event's record starts, in bytes of the decompressed replay. Offset and index are the event's position, " +
+				"which is the same in every stream.",
+			"index": "The place of the event among those of its record.",
+		} {
+			properties[name] = object{
+				"type": "string", "pattern": "^[0-9]+$", "description": comment + " Absent in events of the state.",
+			}
 		}
 		properties["state"] = object{"type": "boolean", "enum": []bool{true}, "description": "Present in events of the state."}
 		properties["kind"] = object{"type": "string", "enum": kinds, "description": protodoc.Comment(kind)}

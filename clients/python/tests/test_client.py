@@ -50,6 +50,17 @@ def test_to_dict_equals_replayd_cat(daemon: Daemon) -> None:
     assert ours == [json.loads(line) for line in printed.splitlines()]
 
 
+def test_positions_join_streams(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        whole = [(event.offset, event.index, event.kind) for event in client.events(NAME)]
+        moves = [(event.offset, event.index, event.kind) for event in client.events(NAME, kinds=["player_diff"])]
+        rest = client.events(NAME, exclude=[filter_pb2.EventFilter(kinds=["player_diff"])], max_batch_events=7)
+        moves += [(event.offset, event.index, event.kind) for event in rest]
+        state = next(event for event in client.events(NAME, tick=300, with_state=True) if event.state)
+    assert sorted(moves) == whole == sorted(set(whole))
+    assert (state.offset, state.index) == (0, 0)
+
+
 def test_batches_hold_the_same_events(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         events = [event.event for event in client.events(NAME)]

@@ -28,6 +28,14 @@ export declare class Event {
     /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     event: AnyEvent, batch: Batch);
     /**
+     * The first part of the event's position in the replay: where its record starts, in bytes of the decompressed replay. An event
+     * has the same position in every stream, and no other event of the replay has it. Store events by it, and join events of streams
+     * with different filters. 0 if `state` is true.
+     */
+    get offset(): number;
+    /** The second part of the event's position: its place among the events of its record. 0 if `state` is true. */
+    get index(): number;
+    /**
      * True if the event did not happen at its tick, but describes the state at the start position (`withState`).
      */
     get state(): boolean;
@@ -71,9 +79,18 @@ export declare class Batch implements Iterable<Event> {
     readonly strings: readonly string[];
     /** @internal */
     readonly format: Format;
+    private readonly wire;
+    private restored?;
     constructor(response: StreamEventsResponse);
     get length(): number;
+    /** The events' positions. @internal */
+    places(): Places;
     [Symbol.iterator](): Iterator<Event, void, undefined>;
+}
+/** The positions of a batch's events. */
+interface Places {
+    offsets: number[];
+    indexes: number[];
 }
 /** A description of a format's event message. */
 interface Format {

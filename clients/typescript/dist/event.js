@@ -21,6 +21,18 @@ export class Event {
         this.batch = batch;
     }
     /**
+     * The first part of the event's position in the replay: where its record starts, in bytes of the decompressed replay. An event
+     * has the same position in every stream, and no other event of the replay has it. Store events by it, and join events of streams
+     * with different filters. 0 if `state` is true.
+     */
+    get offset() {
+        return this.batch.places().offsets[this.sequence - this.batch.firstSequence] ?? 0;
+    }
+    /** The second part of the event's position: its place among the events of its record. 0 if `state` is true. */
+    get index() {
+        return this.batch.places().indexes[this.sequence - this.batch.firstSequence] ?? 0;
+    }
+    /**
      * True if the event did not happen at its tick, but describes the state at the start position (`withState`).
      */
     get state() {
@@ -54,7 +66,9 @@ export class Event {
         const { desc } = this.batch.format;
         const whole = toJson(desc, this.event, { alwaysEmitImplicit: true, useProtoFieldName: true });
         refine(desc, whole, this.batch.strings);
-        const result = this.state ? { state: true } : { sequence: this.sequence };
+        const result = this.state
+            ? { state: true }
+            : { sequence: String(this.sequence), offset: String(this.offset), index: String(this.index) };
         result["at_tick"] = whole["at_tick"];
         delete whole["at_tick"];
         const kind = this.kind;
@@ -96,6 +110,8 @@ export class Batch {
     strings;
     /** @internal */
     format;
+    wire;
+    restored;
     constructor(response) {
         const { response: what } = response;
         if (what.case !== "batch" && what.case !== "state")
@@ -105,6 +121,7 @@ export class Batch {
         this.firstSequence = what.case === "batch" ? Number(what.value.firstSequence) : 0;
         this.nextSequence = what.case === "batch" ? Number(what.value.nextSequence) : 0;
         this.cursor = response.cursor;
+        this.wire = what.case === "batch" ? what.value : { offsets: [], indexes: [] };
         const { events, tables } = what.value;
         this.tables = new Map(tables.map((table) => [table.kind, new Table(table)]));
         if (events.case === undefined) {
@@ -123,6 +140,11 @@ export class Batch {
     get length() {
         return this.state ? [...this.tables.values()].reduce((sum, table) => sum + table.length, this.events.length) : this.nextSequence - this.firstSequence;
     }
+    /** The events' positions. @internal */
+    places() {
+        this.restored ??= restore(this.wire); // few programs ask
+        return this.restored;
+    }
     [Symbol.iterator]() {
         if (this.tables.size > 0)
             throw new TypeError("the batch has tables instead of events: use batch.tables");
@@ -136,6 +158,30 @@ export class Batch {
             },
         };
     }
+}
+/** Restores positions from the differences in EventBatch.offsets and EventBatch.indexes. */
+function restore(wire) {
+    const places = { offsets: [], indexes: [] };
+    let offset = 0;
+    let index = 0;
+    let next = 0;
+    for (const difference of wire.offsets) {
+        const n = Number(difference);
+        if (n > 0) {
+            offset += n;
+            index = 0;
+        }
+        else if (n === 0) {
+            index += 128;
+        }
+        else {
+            offset += -1 - n;
+            index += Number(wire.indexes[next++]);
+        }
+        places.offsets.push(offset);
+        places.indexes.push(index);
+    }
+    return places;
 }
 const formats = new Map(EventBatchSchema.oneofs
     .flatMap((oneof) => oneof.fields)

@@ -54,6 +54,18 @@ describe("a daemon", () => {
     assert.equal(move.tick, move.event.atTick);
   });
 
+  test("positions join streams", async () => {
+    const read = async (options) => (await collect(client.events(finished.name, options))).map(({ offset, index, kind }) => ({ offset, index, kind }));
+    const whole = await read({});
+    const moves = ["player_diff"];
+    const joined = [...(await read({ kinds: moves })), ...(await read({ exclude: [{ kinds: moves }], maxBatchEvents: 7 }))];
+    joined.sort((a, b) => a.offset - b.offset || a.index - b.index);
+    assert.deepEqual(joined, whole);
+    assert.ok(whole[0].offset > 0 && whole.every((event, i) => i === 0 || event.offset > whole[i - 1].offset || event.index > whole[i - 1].index));
+    const [state] = await collect(client.events(finished.name, { tick: 300, withState: true }));
+    assert.deepEqual([state.state, state.offset, state.index], [true, 0, 0]);
+  });
+
   test("JSON equals the output of replayd cat", async () => {
     const ours = await collect(client.events(finished.name));
     const printed = execFileSync(binary, ["cat", finished.path], { encoding: "utf8" });

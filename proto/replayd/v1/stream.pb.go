@@ -542,9 +542,6 @@ type StreamEventsRequest struct {
 	// then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
 	// See ERROR_REASON_TRUNCATED.
 	Strict bool `protobuf:"varint,13,opt,name=strict,proto3" json:"strict,omitempty"`
-	// True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
-	// columns.
-	Positions bool `protobuf:"varint,14,opt,name=positions,proto3" json:"positions,omitempty"`
 	// True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
 	// then have the columns player and other_player. The server refuses it for other formats. Use GetReplay for their
 	// players.
@@ -683,13 +680,6 @@ func (x *StreamEventsRequest) GetHeartbeatInterval() *durationpb.Duration {
 func (x *StreamEventsRequest) GetStrict() bool {
 	if x != nil {
 		return x.Strict
-	}
-	return false
-}
-
-func (x *StreamEventsRequest) GetPositions() bool {
-	if x != nil {
-		return x.Positions
 	}
 	return false
 }
@@ -1482,15 +1472,25 @@ type EventBatch struct {
 	//	*EventBatch_Dem
 	//	*EventBatch_Sc2Replay
 	Events isEventBatch_Events `protobuf_oneof:"events"`
-	// The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
-	// offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
-	// index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
-	// the key to join events of streams with different filters.
-	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
-	// The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-	// below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
-	// behind it. Successive events need not have successive multiples.
-	Indexes []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
+	// The positions of the events, in the order of the events. A position is a pair of offset and index. It depends on the
+	// replay alone: an event has the same position in every stream, and no other event has it. Positions are totally ordered,
+	// and the events of a stream are in their order. Use them as the key to store events by, and to join events of streams
+	// with different filters. The offset is where the event's record starts, in bytes of the decompressed replay. The index
+	// orders the events of one record. It is below 2^53, and a multiple of 128 for an event that the file contains; what is
+	// derived from that event has the indexes behind it.
+	//
+	// They are encoded as differences, most of which take one byte for each event. Begin with offset = 0 and index = 0 in each
+	// batch, and take the next number n of offsets for each event:
+	//
+	//	n > 0:  offset += n; index = 0
+	//	n == 0: index += 128
+	//	n < 0:  offset += -1 - n; index += the next number of indexes
+	//
+	// So offsets has as many numbers as the batch has events, and indexes as many as offsets has negative ones: often none. Both
+	// are absent from a batch without events and from one of tables, which have positions as columns.
+	Offsets []int64 `protobuf:"zigzag64,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
+	// The differences of indexes that offsets asks for.
+	Indexes []int64 `protobuf:"zigzag64,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	// The events with ENCODING_ARROW: one table for each kind that the batch has events of. Together they have as many rows
 	// as the batch has events. Before the end of a stream, a batch without events may follow: it has a table without rows for
 	// each kind that the include filters name and that the stream had no events of, so that its columns are known, too. A stream
@@ -2075,7 +2075,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xd6\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xb8\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -2090,8 +2090,7 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	" \x01(\rR\x0emaxBatchEvents\x12A\n" +
 	"\x0fmax_batch_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\rmaxBatchDelay\x12H\n" +
 	"\x12heartbeat_interval\x18\f \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12\x16\n" +
-	"\x06strict\x18\r \x01(\bR\x06strict\x12\x1c\n" +
-	"\tpositions\x18\x0e \x01(\bR\tpositions\x12'\n" +
+	"\x06strict\x18\r \x01(\bR\x06strict\x12'\n" +
 	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\x12I\n" +
 	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\x12\x18\n" +
 	"\acolumns\x18\x11 \x03(\tR\acolumns\x12%\n" +
@@ -2149,8 +2148,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\bdatafile\x18\x04 \x01(\v2\x1e.replayd.datafile.v1.EventListH\x00R\bdatafile\x12-\n" +
 	"\x03dem\x18\x05 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12?\n" +
 	"\tsc2replay\x18\x06 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replay\x12\x18\n" +
-	"\aoffsets\x18\a \x03(\x03R\aoffsets\x12\x18\n" +
-	"\aindexes\x18\b \x03(\x03R\aindexes\x12)\n" +
+	"\aoffsets\x18\a \x03(\x12R\aoffsets\x12\x18\n" +
+	"\aindexes\x18\b \x03(\x12R\aindexes\x12)\n" +
 	"\x06tables\x18\t \x03(\v2\x11.replayd.v1.TableR\x06tablesB\b\n" +
 	"\x06events\"c\n" +
 	"\tHeartbeat\x12\x1d\n" +

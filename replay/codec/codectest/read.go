@@ -67,6 +67,23 @@ func Read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []code
 	}
 }
 
+// Places returns the positions of a batch's events.
+func Places(tb testing.TB, b *codec.Batch) (all []decoders.Position) {
+	tb.Helper()
+	r := b.Places.Reader()
+	for range b.Count {
+		offset, index, ok := r.Next()
+		if !ok {
+			break
+		}
+		all = append(all, decoders.Position{Offset: offset, Index: index})
+	}
+	if !r.Done() || len(all) != b.Count {
+		tb.Fatalf("%d events have %d positions or more", b.Count, len(all))
+	}
+	return all
+}
+
 // Secrets returns the secrets of a reader that reveals everything, or nothing.
 func Secrets(reveal bool) codec.Secrets {
 	if reveal {

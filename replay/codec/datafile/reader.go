@@ -99,11 +99,12 @@ func (r *reader) Fill(b *codec.Batch) error {
 		} else {
 			b.Events = append(b.Events, codec.EventListField, 0)
 			b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
+			b.Place(at)
 		}
-		if b.KeepPositions || b.KeepMarks {
+		if b.KeepMarks {
 			place := r.d.Place()
 			e := properties.Event(uint8(r.ev.Kind), 0, &place)
-			b.Added(at, &e, r)
+			b.Mark(&e, r)
 		}
 	}
 	return codec.ErrYield

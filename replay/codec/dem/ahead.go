@@ -8,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/proto/position"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 )
@@ -83,7 +84,8 @@ type ahead struct {
 	called  time.Time   // when the caller called last
 	like    codec.Batch // the settings of the caller's batches
 	spare   []*block
-	charged int64 // memory that was asked for; -1 when it was refused
+	places  []position.List // memory for the positions of batches
+	charged int64           // memory that was asked for; -1 when it was refused
 }
 
 // place is where a reader is.
@@ -270,9 +272,11 @@ func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 // take copies a batch that is kept to the caller's, which is empty.
 func (a *ahead) take(k *kept, b *codec.Batch) {
 	b.Events, b.Tail = append(b.Events, k.Events...), append(b.Tail, k.Tail...)
-	b.Marks, b.Positions, b.Count = append(b.Marks, k.Marks...), append(b.Positions, k.Positions...), k.Count
+	b.Marks, b.Count = append(b.Marks, k.Marks...), k.Count
+	b.Places, k.Places = k.Places, b.Places
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.places = append(a.places, k.Places)
 	a.kept -= k.beside
 	a.release(k.in)
 }
@@ -303,7 +307,7 @@ func (a *ahead) call(b *codec.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.called = time.Now()
-	a.like = codec.Batch{MaxEvents: b.MaxEvents, MaxBytes: b.MaxBytes, KeepMarks: b.KeepMarks, KeepPositions: b.KeepPositions}
+	a.like = codec.Batch{MaxEvents: b.MaxEvents, MaxBytes: b.MaxBytes, KeepMarks: b.KeepMarks}
 	most := workers() - 1
 	for a.helpers < most && a.pick() >= 0 && a.charge(most) {
 		a.helpers++
@@ -311,7 +315,7 @@ func (a *ahead) call(b *codec.Batch) {
 	}
 	if len(a.parts) == 1 && a.helpers == 0 && a.charged > 0 {
 		_ = a.first.in.Memory(-a.charged) // there is no more to read at once
-		a.charged, a.spare = 0, nil
+		a.charged, a.spare, a.places = 0, nil, nil
 	}
 }
 
@@ -416,6 +420,10 @@ func (a *ahead) openIn(p *part) {
 	p.block.holders++
 	p.open = &kept{Batch: a.like, in: p.block}
 	p.open.Events, p.open.Tail = p.block.data[len(p.block.data):], p.tail
+	if n := len(a.places); n > 0 {
+		p.open.Places, a.places = a.places[n-1], a.places[:n-1]
+		p.open.Places.Reset()
+	}
 }
 
 // keep keeps the part's open batch, which is full.
@@ -437,7 +445,7 @@ func (a *ahead) keep(p *part) {
 		k.beside += cap(k.Tail)
 	}
 	k.in.data = data
-	k.beside += 128*cap(k.Marks) + 16*cap(k.Positions)
+	k.beside += 128*cap(k.Marks) + k.Places.Held()
 	p.ready, p.open = append(p.ready, k), nil
 	a.mu.Lock()
 	defer a.mu.Unlock()

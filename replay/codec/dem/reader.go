@@ -174,8 +174,9 @@ func (r *reader) fill(b *codec.Batch) error {
 			}
 			at = r.d.EventPosition()
 		}
-		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+		if r.Filter == nil && !b.KeepMarks {
 			r.add(b, at)
+			b.Place(at)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
@@ -184,7 +185,8 @@ func (r *reader) fill(b *codec.Batch) error {
 			continue
 		}
 		r.add(b, at)
-		b.Added(at, &e, r)
+		b.Place(at)
+		b.Mark(&e, r)
 	}
 	return codec.ErrYield
 }

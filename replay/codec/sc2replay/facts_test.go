@@ -37,17 +37,18 @@ func deliver(t *testing.T, data []byte, from decoders.Position, include ...*repl
 		t.Fatal(err)
 	}
 	for {
-		b := codec.Batch{MaxEvents: 7, MaxBytes: 256 << 10, KeepPositions: true, KeepMarks: true}
+		b := codec.Batch{MaxEvents: 7, MaxBytes: 256 << 10, KeepMarks: true}
 		err := r.Fill(&b)
 		var list sc2replayv1.EventList
 		if err := proto.Unmarshal(b.Events, &list); err != nil {
 			t.Fatal(err)
 		}
+		places := codectest.Places(t, &b)
 		for i, ev := range list.GetEvents() {
 			kind := string(ev.ProtoReflect().WhichOneof(ev.ProtoReflect().Descriptor().Oneofs().ByName("kind")).Name())
-			all = append(all, placed{b.Positions[i], kind, ev.String()})
-			if next := b.Marks[i].Next; !b.Positions[i].Before(next) {
-				t.Fatalf("%s at %+v goes on at %+v", kind, b.Positions[i], next)
+			all = append(all, placed{places[i], kind, ev.String()})
+			if next := b.Marks[i].Next; !places[i].Before(next) {
+				t.Fatalf("%s at %+v goes on at %+v", kind, places[i], next)
 			}
 		}
 		if err != nil && !errors.Is(err, codec.ErrYield) {

@@ -162,8 +162,9 @@ func (r *reader) Fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		if r.Filter.Whole(uint8(ev.Kind)) && !b.KeepMarks && !b.KeepPositions {
+		if r.Filter.Whole(uint8(ev.Kind)) && !b.KeepMarks {
 			r.add(b, at, ev)
+			b.Place(at)
 			continue
 		}
 		e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{ev, &r.teams})
@@ -172,7 +173,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 			continue
 		}
 		r.add(b, at, ev)
-		b.Added(at, &e, r)
+		b.Place(at)
+		b.Mark(&e, r)
 	}
 	return codec.ErrYield
 }

@@ -49,11 +49,11 @@ func selecting(t *testing.T, include ...*replaydv1.EventFilter) *filter.Filter {
 func deliver(t *testing.T, r codec.Reader) (all []placed) {
 	t.Helper()
 	for {
-		b := codec.Batch{MaxEvents: 7, MaxBytes: 256 << 10, KeepPositions: true, KeepMarks: true}
+		b := codec.Batch{MaxEvents: 7, MaxBytes: 256 << 10, KeepMarks: true}
 		err := r.Fill(&b)
-		begin := 0
+		begin, places := 0, codectest.Places(t, &b)
 		for i, m := range b.Marks {
-			p := placed{b.Positions[i], decoder.Kind(m.Kind).String(), string(b.Events[begin:m.End])}
+			p := placed{places[i], decoder.Kind(m.Kind).String(), string(b.Events[begin:m.End])}
 			if begin = m.End; !p.at.Before(m.Next) {
 				t.Fatalf("%+v goes on at %+v", p, m.Next)
 			}

@@ -14,12 +14,12 @@ const movesAtOnce = 64
 
 // many decodes moves that come next, or else inputs, as far as that takes no event of each, and returns how many. It appends the
 // moves to the batch if the filter lets them through whatever they are, and they have nothing but their fields.
-func (r *reader) many(b *codec.Batch, counted bool) (n int) {
+func (r *reader) many(b *codec.Batch, unmarked bool) (n int) {
 	switch {
 	case !r.Filter.Kind(uint8(teehistorian.KindPlayerDiff)):
 		n = r.d.Moves(r.moves[:])
 		r.skipped += uint64(n)
-	case counted && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
+	case unmarked && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
 		n = r.addMoves(b)
 	}
 	if n == 0 && !r.wantsInputs() {
@@ -40,6 +40,10 @@ func (r *reader) addMoves(b *codec.Batch) int {
 	if r.Tables == nil {
 		for i := range moves {
 			b.Events = appendMove(b.Events, tick, &moves[i])
+		}
+		if len(moves) > 0 {
+			b.Place(at)
+			b.Places.AddRun(len(moves)-1, teehistorian.MoveBytes)
 		}
 	} else if len(moves) > 0 {
 		addMoveRows(r.Tables, at, tick, moves)

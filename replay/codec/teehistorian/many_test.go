@@ -2,7 +2,9 @@ package teehistorian
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,13 +21,22 @@ import (
 // passage is what a reader did until its end.
 type passage struct {
 	delivered int
+	places    uint32 // a checksum of the positions of what was delivered
 	filtered  uint64
 	at        decoders.Position
 	tick      int32
 }
 
-// TestMany: a reader that decodes many events at once delivers and passes over as many as one that decodes each, and ends at the
-// same place, whatever the filter.
+// place adds positions to the checksum.
+func (p *passage) place(at ...decoders.Position) {
+	for _, at := range at {
+		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(at.Offset)), uint64(at.Index))
+		p.places = crc32.Update(p.places, crc32.IEEETable, b)
+	}
+}
+
+// TestMany: a reader that decodes many events at once delivers and passes over as many as one that decodes each, with the same
+// positions, and ends at the same place, whatever the filter.
 func TestMany(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "teehistorian", "*", "*.teehistorian"))
 	if err != nil || len(paths) == 0 {
@@ -68,6 +79,7 @@ func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 		b := codec.Batch{MaxEvents: 300, MaxBytes: 1 << 20}
 		err := r.Fill(&b)
 		p.delivered += b.Count
+		p.place(codectest.Places(t, &b)...)
 		if err != nil && !errors.Is(err, codec.ErrYield) {
 			p.filtered, p.at, p.tick = r.Filtered(), r.Position(), r.Tick()
 			return p
@@ -79,8 +91,12 @@ func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 	t.Helper()
 	d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
+	if _, err := d.Header(); err != nil {
+		t.Fatal(err)
+	}
 	var ev teehistorian.Event
 	for {
+		at := d.Position()
 		err := d.Next(&ev)
 		p.at, p.tick = d.Position(), d.Tick()
 		if err != nil {
@@ -88,6 +104,7 @@ func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 		}
 		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &ev); f == nil || f.Match(&e) {
 			p.delivered++
+			p.place(at)
 		} else {
 			p.filtered++
 		}

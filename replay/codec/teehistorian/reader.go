@@ -164,7 +164,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
-	counted := !b.KeepMarks && !b.KeepPositions // all that the batch keeps of an event is that there is one more
+	unmarked := !b.KeepMarks // an event is not looked at but for the filter
 	inputs, facts := r.wantsInputs(), r.facts
 	for left := work; left > 0; left-- {
 		if b.Full() {
@@ -174,16 +174,12 @@ func (r *reader) Fill(b *codec.Batch) error {
 		pending := facts != nil && facts.pending()
 		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
 		if follow && !r.held && !pending && r.d.Tick() <= r.maxTick {
-			if n := r.many(b, counted); n > 0 {
+			if n := r.many(b, unmarked); n > 0 {
 				left -= n
 				continue
 			}
 		}
-		var at decoders.Position
-		if b.KeepPositions || r.Tables != nil || facts != nil {
-			at = r.Position()
-		}
-		ev := &r.ev
+		at, ev := r.Position(), &r.ev
 		switch {
 		case r.held:
 			r.held = false
@@ -202,8 +198,9 @@ func (r *reader) Fill(b *codec.Batch) error {
 				facts.apply(r.d, at, ev)
 			}
 		}
-		if counted && r.Filter.Whole(uint8(ev.Kind)) {
+		if unmarked && r.Filter.Whole(uint8(ev.Kind)) {
 			r.add(b, at, ev)
+			b.Place(at)
 			continue
 		}
 		if !r.Filter.Kind(uint8(ev.Kind)) {
@@ -216,7 +213,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 			continue
 		}
 		r.add(b, at, ev)
-		b.Added(at, &e, r)
+		b.Place(at)
+		b.Mark(&e, r)
 	}
 	return codec.ErrYield
 }

@@ -24,6 +24,46 @@ B_co = TypeVar("B_co", default=Any, covariant=True)
 _NO_STRINGS: Sequence[str] = ()
 
 
+class _Origin:
+    """What the events of a batch share."""
+
+    __slots__ = ("strings", "state", "_first", "_offsets", "_indexes", "_places")
+
+    def __init__(
+        self, strings: Sequence[str], state: bool, first: int, offsets: Iterable[int], indexes: Iterable[int]
+    ) -> None:
+        self.strings = strings
+        self.state = state
+        self._first = first
+        self._offsets = offsets
+        self._indexes = indexes
+        self._places: list[tuple[int, int]] | None = None
+
+    def place(self, sequence: int) -> tuple[int, int]:
+        """The position of an event."""
+        if self.state:
+            return 0, 0
+        if self._places is None:  # few programs ask
+            self._places = list(_positions(self._offsets, self._indexes))
+        return self._places[sequence - self._first]
+
+
+def _positions(offsets: Iterable[int], indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Restores positions from the differences in EventBatch.offsets and EventBatch.indexes."""
+    offset = index = 0
+    more = iter(indexes)
+    for n in offsets:
+        if n > 0:
+            offset += n
+            index = 0
+        elif n == 0:
+            index += 128
+        else:
+            offset += -1 - n
+            index += next(more)
+        yield offset, index
+
+
 class Event:
     """One event of a replay.
 
@@ -31,23 +71,44 @@ class Event:
     after `if event.kind == "player_diff":` they know the type of `event.value.x`.
     """
 
-    __slots__ = ("sequence", "event", "strings", "state")
+    __slots__ = ("sequence", "event", "_origin")
 
     sequence: int
     """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
     true."""
     event: Any
     """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
-    strings: Sequence[str]
-    """The strings to which the event's fields marked string_index in the .proto refer."""
-    state: bool
-    """True if the event did not happen at its tick, but describes the state at the start position (with_state)."""
+    _origin: _Origin
 
-    def __init__(self, sequence: int, event: Message, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
+    def __init__(
+        self, sequence: int, event: Message, strings: Sequence[str] = _NO_STRINGS, state: bool = False,
+        offset: int = 0, index: int = 0,
+    ) -> None:  # fmt: skip
         self.sequence = sequence
         self.event = event
-        self.strings = strings
-        self.state = state
+        self._origin = _Origin(strings, state, sequence, (-1 - offset,), (index,))
+
+    @property
+    def offset(self) -> int:
+        """The first part of the event's position in the replay: where its record starts, in bytes of the decompressed replay. An
+        event has the same position in every stream, and no other event of the replay has it. Store events by it, and join events
+        of streams with different filters. 0 if `state` is true."""
+        return self._origin.place(self.sequence)[0]
+
+    @property
+    def index(self) -> int:
+        """The second part of the event's position: its place among the events of its record. 0 if `state` is true."""
+        return self._origin.place(self.sequence)[1]
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The strings to which the event's fields marked string_index in the .proto refer."""
+        return self._origin.strings
+
+    @property
+    def state(self) -> bool:
+        """True if the event did not happen at its tick, but describes the state at the start position (with_state)."""
+        return self._origin.state
 
     # The subclasses know their kind. These are for events that a program makes itself.
     if TYPE_CHECKING:
@@ -84,7 +145,9 @@ class Event:
             self.event, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
         )
         _resolve(descriptor, whole, self.strings)
-        result: dict[str, Any] = {"state": True} if self.state else {"sequence": self.sequence}
+        result: dict[str, Any] = {"state": True}
+        if not self.state:
+            result = {"sequence": str(self.sequence), "offset": str(self.offset), "index": str(self.index)}
         result["at_tick"] = whole.pop("at_tick")
         if kind := self.kind:
             result["kind"] = kind
@@ -106,7 +169,7 @@ class Batch(Generic[E_co, M_co]):
     objects."""
 
     __slots__ = (
-        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "tables", "_classes",
+        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "tables", "_classes", "_origin",
     )  # fmt: skip
 
     first_sequence: int
@@ -143,6 +206,8 @@ class Batch(Generic[E_co, M_co]):
         self.strings = getattr(events, "strings", _NO_STRINGS)
         self.tables = tables_of(batch)
         self._classes = _classes[name] if name else {}
+        places = response.batch
+        self._origin = _Origin(self.strings, self.state, self.first_sequence, places.offsets, places.indexes)
 
     def __len__(self) -> int:
         return sum(map(len, self.tables.values())) if self.tables else len(self.events)
@@ -151,7 +216,7 @@ class Batch(Generic[E_co, M_co]):
         if self.tables:
             raise TypeError("the batch has tables instead of events: use batch.tables")
         numbers = repeat(0) if self.state else count(self.first_sequence)
-        made: Any = _made(self._classes, numbers, self.events, self.strings, self.state)
+        made: Any = _made(self._classes, numbers, self.events, self._origin)
         return made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -162,7 +227,7 @@ _kind = methodcaller("WhichOneof", "kind")
 
 
 def _made(
-    classes: Mapping[str, type[Event]], numbers: Iterable[int], messages: Iterable[Any], strings: Sequence[str], state: bool
+    classes: Mapping[str, type[Event]], numbers: Iterable[int], messages: Iterable[Any], origin: _Origin
 ) -> Iterator[Event]:
     """Makes an event for each message. What can be done by map is done by map: a call of __init__ would take longer than all of
     it."""
@@ -171,8 +236,7 @@ def _made(
     for event, number, message in zip(objects, numbers, messages):
         event.sequence = number
         event.event = message
-        event.strings = strings
-        event.state = state
+        event._origin = origin
         yield event
 
 

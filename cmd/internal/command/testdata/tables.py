@@ -98,7 +98,7 @@ def events_of(table, kind):
     """The rows of a table as events, without their sequence numbers."""
     types = {f.name: f.type for f in table.schema}
     for row in table.to_pylist():
-        event = {"kind": kind, "at_tick": row.pop("at_tick")}
+        event = {"offset": str(row["offset"]), "index": str(row["index"]), "kind": kind, "at_tick": row.pop("at_tick")}
         common = {"warnings", "player", "other_player"} if "warnings" in row else set()
         body = {}
         for name, value in row.items():

@@ -310,7 +310,6 @@ class StreamEventsRequest(google.protobuf.message.Message):
     MAX_BATCH_DELAY_FIELD_NUMBER: builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: builtins.int
     STRICT_FIELD_NUMBER: builtins.int
-    POSITIONS_FIELD_NUMBER: builtins.int
     RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
     ARROW_COMPRESSION_FIELD_NUMBER: builtins.int
     COLUMNS_FIELD_NUMBER: builtins.int
@@ -343,10 +342,6 @@ class StreamEventsRequest(google.protobuf.message.Message):
     """True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
     then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
     See ERROR_REASON_TRUNCATED.
-    """
-    positions: builtins.bool
-    """True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
-    columns.
     """
     resolve_players: builtins.bool
     """True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
@@ -410,7 +405,6 @@ class StreamEventsRequest(google.protobuf.message.Message):
         max_batch_delay: google.protobuf.duration_pb2.Duration | None = ...,
         heartbeat_interval: google.protobuf.duration_pb2.Duration | None = ...,
         strict: builtins.bool = ...,
-        positions: builtins.bool = ...,
         resolve_players: builtins.bool = ...,
         arrow_compression: Global___ArrowCompression.ValueType = ...,
         columns: collections.abc.Iterable[builtins.str] | None = ...,
@@ -418,7 +412,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
@@ -765,18 +759,27 @@ class EventBatch(google.protobuf.message.Message):
 
     @property
     def offsets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
-        offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
-        index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
-        the key to join events of streams with different filters.
+        """The positions of the events, in the order of the events. A position is a pair of offset and index. It depends on the
+        replay alone: an event has the same position in every stream, and no other event has it. Positions are totally ordered,
+        and the events of a stream are in their order. Use them as the key to store events by, and to join events of streams
+        with different filters. The offset is where the event's record starts, in bytes of the decompressed replay. The index
+        orders the events of one record. It is below 2^53, and a multiple of 128 for an event that the file contains; what is
+        derived from that event has the indexes behind it.
+
+        They are encoded as differences, most of which take one byte for each event. Begin with offset = 0 and index = 0 in each
+        batch, and take the next number n of offsets for each event:
+
+          n > 0:  offset += n; index = 0
+          n == 0: index += 128
+          n < 0:  offset += -1 - n; index += the next number of indexes
+
+        So offsets has as many numbers as the batch has events, and indexes as many as offsets has negative ones: often none. Both
+        are absent from a batch without events and from one of tables, which have positions as columns.
         """
 
     @property
     def indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-        below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
-        behind it. Successive events need not have successive multiples.
-        """
+        """The differences of indexes that offsets asks for."""
 
     @property
     def tables(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Table]:

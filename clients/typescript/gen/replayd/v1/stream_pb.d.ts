@@ -126,14 +126,6 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   strict: boolean;
 
   /**
-   * True sends the position of each event in EventBatch.offsets and EventBatch.indexes. Tables always have them, as
-   * columns.
-   *
-   * @generated from field: bool positions = 14;
-   */
-  positions: boolean;
-
-  /**
    * True adds the client's name, clan, team and role to each teehistorian event with a client id. Tables
    * then have the columns player and other_player. The server refuses it for other formats. Use GetReplay for their
    * players.
@@ -606,21 +598,31 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
-   * offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
-   * index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
-   * the key to join events of streams with different filters.
+   * The positions of the events, in the order of the events. A position is a pair of offset and index. It depends on the
+   * replay alone: an event has the same position in every stream, and no other event has it. Positions are totally ordered,
+   * and the events of a stream are in their order. Use them as the key to store events by, and to join events of streams
+   * with different filters. The offset is where the event's record starts, in bytes of the decompressed replay. The index
+   * orders the events of one record. It is below 2^53, and a multiple of 128 for an event that the file contains; what is
+   * derived from that event has the indexes behind it.
    *
-   * @generated from field: repeated int64 offsets = 7;
+   * They are encoded as differences, most of which take one byte for each event. Begin with offset = 0 and index = 0 in each
+   * batch, and take the next number n of offsets for each event:
+   *
+   *   n > 0:  offset += n; index = 0
+   *   n == 0: index += 128
+   *   n < 0:  offset += -1 - n; index += the next number of indexes
+   *
+   * So offsets has as many numbers as the batch has events, and indexes as many as offsets has negative ones: often none. Both
+   * are absent from a batch without events and from one of tables, which have positions as columns.
+   *
+   * @generated from field: repeated sint64 offsets = 7;
    */
   offsets: bigint[];
 
   /**
-   * The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
-   * below 2^53, and a multiple of 128 for an event that the file contains. What is derived from that event has the indexes
-   * behind it. Successive events need not have successive multiples.
+   * The differences of indexes that offsets asks for.
    *
-   * @generated from field: repeated int64 indexes = 8;
+   * @generated from field: repeated sint64 indexes = 8;
    */
   indexes: bigint[];
 
