@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/replayd/replayd/internal/frozen"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/plain"
@@ -452,4 +454,33 @@ func TestDocumentedStreams(t *testing.T) {
 	if events < 20 {
 		t.Errorf("only %d server-sent events", events)
 	}
+}
+
+// TestFrozenParameters: operations have the parameters that they had, and need no more.
+func TestFrozenParameters(t *testing.T) {
+	var lines []string
+	for path, item := range loadDocument(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			needed := []string{method, path, "needs"}
+			for _, ref := range operation.Parameters {
+				p, schema := ref.Value, ref.Value.Schema.Value
+				typ := strings.Join(schema.Type.Slice(), "|") + strings.Repeat(" "+schema.Format, min(1, len(schema.Format)))
+				values := slices.Clone(schema.Enum)
+				if schema.Items != nil {
+					typ += " of " + strings.Join(schema.Items.Value.Type.Slice(), "|")
+					values = append(values, schema.Items.Value.Enum...)
+				}
+				name := strings.Join([]string{method, path, p.In, p.Name}, " ")
+				lines = append(lines, name+": "+typ)
+				for _, value := range values {
+					lines = append(lines, fmt.Sprintf("%s=%v", name, value))
+				}
+				if p.Required {
+					needed = append(needed, p.Name)
+				}
+			}
+			lines = append(lines, strings.Join(needed, " "))
+		}
+	}
+	frozen.Check(t, filepath.Join("..", ".."), "parameters", lines)
 }

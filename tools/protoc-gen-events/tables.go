@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,49 @@ const (
 
 // positionColumns are the columns with which every table begins; package table has them.
 var positionColumns = []string{"offset", "index", "at_tick", "time"}
+
+// commonPrefix is what the name of a column that is common to all kinds begins with, and no field of a kind: so that a column which
+// is added never takes a field's name, nor gives the field another. The columns that are older than the rule are positionColumns and
+// shortCommon; a field of a kind that has one of their names gets that of the kind in front.
+const commonPrefix = "replayd_"
+
+// shortCommon are the fields of all events of a format whose columns have no prefix. None is ever added.
+var shortCommon = map[string][]string{
+	"datafile":     {"warnings"},
+	"sc2replay":    {"player", "unproven"},
+	"teehistorian": {"warnings", "player", "other_player"},
+}
+
+// commonColumn returns the name of the column of a field of all events.
+func (f *format) commonColumn(field *protogen.Field) string {
+	name := string(field.Desc.Name())
+	if slices.Contains(shortCommon[f.name], name) {
+		return name
+	}
+	return commonPrefix + name
+}
+
+// kindColumn returns the function that names the columns of a kind, and one that returns an error if two have the same name or one
+// has a name of common columns.
+func (f *format) kindColumn(kind *protogen.Field) (name func(string) string, check func() error) {
+	taken := slices.Clone(positionColumns)
+	for _, field := range f.common() {
+		taken = append(taken, f.commonColumn(field))
+	}
+	seen := map[string]bool{}
+	var err error
+	name = func(name string) string {
+		if slices.Contains(taken, name) {
+			name = string(kind.Desc.Name()) + "_" + name
+		}
+		if seen[name] || strings.HasPrefix(name, commonPrefix) {
+			err = fmt.Errorf("%s: the column %s is there already, or has the prefix of common columns", kind.Message.Desc.FullName(), name)
+		}
+		seen[name] = true
+		return name
+	}
+	return name, func() error { return err }
+}
 
 // caseSuffix is what the name of the column that says which member of a oneof is set has after that of the oneof.
 const caseSuffix = "_case"
@@ -41,29 +85,23 @@ func (f *format) writeTables() error {
 	g.P("package ", f.name)
 	g.P()
 	kinds := f.kinds()
-	taken := map[string]bool{}
-	for _, name := range positionColumns {
-		taken[name] = true
-	}
 	g.P("// Tables describes the tables of the format's kinds. AddRow fills them.")
 	g.P("var Tables = ", tablePath.Ident("Format"), "{")
 	g.P("Name: ", strconv.Quote(f.name), ",")
 	g.P("Event: []", tablePath.Ident("Field"), "{")
 	for _, field := range f.common() {
-		taken[string(field.Desc.Name())] = true
-		f.writeColumn(g, field, string(field.Desc.Name()))
+		f.writeColumn(g, field, f.commonColumn(field))
 	}
 	g.P("},")
 	g.P("Kinds: []", tablePath.Ident("Kind"), "{")
 	g.P("{},")
 	for _, kind := range kinds {
 		g.P("{Name: ", strconv.Quote(string(kind.Desc.Name())), ", Comment: ", text(kind.Message.Comments), ", Fields: []", tablePath.Ident("Field"), "{")
-		f.writeColumns(g, kind.Message, func(name string) string {
-			if taken[name] {
-				return string(kind.Desc.Name()) + "_" + name
-			}
-			return name
-		})
+		name, check := f.kindColumn(kind)
+		f.writeColumns(g, kind.Message, name)
+		if err := check(); err != nil {
+			return err
+		}
 		g.P("}},")
 	}
 	g.P("},")
