@@ -1,8 +1,6 @@
 package service_test
 
 import (
-	"bytes"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,7 +67,7 @@ func TestFactsVersion(t *testing.T) {
 			own++
 			here := at
 			here.Facts = 0 // of a stream without facts
-			if want := streamFrom(t, d, &replaydv1.StreamEventsRequest{Replay: replay}, here); without.Err != nil || !slices.EqualFunc(without.Responses, want.Responses, bytes.Equal) {
+			if want := streamFrom(t, d, &replaydv1.StreamEventsRequest{Replay: replay}, here); without.Err != nil || !sameResponses(t, without.Responses, want.Responses) {
 				t.Fatalf("%s: without facts: %v", replay, without.Err)
 			}
 			if got := cursorBehind(t, without.Responses[len(without.Responses)-1]); got.Facts != 0 {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -241,6 +242,38 @@ func write(tb testing.TB, path string, data []byte) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// sameResponses reports whether two streams have the same bytes. What the daemon finds out of the replay while they run does not count.
+func sameResponses(tb testing.TB, a, b [][]byte) bool {
+	tb.Helper()
+	return slices.EqualFunc(a, b, func(a, b []byte) bool {
+		return bytes.Equal(a, b) || bytes.Equal(startWithoutKnown(tb, a), startWithoutKnown(tb, b))
+	})
+}
+
+// startWithoutKnown returns a response without what a start has by what the daemon knows of the replay by then.
+func startWithoutKnown(tb testing.TB, raw []byte) []byte {
+	tb.Helper()
+	var r replaydv1.StreamEventsResponse
+	if err := proto.Unmarshal(raw, &r); err != nil {
+		tb.Fatal(err)
+	}
+	replay := r.GetStart().GetReplay()
+	if replay == nil {
+		return raw
+	}
+	withoutKnown(replay)
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// withoutKnown clears what describe.AddKnown sets.
+func withoutKnown(r *replaydv1.Replay) {
+	r.State, r.LastTick, r.Duration, r.TicksPerSecond = 0, nil, nil, nil
 }
 
 // zipped compresses a file as it is done to archive old games.

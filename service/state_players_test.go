@@ -36,7 +36,7 @@ func (s *tees) apply(e *teehistorianv1.Event) {
 	switch k := e.GetKind().(type) {
 	case *teehistorianv1.Event_Join:
 		p := player(k.Join.GetClientId())
-		p.Joined, p.Ready, p.Team, p.Role = true, false, 0, ""
+		p.Joined, p.Ready, p.Team, p.Role = true, false, 0, nil
 	case *teehistorianv1.Event_Drop:
 		p := player(k.Drop.GetClientId())
 		p.Joined, p.Ready = false, false

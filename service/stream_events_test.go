@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +42,7 @@ func TestStream(t *testing.T) {
 				first := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, first, []streamtest.Replay{want}, streamtest.Options{})
 				second := d.Session(timeout(t), req, nil)
-				if !slices.EqualFunc(first[0].Responses, second.Responses, bytes.Equal) {
+				if !sameResponses(t, first[0].Responses, second.Responses) {
 					t.Errorf("batches of %d: the same request got other bytes the second time", size)
 				}
 			}

@@ -27,11 +27,11 @@ func Example() {
 	// 10 join {"sequence":"0","offset":"2317","index":"0","at_tick":10,"kind":"join","join":{"client_id":0}}
 	// 140 join {"sequence":"1","offset":"2757","index":"0","at_tick":140,"kind":"join","join":{"client_id":1}}
 	// 160 join {"sequence":"2","offset":"3052","index":"0","at_tick":160,"kind":"join","join":{"client_id":2}}
-	// 1431 drop {"sequence":"3","offset":"10955","index":"0","at_tick":1431,"kind":"drop","drop":{"client_id":1,"reason":""}}
+	// 1431 drop {"sequence":"3","offset":"10955","index":"0","at_tick":1431,"kind":"drop","drop":{"client_id":1}}
 	// 1431 join {"sequence":"4","offset":"10977","index":"0","at_tick":1431,"kind":"join","join":{"client_id":1}}
-	// 1700 drop {"sequence":"5","offset":"12377","index":"0","at_tick":1700,"kind":"drop","drop":{"client_id":2,"reason":""}}
-	// 1700 drop {"sequence":"6","offset":"12380","index":"0","at_tick":1700,"kind":"drop","drop":{"client_id":1,"reason":""}}
-	// 1701 drop {"sequence":"7","offset":"12388","index":"0","at_tick":1701,"kind":"drop","drop":{"client_id":0,"reason":""}}
+	// 1700 drop {"sequence":"5","offset":"12377","index":"0","at_tick":1700,"kind":"drop","drop":{"client_id":2}}
+	// 1700 drop {"sequence":"6","offset":"12380","index":"0","at_tick":1700,"kind":"drop","drop":{"client_id":1}}
+	// 1701 drop {"sequence":"7","offset":"12388","index":"0","at_tick":1701,"kind":"drop","drop":{"client_id":0}}
 }
 
 // A program that computes statistics stores the cursor with its results. When it is started again, it resumes there.

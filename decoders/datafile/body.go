@@ -171,9 +171,9 @@ func source(v ints) SoundSource {
 		Shape: SoundShape(v.at(10)) + 1,
 	}
 	if s.Shape == SoundShapeCircle {
-		s.Radius = v.at(11)
+		s.Radius, s.HasRadius = v.at(11), true
 	} else {
-		s.Width, s.Height = v.at(11), v.at(12)
+		s.Width, s.HasWidth, s.Height, s.HasHeight = v.at(11), true, v.at(12), true
 	}
 	return s
 }
@@ -182,7 +182,7 @@ func source(v ints) SoundSource {
 func originalSource(v ints) SoundSource {
 	return SoundSource{
 		Position: Point{v.at(0), v.at(1)}, HasPosition: true,
-		Loop: v.at(2) != 0, Pan: true, DelayS: v.at(3), Radius: v.at(4), Shape: SoundShapeCircle,
+		Loop: v.at(2) != 0, Pan: true, DelayS: v.at(3), Radius: v.at(4), HasRadius: true, Shape: SoundShapeCircle,
 		PositionEnvelope: v.at(5), PositionEnvelopeOffsetMs: v.at(6),
 		SoundEnvelope: v.at(7), SoundEnvelopeOffsetMs: v.at(8),
 	}

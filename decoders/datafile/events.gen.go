@@ -218,9 +218,9 @@ type RawItem struct {
 	Type int32
 	// The item's id within its type.
 	Id int32
-	// The type's name. Empty when not known.
+	// The type's name. Absent when not known.
 	Name []byte
-	// The type's UUID. Empty for types without one.
+	// The type's UUID. Absent for types without one.
 	Uuid []byte
 	// The position of this piece in the item, in bytes.
 	Offset int32
@@ -409,7 +409,7 @@ type TileCount struct {
 	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32
 	// The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
-	// lower case. Empty for tiles without a name.
+	// lower case. Absent for tiles without a name.
 	Name []byte
 	// The number of tiles.
 	Count int32
@@ -454,9 +454,9 @@ type ItemType struct {
 	Type int32
 	// The number of items of this type. They are contiguous.
 	Count int32
-	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known.
+	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Absent when not known.
 	Name []byte
-	// The type's UUID. Empty for types without one.
+	// The type's UUID. Absent for types without one.
 	Uuid []byte
 }
 
@@ -552,12 +552,18 @@ type SoundSource struct {
 	SoundEnvelopeOffsetMs int32
 	// The area in which the sound is heard.
 	Shape SoundShape
-	// Width of a rectangle in world units, fixed point. 0 for a circle.
+	// Width of a rectangle in world units, fixed point. Absent for a circle.
 	Width int32
-	// Height of a rectangle in world units, fixed point. 0 for a circle.
+	// HasWidth reports whether Width is set.
+	HasWidth bool
+	// Height of a rectangle in world units, fixed point. Absent for a circle.
 	Height int32
-	// Radius of a circle in world units. 0 for a rectangle.
+	// HasHeight reports whether Height is set.
+	HasHeight bool
+	// Radius of a circle in world units. Absent for a rectangle.
 	Radius int32
+	// HasRadius reports whether Radius is set.
+	HasRadius bool
 }
 
 // Sound: A sound.
@@ -615,7 +621,7 @@ type UuidType struct {
 	Type int32
 	// The UUID.
 	Uuid []byte
-	// The name that the UUID is made from. Empty when not known.
+	// The name that the UUID is made from. Absent when not known.
 	Name []byte
 }
 
@@ -641,7 +647,7 @@ type PhysicsTile struct {
 	Columns int32
 	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32
-	// The tile's name, as in TileCount. Empty for tiles without a name.
+	// The tile's name, as in TileCount. Absent for tiles without a name.
 	Name []byte
 	// The number of the teleporter, the switch or the tuning zone, 0 to 255.
 	Number int32
@@ -653,7 +659,7 @@ type PhysicsTile struct {
 	Angle int32
 	// The force of a speedup, 0 to 255.
 	Force int32
-	// The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+	// The largest speed that a speedup gives, 0 to 255. 0, as the map stores it, means that it is not limited.
 	MaxSpeed int32
 }
 
@@ -671,7 +677,7 @@ type Entities struct {
 
 // Entity: A thing that the map places in the middle of a tile.
 type Entity struct {
-	// Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
+	// Its name, such as "spawn", "shotgun", "door". Absent for things without a name.
 	Name []byte
 	// The tile's index, 192 to 255.
 	Tile int32
@@ -679,7 +685,7 @@ type Entity struct {
 	Position Point
 	// HasPosition reports whether Position is set.
 	HasPosition bool
-	// The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+	// The number of the switch that controls it. Absent for none. The same thing is in the switch layer and in the game layer;
 	// only the former has the number.
 	Number int32
 	// The tile's flags, as in TileLayer: its direction.

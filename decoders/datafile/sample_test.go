@@ -157,10 +157,11 @@ func sampleEvents() []datafile.Event {
 
 	source := datafile.SoundSource{
 		Position: corner(640, 320), HasPosition: true, Loop: true, Pan: true, DelayS: 2, Falloff: 80,
-		PositionEnvelope: -1, SoundEnvelope: 2, SoundEnvelopeOffsetMs: 100, Shape: datafile.SoundShapeCircle, Radius: 320,
+		PositionEnvelope: -1, SoundEnvelope: 2, SoundEnvelopeOffsetMs: 100, Shape: datafile.SoundShapeCircle, Radius: 320, HasRadius: true,
 	}
 	rectangle := source
-	rectangle.Shape, rectangle.Radius, rectangle.Width, rectangle.Height = datafile.SoundShapeRectangle, 0, 64<<10, 32<<10
+	rectangle.Shape, rectangle.Radius, rectangle.HasRadius = datafile.SoundShapeRectangle, 0, false
+	rectangle.Width, rectangle.HasWidth, rectangle.Height, rectangle.HasHeight = 64<<10, true, 32<<10, true
 	add(datafile.Event{Kind: datafile.KindSoundLayer, SoundLayer: datafile.SoundLayer{
 		Version: 2, NumSources: 2, Sound: 0, Name: text("hum"),
 	}})

@@ -16,7 +16,7 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			o.Damage = m.Int32()
 		case 2:
-			o.PreDamageWhole = m.Int32()
+			o.PreDamageWhole, o.HasPreDamageWhole = m.Int32(), true
 		case 3:
 			o.Type = m.Int32()
 		case 4:
@@ -32,7 +32,7 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 9:
 			o.AbilityIndex = m.Int32()
 		case 10:
-			o.AbsorbedWhole = m.Int32()
+			o.AbsorbedWhole, o.HasAbsorbedWhole = m.Int32(), true
 		case 11:
 			o.VictimHealthMax = m.Int32()
 		case 12:
@@ -50,9 +50,9 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 18:
 			o.VictimShield, o.HasVictimShield = m.Int32(), true
 		case 19:
-			o.Hits = m.Int32()
+			o.Hits, o.HasHits = m.Int32(), true
 		case 20:
-			o.HealthLost = m.Int32()
+			o.HealthLost, o.HasHealthLost = m.Int32(), true
 		case 21:
 			o.HitGroup = m.Int32()
 		case 22:
@@ -62,7 +62,7 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 24:
 			o.IsSecondary = m.Bool()
 		case 25:
-			o.Effectiveness = m.Float32()
+			o.Effectiveness, o.HasEffectiveness = m.Float32(), true
 		case 26:
 			o.CritDamage = m.Float32()
 		case 27:
@@ -96,7 +96,7 @@ func readKill(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 5:
 			k.ScorerIndex = m.Int32()
 		case 6:
-			k.RespawnReason = m.Int32()
+			k.RespawnReason, k.HasRespawnReason = m.Int32(), true
 		case 7:
 			k.VictimTeam = m.Int32()
 		}
@@ -186,7 +186,7 @@ func readCitadelShot(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 8:
 			s.Penetration = m.Float32()
 		case 9:
-			s.Spread = m.Float32()
+			s.Spread, s.HasSpread = m.Float32(), true
 		case 10:
 			s.IsFromGun = m.Bool()
 		case 11:
@@ -208,7 +208,7 @@ func readCitadelShot(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 17:
 			s.IgnoredIndex = m.Int32()
 		case 18:
-			s.MaxRange = m.Float32()
+			s.MaxRange, s.HasMaxRange = m.Float32(), true
 		case 19:
 			s.ShotId = m.Uint32()
 		case 20:

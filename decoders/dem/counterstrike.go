@@ -66,7 +66,7 @@ func readCSShot(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 8:
 			s.RecoilIndex = m.Float32()
 		case 9:
-			s.Spread = m.Float32()
+			s.Spread, s.HasSpread = m.Float32(), true
 		case 10:
 			s.SoundType = m.Int32()
 		case 11:

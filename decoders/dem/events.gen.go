@@ -8,7 +8,7 @@ package dem
 // Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
 // message comes after the names that were sent with it, and before the changes of entities that were sent with it.
 type Event struct {
-	// The tick in which it happened. -1 before the first tick.
+	// The tick in which it happened. Demos count -1 before the first tick.
 	AtTick int32
 	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
@@ -126,7 +126,7 @@ type FieldValue struct {
 	Float float32
 	// A truth value.
 	Bool bool
-	// A handle of an entity, 16777215 for none.
+	// A handle of an entity. 16777215, as the game has it, for none.
 	Handle uint32
 	// A vector, or angles in degrees: pitch, yaw, roll.
 	Vector Vector
@@ -253,7 +253,7 @@ type CombatLog struct {
 	AttackerName []byte
 	// The owner of the attacker.
 	DamageSourceName []byte
-	// The ability, item or modifier that caused the entry. Empty for a plain attack.
+	// The ability, item or modifier that caused the entry. Absent for a plain attack.
 	InflictorName []byte
 	// True when the attacker is an illusion.
 	IsAttackerIllusion bool
@@ -340,7 +340,7 @@ type CombatLog struct {
 	EventLocation uint32
 	// True when attacker and target are the same.
 	TargetIsSelf bool
-	// 1 physical, 2 magical, 4 pure, 0 not known.
+	// As the game sends it: 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32
 	// True when the modifier makes its unit invisible.
 	InvisibilityModifier bool
@@ -409,19 +409,19 @@ type CombatLog struct {
 	// True when the healing is regeneration.
 	HealFromRegen bool
 	// The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
-	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
+	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Absent for all other types.
 	ValueName []byte
 	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
-	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Absent for reasons from 14 on,
 	// because the game has changed their numbers.
 	GoldReasonName []byte
-	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Absent when it is not in the decoder's
 	// table.
 	XpReasonName []byte
-	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Absent when it is not in the decoder's
 	// table.
 	RuneName []byte
 }
@@ -430,7 +430,7 @@ type CombatLog struct {
 type GameEvent struct {
 	// The event's number.
 	Id int32
-	// The event's name. Empty when no description preceded the event.
+	// The event's name. Absent when no description preceded the event.
 	Name []byte
 	// The keys.
 	Keys []GameEventKey
@@ -438,7 +438,7 @@ type GameEvent struct {
 
 // GameEventKey: A key of a game event.
 type GameEventKey struct {
-	// The key's name. Empty when the event's description has no such key.
+	// The key's name. Absent when the event's description has no such key.
 	Name []byte
 	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase GameEventKeyValueCase
@@ -454,7 +454,7 @@ type GameEventKey struct {
 	Uint uint64
 	// A handle of an entity.
 	Handle uint32
-	// A player's slot. -1 for nobody.
+	// A player's slot. -1, as the game sends it, for nobody.
 	Player int32
 	// The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
 	PlayerName []byte
@@ -498,7 +498,7 @@ type Modifier struct {
 	Index int32
 	// The serial number among the parent's modifiers.
 	Serial int32
-	// The modifier's name, such as "modifier_tower_aura". Empty when not known.
+	// The modifier's name, such as "modifier_tower_aura". Absent when not known.
 	Name []byte
 	// The index of the entry of the string table ActiveModifiers.
 	Slot uint32
@@ -508,7 +508,7 @@ type Modifier struct {
 	StackCount int32
 	// When it began, in seconds of game time.
 	CreationTime float32
-	// How long it lasts, in seconds. -1 for ever.
+	// How long it lasts, in seconds. -1, as the game sends it, for ever.
 	Duration float32
 	// Handle of the unit that caused it.
 	Caster uint32
@@ -532,7 +532,7 @@ type Order struct {
 	Type int32
 	// Slots of the units.
 	Units []int32
-	// Slot of the target. 0 for none.
+	// Slot of the target. Absent for none.
 	TargetIndex int32
 	// The ability's number. Absent for none.
 	AbilityId int32
@@ -546,9 +546,9 @@ type Order struct {
 	SequenceNumber int32
 	// The game's flags.
 	Flags uint32
-	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Absent for types newer than the decoder's table.
 	TypeName []byte
-	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+	// The name of the ability or item, such as "axe_berserkers_call". Absent for none, and when it is not in the decoder's table.
 	AbilityName []byte
 }
 
@@ -574,9 +574,9 @@ type UserCmd struct {
 	Number int32
 	// The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.
 	PlayerSlot int32
-	// The server's tick in which it was executed. 0 when not known.
+	// The server's tick in which it was executed. Absent when not known.
 	ServerTick int32
-	// The client's tick. 0 when not known.
+	// The client's tick. Absent when not known.
 	ClientTick int32
 	// The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
 	// the player's command before; see delta_data.
@@ -611,9 +611,9 @@ type UserInput struct {
 	LeftMove float32
 	// Movement upward, from -1 to 1.
 	UpMove float32
-	// The impulse command. 0 for none.
+	// The impulse command. 0, as the game sends it, for none.
 	Impulse int32
-	// The slot of the entity of the weapon that the player switches to. 0 for none.
+	// The slot of the entity of the weapon that the player switches to. Absent for none.
 	Weapon int32
 	// The seed of random numbers.
 	RandomSeed int32
@@ -621,7 +621,7 @@ type UserInput struct {
 	MouseDx int32
 	// How far the mouse moved down, in counts.
 	MouseDy int32
-	// The handle of the player's pawn: index and serial number. 16777215 for none.
+	// The handle of the player's pawn: index and serial number. Absent for none.
 	Pawn uint32
 	// Flags of the game.
 	Flags int32
@@ -639,7 +639,7 @@ type UserInput struct {
 
 // SubtickMove: A change of input between two ticks.
 type SubtickMove struct {
-	// The button, as its bit. 0 for none.
+	// The button, as its bit. Absent for none.
 	Button uint64
 	// True when it was pressed, false when it was released.
 	Pressed bool
@@ -683,7 +683,7 @@ type InputHistory struct {
 type Message struct {
 	// The message's number.
 	Id uint32
-	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known.
+	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Absent when not known.
 	Name []byte
 	// The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
 	// several events.
@@ -706,7 +706,7 @@ type Message struct {
 type MessageField struct {
 	// The field's number.
 	Number uint32
-	// The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+	// The game's name of the field, by the published definition of the message. Absent when not known, and when the field has another
 	// wire type than in the definition.
 	Name []byte
 	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
@@ -728,19 +728,21 @@ type ChatEvent struct {
 	Type int32
 	// A value that depends on the type. Deadlock: the first of values.
 	Value uint32
-	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
+	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1, as the game sends it, for none.
 	Players []int32
 	// A second value.
 	Value2 uint32
 	// A third value.
 	Value3 uint32
-	// The time in seconds. 0 when not known.
+	// The time in seconds. Absent when not known.
 	Time float32
+	// HasTime reports whether Time is set.
+	HasTime bool
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
-	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Absent for types newer than
 	// the decoder's table.
 	TypeName []byte
 	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
@@ -754,8 +756,10 @@ type ChatEvent struct {
 type Chat struct {
 	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId int32
-	// The channel: the game's number. 0 when not known.
+	// The channel: the game's number. Absent when not known.
 	Channel uint32
+	// HasChannel reports whether Channel is set.
+	HasChannel bool
 	// The text.
 	Text []byte
 	// The name of the speaker, in messages that carry it instead of an id.
@@ -768,15 +772,15 @@ type Chat struct {
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
 	PlayerName []byte
-	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
+	// Dota: the player's hero, from the same entity. Absent when not known, and before a hero is picked.
 	HeroName []byte
 	// Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
 	AllChat bool
 	// HasAllChat reports whether AllChat is set.
 	HasAllChat bool
-	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	// Deadlock: the color of the player's lane: the game's number. Absent for none.
 	LaneColor int32
 }
 
@@ -792,21 +796,21 @@ type Ping struct {
 	Target int32
 	// True when the entity itself was pinged.
 	Direct bool
-	// The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
+	// The kind of ping: the game's number. 0, as the game sends it, for the ping of an ability in Deadlock.
 	Type uint32
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
 	PlayerName []byte
 	// Deadlock: the place, in world units. Absent in other games, and when it is not sent.
 	Position Vector
 	// HasPosition reports whether Position is set.
 	HasPosition bool
-	// Deadlock: the number of the ping's message, to which players may respond. 0 for none.
+	// Deadlock: the number of the ping's message, to which players may respond. Absent for none.
 	MessageId uint32
-	// Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
+	// Deadlock: the ability or item that was pinged, as the game's hash of its name. Absent for none.
 	AbilityId uint32
-	// Deadlock: the hero that was pinged. Empty for none.
+	// Deadlock: the hero that was pinged. Absent for none.
 	TargetName []byte
-	// Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
+	// Deadlock: the class of the entity that was pinged: the game's number. Absent for none.
 	TargetClass uint32
 	// Deadlock: true when the pinged entity is an enemy.
 	IsEnemy bool
@@ -816,9 +820,9 @@ type Ping struct {
 	IsBlind bool
 	// Deadlock: how the ping is shown and heard: the game's number.
 	Marker int32
-	// Deadlock: what the hero says: the game's number. 0 for nothing.
+	// Deadlock: what the hero says: the game's number. Absent for nothing.
 	Speech int32
-	// Deadlock: the response that was chosen. Empty for none.
+	// Deadlock: the response that was chosen. Absent for none.
 	Response []byte
 	// Deadlock: the time until the ability can be used, or until the next ping, in seconds.
 	Cooldown float32
@@ -834,7 +838,7 @@ type MapLine struct {
 	Y int32
 	// True when a new line begins here. False when the line continues from the previous point.
 	Initial bool
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// The player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
 	PlayerName []byte
 }
 
@@ -844,21 +848,21 @@ type ChatWheel struct {
 	PlayerId int32
 	// The number of the phrase.
 	MessageId uint32
-	// The player's account. 0 when not known.
+	// The player's account. Absent when not known.
 	AccountId uint32
-	// The hero that the phrase is about. 0 for none.
+	// The hero that the phrase is about. Absent for none.
 	HeroId int32
-	// Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
+	// Dota: that hero's name. Absent for none, and when it is not in the decoder's table.
 	HeroName []byte
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
 	PlayerName []byte
-	// Dota: the number of an emoticon. 0 for none.
+	// Dota: the number of an emoticon. Absent for none.
 	EmoticonId uint32
 	// Deadlock: slot of the entity of the player's hero. Absent when not known.
 	PawnIndex int32
-	// Deadlock: a part of the phrase. Empty for none.
+	// Deadlock: a part of the phrase. Absent for none.
 	Param []byte
-	// Deadlock: the color of the player's lane: the game's number. 0 for none.
+	// Deadlock: the color of the player's lane: the game's number. Absent for none.
 	LaneColor int32
 }
 
@@ -888,11 +892,11 @@ type FileHeader struct {
 	DemoVersionName []byte
 	// The id of the demo format's version.
 	DemoVersionGuid []byte
-	// The build of the engine. 0 when not known.
+	// The build of the engine. Absent when not known.
 	BuildNum int32
-	// The game: "dota", "csgo", "citadel". Empty when not known.
+	// The game: "dota", "csgo", "citadel". Absent when not known.
 	Game []byte
-	// The server's tick at the start. 0 when not known.
+	// The server's tick at the start. Absent when not known.
 	ServerStartTick int32
 }
 
@@ -922,21 +926,21 @@ type Match struct {
 	Winner int32
 	// The players, in order of their slots.
 	Players []MatchPlayer
-	// The league's number. 0 for none.
+	// The league's number. Absent for none.
 	LeagueId uint32
 	// The draft, in order.
 	Draft []DraftPick
-	// Radiant's team. 0 for none.
+	// Radiant's team. Absent for none.
 	RadiantTeamId uint32
-	// Dire's team. 0 for none.
+	// Dire's team. Absent for none.
 	DireTeamId uint32
 	// The tag of Radiant's team.
 	RadiantTeamTag []byte
 	// The tag of Dire's team.
 	DireTeamTag []byte
-	// When the match ended, in seconds since 1970. 0 when not known.
+	// When the match ended, in seconds since 1970. Absent when not known.
 	EndTime uint32
-	// The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	// The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
 	GameModeName []byte
 }
 
@@ -962,7 +966,7 @@ type DraftPick struct {
 	Team uint32
 	// The hero's number.
 	HeroId int32
-	// The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	// The hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
 	HeroName []byte
 }
 
@@ -994,7 +998,7 @@ type ServerInfo struct {
 	HostName []byte
 	// The addon's name.
 	AddonName []byte
-	// The game's build. 0 when the directory does not contain it.
+	// The game's build. Absent when the directory does not contain it.
 	GameBuild int32
 }
 
@@ -1004,7 +1008,7 @@ type ClassInfo struct {
 	Id uint32
 	// The class's name, which is also its serializer's.
 	Name []byte
-	// The name of its table. Empty in newer files.
+	// The name of its table. Absent in newer files.
 	TableName []byte
 }
 
@@ -1024,7 +1028,7 @@ type SerializerField struct {
 	Name []byte
 	// The field's type, as the game spells it.
 	Type []byte
-	// How many bits a quantized number has. 0 when not known.
+	// How many bits a quantized number has. Absent when not known.
 	BitCount int32
 	// The lowest value of a quantized number.
 	Low float32
@@ -1036,9 +1040,9 @@ type SerializerField struct {
 	HasHigh bool
 	// The flags of a quantized number.
 	EncodeFlags int32
-	// The encoder's name. Empty for the type's default encoder.
+	// The encoder's name. Absent for the type's default encoder.
 	Encoder []byte
-	// The serializer of the field's contents. Empty for plain values.
+	// The serializer of the field's contents. Absent for plain values.
 	Serializer []byte
 	// That serializer's version.
 	SerializerVersion int32
@@ -1104,7 +1108,7 @@ type Stop struct {
 type Command struct {
 	// The record's number.
 	Id uint32
-	// Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
+	// Valve's name of the record, such as "DEM_AnimationData". Absent when not known.
 	Name []byte
 	// The bytes of the record's decompressed contents from offset on. Large records are split into several events.
 	Data []byte
@@ -1166,7 +1170,7 @@ type PlayerInfo struct {
 	Slot int32
 	// The player's name.
 	Name []byte
-	// The Steam id. 0 for bots.
+	// The Steam id. Absent for bots.
 	SteamId uint64
 	// The number by which the server identifies the player.
 	UserId int32
@@ -1202,7 +1206,7 @@ type Damage struct {
 	AbilityIndex int32
 	// Slot of the entity that attacks for the attacker. Absent for none.
 	AttackingIndex int32
-	// The ability or item. 0 for none.
+	// The ability or item. Absent for none.
 	AbilityId uint32
 	// Deadlock: what kind of entity the attacker is: the game's number.
 	AttackerClass uint32
@@ -1224,12 +1228,16 @@ type Damage struct {
 	Absorbed float32
 	// Deadlock: how much of the damage is for a critical hit.
 	CritDamage float32
-	// The part of the body that was hit: the game's number. Deadlock: -1 for none.
+	// The part of the body that was hit: the game's number. Deadlock: -1, as the game sends it, for none.
 	HitGroup int32
-	// Deadlock: how many hits the event stands for. 0 when not sent.
+	// Deadlock: how many hits the event stands for. Absent when not sent.
 	Hits int32
-	// Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
+	// HasHits reports whether Hits is set.
+	HasHits bool
+	// Deadlock: how much health was lost, where that is less than the damage. Absent when not sent.
 	HealthLost int32
+	// HasHealthLost reports whether HealthLost is set.
+	HasHealthLost bool
 	// Deadlock: the game's flags.
 	Flags uint64
 	// Deadlock: the direction. Absent when not sent.
@@ -1238,8 +1246,10 @@ type Damage struct {
 	HasDirection bool
 	// Deadlock: true for damage that the game counts beside other damage.
 	IsSecondary bool
-	// Deadlock: the effectiveness. 0 when not sent.
+	// Deadlock: the effectiveness. Absent when not sent.
 	Effectiveness float32
+	// HasEffectiveness reports whether Effectiveness is set.
+	HasEffectiveness bool
 	// Deadlock: the server's tick. Absent when not sent.
 	ServerTick int32
 	// HasServerTick reports whether ServerTick is set.
@@ -1256,10 +1266,14 @@ type Damage struct {
 	Penetrations int32
 	// Counter-Strike 2: true when the player died of it.
 	IsKill bool
-	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
+	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. Absent in others.
 	PreDamageWhole int32
-	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
+	// HasPreDamageWhole reports whether PreDamageWhole is set.
+	HasPreDamageWhole bool
+	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. Absent in others.
 	AbsorbedWhole int32
+	// HasAbsorbedWhole reports whether AbsorbedWhole is set.
+	HasAbsorbedWhole bool
 }
 
 // Kill: A hero was killed.
@@ -1274,15 +1288,17 @@ type Kill struct {
 	AssisterIndexes []int32
 	// Slot of the entity to which the kill counts. Absent for none.
 	ScorerIndex int32
-	// Why the victim respawns: the game's number. 0 when not sent.
+	// Why the victim respawns: the game's number. Absent when not sent.
 	RespawnReason int32
-	// The victim's team. 0 when not sent.
+	// HasRespawnReason reports whether RespawnReason is set.
+	HasRespawnReason bool
+	// The victim's team. Absent when not sent.
 	VictimTeam int32
 }
 
 // KillStreak: A player killed several heroes without dying, or such a streak ended.
 type KillStreak struct {
-	// Handle of the entity of the player's hero. 16777215 for none.
+	// Handle of the entity of the player's hero. Absent for none.
 	Pawn uint32
 	// The number of kills.
 	Kills int32
@@ -1320,13 +1336,15 @@ type Shot struct {
 	Seed uint32
 	// Slot of the entity that fired. Absent for none.
 	ShooterIndex int32
-	// Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
+	// Counter-Strike 2: handle of the entity that fired. Absent for none, and in other games.
 	Shooter uint32
-	// The spread. 0 when not sent.
+	// The spread. Absent when not sent.
 	Spread float32
-	// Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
+	// HasSpread reports whether Spread is set.
+	HasSpread bool
+	// Counter-Strike 2: handle of the weapon. Absent for none, and in other games.
 	WeaponId uint32
-	// Counter-Strike 2: the number of the weapon's kind. 0 in other games.
+	// Counter-Strike 2: the number of the weapon's kind. Absent in other games.
 	ItemDefIndex uint32
 	// Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
 	Mode uint32
@@ -1350,17 +1368,17 @@ type Shot struct {
 	IsInAir bool
 	// Counter-Strike 2: true when the player looks through a scope.
 	IsScoped bool
-	// Counter-Strike 2: the tick. 0 when not sent.
+	// Counter-Strike 2: the tick. Absent when not sent.
 	Tick int32
 	// Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
 	AimPunch Vector
 	// HasAimPunch reports whether AimPunch is set.
 	HasAimPunch bool
-	// Counter-Strike 2: the tick of the attack. 0 when not sent.
+	// Counter-Strike 2: the tick of the attack. Absent when not sent.
 	AttackTick int32
 	// Counter-Strike 2: the fraction of the tick of the attack.
 	AttackTickFraction float32
-	// Counter-Strike 2: the tick that the player saw. 0 when not sent.
+	// Counter-Strike 2: the tick that the player saw. Absent when not sent.
 	RenderTick int32
 	// Counter-Strike 2: the fraction of the tick that the player saw.
 	RenderTickFraction float32
@@ -1376,7 +1394,7 @@ type Shot struct {
 	Penetration float32
 	// Deadlock: false when an ability fired without a gun.
 	IsFromGun bool
-	// Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
+	// Deadlock: how many bullets are fired instead of the weapon's number. Absent for the weapon's.
 	Bullets uint32
 	// Deadlock: the angles before they were changed, in degrees. Absent when not sent.
 	OriginalAngles Vector
@@ -1388,17 +1406,19 @@ type Shot struct {
 	ShotNumber uint32
 	// Deadlock: slot of an entity that is not hit. Absent for none.
 	IgnoredIndex int32
-	// Deadlock: the range in world units. 0 when not sent.
+	// Deadlock: the range in world units. Absent when not sent.
 	MaxRange float32
-	// Deadlock: the number by which later messages name the shot. 0 when not sent.
+	// HasMaxRange reports whether MaxRange is set.
+	HasMaxRange bool
+	// Deadlock: the number by which later messages name the shot. Absent when not sent.
 	ShotId uint32
 	// Deadlock: true when the client predicts whom it hits.
 	IsPredicted bool
-	// Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
+	// Deadlock: the radius of the bullet, in world units. Absent for the weapon's.
 	BulletRadius float32
-	// Deadlock: the speed of the bullet. 0 for the weapon's.
+	// Deadlock: the speed of the bullet. Absent for the weapon's.
 	BulletSpeed float32
-	// Deadlock: the gravity of the bullet. 0 for the weapon's.
+	// Deadlock: the gravity of the bullet. Absent for the weapon's.
 	BulletGravity float32
 	// Deadlock: the number of the muzzle.
 	Muzzle int32
@@ -1448,7 +1468,7 @@ type Impact struct {
 	WeaponSubclass uint32
 	// Slot of the entity that fired. Absent for none.
 	ShooterIndex int32
-	// The radius of the bullet, in world units. 0 for the weapon's.
+	// The radius of the bullet, in world units. Absent for the weapon's.
 	BulletRadius float32
 }
 
@@ -1456,7 +1476,7 @@ type Impact struct {
 type Voice struct {
 	// The player's slot. Absent when not known.
 	PlayerSlot int32
-	// The Steam id. 0 when not known.
+	// The Steam id. Absent when not known.
 	SteamId uint64
 	// How it is packed. Formats newer than this list are sent as the game's number plus one.
 	Format VoiceFormat
@@ -1466,28 +1486,40 @@ type Voice struct {
 	Size uint32
 	// True when data was left out, because it is what a person said.
 	Redacted bool
-	// Samples in a second. 0 when not known.
+	// Samples in a second. Absent when not known.
 	SampleRate uint32
-	// The server's tick. 0 when not known.
+	// The server's tick. Absent when not known.
 	Tick uint32
-	// The number of bytes before this speech. 0 when not known.
+	// The number of bytes before this speech. Absent when not known.
 	SequenceBytes int32
-	// The number of the section of speech. 0 when not known.
+	// HasSequenceBytes reports whether SequenceBytes is set.
+	HasSequenceBytes bool
+	// The number of the section of speech. Absent when not known.
 	Section uint32
-	// The first sample. 0 when not known.
+	// HasSection reports whether Section is set.
+	HasSection bool
+	// The first sample. Absent when not known.
 	SampleOffset uint32
-	// How many packets data has. 0 when not known.
+	// HasSampleOffset reports whether SampleOffset is set.
+	HasSampleOffset bool
+	// How many packets data has. Absent when not known.
 	Packets uint32
+	// HasPackets reports whether Packets is set.
+	HasPackets bool
 	// Where the packets of data begin, in bytes.
 	PacketOffsets []uint32
-	// How loud it is. 0 when not known.
+	// How loud it is. Absent when not known.
 	Level float32
+	// HasLevel reports whether Level is set.
+	HasLevel bool
 	// True when only players near the speaker hear it.
 	Proximity bool
 	// Who can hear it: the game's bits.
 	AudibleMask int32
-	// The game's number for how the speech is passed on. 0 when not sent.
+	// The game's number for how the speech is passed on. Absent when not sent.
 	Passthrough int32
+	// HasPassthrough reports whether Passthrough is set.
+	HasPassthrough bool
 	// Slot of the entity that speaks. Absent when not known.
 	EntityIndex int32
 }
@@ -1498,11 +1530,11 @@ type MatchSummary struct {
 	MatchId uint64
 	// The length in seconds.
 	Duration uint32
-	// When the match began, in seconds since 1970. 0 when not known.
+	// When the match began, in seconds since 1970. Absent when not known.
 	StartTime uint32
 	// The mode: the game's number.
 	GameMode int32
-	// Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+	// Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
 	GameModeName []byte
 	// The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
 	Outcome int32
@@ -1512,7 +1544,7 @@ type MatchSummary struct {
 	HasWinner bool
 	// The players, in the game's order.
 	Players []SummaryPlayer
-	// Dota: the second of the first kill. 0 when not known.
+	// Dota: the second of the first kill. Absent when not known.
 	FirstBloodTime uint32
 	// Dota: Radiant's kills. Deadlock: the first team's score.
 	FirstScore uint32
@@ -1520,7 +1552,7 @@ type MatchSummary struct {
 	SecondScore uint32
 	// Dota: the length before the horn in seconds.
 	PreGameDuration uint32
-	// Dota: the league's number. 0 for none.
+	// Dota: the league's number. Absent for none.
 	LeagueId uint32
 	// Dota: the towers of each team that stand: the game's bits.
 	TowerStatus []uint32
@@ -1537,15 +1569,15 @@ type MatchSummary struct {
 
 // SummaryPlayer: A player in the results of a match.
 type SummaryPlayer struct {
-	// The player's account. 0 when not known.
+	// The player's account. Absent when not known.
 	AccountId uint32
 	// The player's slot: the game's number.
 	Slot uint32
-	// The hero's number. 0 for none.
+	// The hero's number. Absent for none.
 	HeroId int32
-	// Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	// Dota: the hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
 	HeroName []byte
-	// The player's name. Empty when not sent.
+	// The player's name. Absent when not sent.
 	Name []byte
 	// The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
 	Team int32
@@ -1579,14 +1611,14 @@ type SummaryPlayer struct {
 	Gold uint32
 	// Dota: gold spent.
 	GoldSpent uint32
-	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0, as the game sends it, for none.
 	// Deadlock: the items that were bought, in order.
 	Items []int64
 	// Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.
 	ItemNames [][]byte
-	// How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
+	// How the player left: the game's number. Deadlock: the second of the match. Absent for a player who stayed.
 	Left uint32
-	// Deadlock: the number of the player's lane. 0 when not known.
+	// Deadlock: the number of the player's lane. Absent when not known.
 	Lane uint32
 }
 

@@ -54,7 +54,7 @@ func readDotaChat(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 1:
 			c.PlayerId = m.Int32()
 		case 2:
-			c.Channel = m.Uint32()
+			c.Channel, c.HasChannel = m.Uint32(), true
 		case 3:
 			c.Text = m.Raw
 		}
@@ -98,7 +98,7 @@ func readDotaChatEvent(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 10:
 			c.Value3 = m.Uint32()
 		case 11:
-			c.Time = m.Float32()
+			c.Time, c.HasTime = m.Float32(), true
 		}
 	}
 	for n := len(c.Players); n > 0 && c.Players[n-1] == -1; n-- {

@@ -21,7 +21,7 @@ func readVoice(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 6:
 			v.Tick = m.Uint32()
 		case 7:
-			v.Passthrough = m.Int32()
+			v.Passthrough, v.HasPassthrough = m.Int32(), true
 		case 8:
 			v.EntityIndex = m.Int32()
 		}
@@ -38,19 +38,19 @@ func (v *Voice) readAudio(m *pb.Reader) {
 		case 2:
 			v.Data, v.Size = q.Raw, uint32(len(q.Raw))
 		case 3:
-			v.SequenceBytes = q.Int32()
+			v.SequenceBytes, v.HasSequenceBytes = q.Int32(), true
 		case 4:
-			v.Section = q.Uint32()
+			v.Section, v.HasSection = q.Uint32(), true
 		case 5:
 			v.SampleRate = q.Uint32()
 		case 6:
-			v.SampleOffset = q.Uint32()
+			v.SampleOffset, v.HasSampleOffset = q.Uint32(), true
 		case 7:
-			v.Packets = q.Uint32()
+			v.Packets, v.HasPackets = q.Uint32(), true
 		case 8:
 			v.PacketOffsets = q.AppendUint32s(v.PacketOffsets)
 		case 9:
-			v.Level = q.Float32()
+			v.Level, v.HasLevel = q.Float32(), true
 		}
 	}
 }

@@ -191,7 +191,7 @@ type PlayerRef struct {
 	Slot uint32
 	// HasSlot reports whether Slot is set.
 	HasSlot bool
-	// The name, without the clan's tag. Empty when not known.
+	// The name, without the clan's tag. Absent when not known.
 	Name []byte
 }
 
@@ -270,7 +270,7 @@ type Ability struct {
 	// HasCommandData reports whether CommandData is set.
 	HasCommandData bool
 	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-	// the names. Empty when not known, as for abilities that a map defines itself.
+	// the names. Absent when not known, as for abilities that a map defines itself.
 	Name []byte
 	// True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
 	// replay does not name.
@@ -311,7 +311,7 @@ type TargetUnit struct {
 	SnapshotPoint Point
 	// HasSnapshotPoint reports whether SnapshotPoint is set.
 	HasSnapshotPoint bool
-	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
+	// The name of snapshot_unit_link, such as "Barracks". Absent when not known.
 	SnapshotUnitName []byte
 	// True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
 	SnapshotUnitNameGuessed bool
@@ -326,7 +326,7 @@ type Unit struct {
 	// The number of times that the place was used before.
 	Recycle uint32
 	// The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
-	// before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
+	// before 2.0.8, it is the type that the unit had when it was last selected. Absent when that is not known either.
 	TypeName []byte
 	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
 	Class UnitClass
@@ -380,7 +380,7 @@ type Subgroup struct {
 	IntraSubgroupPriority uint32
 	// The number of units.
 	Count uint32
-	// The name of unit_link, such as "Marine". Empty when not known.
+	// The name of unit_link, such as "Marine". Absent when not known.
 	UnitName []byte
 	// True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
 	// does not name, or it is the type that the tracker gave to a unit which was selected by this link.
@@ -409,7 +409,7 @@ type UnitBorn struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The player who controls it. 0 means none.
+	// The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
 	ControlPlayerId uint32
 	// The player who pays for it.
 	UpkeepPlayerId uint32
@@ -462,7 +462,7 @@ type TriggerUi struct {
 
 // Field: A field of an event, with its value. An optional field that is absent is left out.
 type Field struct {
-	// The field's name. Empty for the elements of a list.
+	// The field's name. Absent for the elements of a list.
 	Name []byte
 	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase FieldValueCase
@@ -514,7 +514,7 @@ type UnitTypeChange struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The previous type. Empty when not known.
+	// The previous type. Absent when not known.
 	PreviousTypeName []byte
 	// For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
 	// because a replay does not contain when a morph without a type in between began.
@@ -653,7 +653,7 @@ type Start struct {
 	DecodeInfo DecodeInfo
 	// HasDecodeInfo reports whether DecodeInfo is set.
 	HasDecodeInfo bool
-	// The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
+	// The game's speed, such as "Faster". Absent when the replay does not say it. real_seconds is then that of "Faster".
 	GameSpeed []byte
 	// The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
 	// games since 3.0, and otherwise seconds of the speed "Normal".
@@ -719,17 +719,17 @@ type PartStatus struct {
 	// The gameloop of the last event that was read.
 	LastTick int32
 	// The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
-	// does not match the archive's checksum. Empty when there is no problem.
+	// does not match the archive's checksum. Absent when there is no problem.
 	Error []byte
 }
 
 // NameTable: Names of the balance data's abilities and unit types.
 type NameTable struct {
-	// The first build of the game whose names these are. 0 when no names are known.
+	// The first build of the game whose names these are. Absent when no names are known.
 	Build uint32
-	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Absent when none are known.
 	Source []byte
-	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
+	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Absent when none are known.
 	Expansion []byte
 	// True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
 	// expansion is then the one of the game's version. All names are guessed.
@@ -1184,7 +1184,7 @@ type Attribute struct {
 	Namespace uint32
 	// The attribute.
 	Id uint32
-	// The attribute's name, such as "race". Empty when not known.
+	// The attribute's name, such as "race". Absent when not known.
 	Name []byte
 	// The player's number, or 16 for the game.
 	Scope uint32
@@ -1244,9 +1244,9 @@ type PlayerInfo struct {
 	Ref PlayerRef
 	// HasRef reports whether Ref is set.
 	HasRef bool
-	// The clan's tag. Empty for none.
+	// The clan's tag. Absent for none.
 	Clan []byte
-	// The account, such as "1-S2-1-20704188". Empty for computers.
+	// The account, such as "1-S2-1-20704188". Absent for computers.
 	ToonHandle []byte
 	// The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
 	Race []byte
@@ -1276,11 +1276,11 @@ type PlayerInfo struct {
 	Apm float64
 	// HasApm reports whether Apm is set.
 	HasApm bool
-	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
+	// The name of the colour that was chosen in the lobby, such as "Light pink". Absent for none.
 	ColorName []byte
-	// A computer's difficulty, such as "Very Hard". Empty for humans.
+	// A computer's difficulty, such as "Very Hard". Absent for humans.
 	Difficulty []byte
-	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
+	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Absent for observers, and when not known.
 	PickedRace []byte
 	// How it is known whether this is a player or an observer.
 	ObserverSource ObserverSource
@@ -1302,7 +1302,7 @@ type Member struct {
 	Data []byte
 	// True when the contents were withheld because they are private, as in replay.server.battlelobby.
 	Redacted bool
-	// The reason why the contents are missing. Empty when they are not.
+	// The reason why the contents are missing. Absent when they are not.
 	Error []byte
 }
 
@@ -1320,7 +1320,7 @@ type UnitInit struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The player who controls it. 0 means none.
+	// The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
 	ControlPlayerId uint32
 	// The player who pays for it.
 	UpkeepPlayerId uint32
@@ -1348,7 +1348,7 @@ type UnitOwnerChange struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The player who controls it now. 0 means none.
+	// The player who controls it now. 0, as the game sends it, for nobody.
 	ControlPlayerId uint32
 	// The player who pays for it now.
 	UpkeepPlayerId uint32
@@ -1712,7 +1712,7 @@ type BankValue struct {
 type BankSignature struct {
 	// The signature: 20 bytes, a SHA-1, or empty.
 	Signature []byte
-	// The account, such as "1-S2-1-20704188". Empty before 2.0.
+	// The account, such as "1-S2-1-20704188". Absent before 2.0.
 	ToonHandle []byte
 }
 
@@ -1726,7 +1726,7 @@ type SaveGame struct {
 	Overwrite bool
 	// The name that the player chose.
 	Name []byte
-	// The description. Empty for none.
+	// The description. Absent for none.
 	Description []byte
 }
 
@@ -1748,7 +1748,7 @@ type GameCheat struct {
 	Time int32
 	// The cheat.
 	Verb []byte
-	// The cheat's arguments. Empty for none.
+	// The cheat's arguments. Absent for none.
 	Arguments []byte
 }
 
@@ -1756,7 +1756,7 @@ type GameCheat struct {
 type BroadcastCheat struct {
 	// The cheat.
 	Verb []byte
-	// The cheat's arguments. Empty for none.
+	// The cheat's arguments. Absent for none.
 	Arguments []byte
 }
 
@@ -1768,11 +1768,15 @@ type AiCommunicate struct {
 	Ally int32
 	// As in the replay. 0 since 1.5.
 	Autocast int32
-	// As in the replay. 0 before 1.5.
+	// As in the replay. Absent before 1.5.
 	Flags int32
-	// As in the replay. 0 before 1.5.
+	// HasFlags reports whether Flags is set.
+	HasFlags bool
+	// As in the replay. Absent before 1.5.
 	Build int32
-	// The unit on which the beacon was set. The tag is 0 when there is none.
+	// HasBuild reports whether Build is set.
+	HasBuild bool
+	// The unit on which the beacon was set. The tag is 0, as in the replay, when there is none.
 	TargetUnit Unit
 	// HasTargetUnit reports whether TargetUnit is set.
 	HasTargetUnit bool
@@ -1790,7 +1794,7 @@ type AiCommunicate struct {
 	TargetPoint Point
 	// HasTargetPoint reports whether TargetPoint is set.
 	HasTargetPoint bool
-	// The name of target_unit_snapshot_unit_link. Empty when not known.
+	// The name of target_unit_snapshot_unit_link. Absent when not known.
 	TargetUnitSnapshotUnitName []byte
 	// True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
 	TargetUnitSnapshotUnitNameGuessed bool
@@ -1902,7 +1906,7 @@ type FactUnit struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The type with which it appeared. Empty when not known.
+	// The type with which it appeared. Absent when not known.
 	FirstTypeName []byte
 	// The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.
 	AppearedTick int32

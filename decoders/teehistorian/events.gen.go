@@ -187,7 +187,7 @@ type Message struct {
 	// The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
 	// the one that fits.
 	Protocol Protocol
-	// The message's number in that protocol. 0 for an extended message, which has a UUID instead.
+	// The message's number in that protocol. Absent for an extended message, which has a UUID instead.
 	MessageId int32
 	// The UUID in text form of an extended message. Empty otherwise.
 	Uuid []byte
@@ -196,7 +196,7 @@ type Message struct {
 	Name []byte
 	// The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.
 	Raw []byte
-	// The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
+	// The reason why the contents could not be read. Absent when they could be read, and for unknown messages.
 	Error []byte
 	// True when raw and parts of the contents were withheld because they may hold a secret.
 	Redacted bool
@@ -244,7 +244,7 @@ type Message struct {
 type Say struct {
 	// The recipients.
 	Mode SayMode
-	// The recipient of a whisper. -1 for none.
+	// The recipient of a whisper. Absent for none: clients then send -1.
 	TargetClientId int32
 	// The text. Empty when redacted.
 	Text []byte
@@ -332,7 +332,7 @@ type CallVote struct {
 
 // IsDdnetLegacy: The client identified itself as a DDNet client, by the legacy message.
 type IsDdnetLegacy struct {
-	// The DDNet version number. 0 when not known.
+	// The DDNet version number. Absent when not known.
 	Version int32
 }
 
@@ -422,7 +422,7 @@ type Join struct {
 type Drop struct {
 	// The slot that became free.
 	ClientId int32
-	// The server's text for the reason. Empty when the client left without one.
+	// The server's text for the reason. Absent when the client left without one.
 	Reason []byte
 	// The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
 	// in this one, without a login. Absent for all other drops, and where more than one slot has the code.
@@ -456,11 +456,11 @@ type Finish struct {
 type UnknownEx struct {
 	// The record's UUID in text form.
 	Uuid []byte
-	// The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
+	// The record's name, such as "teehistorian-custom@example.org". Absent when the file's header does not name it.
 	Name []byte
 	// The record's data as recorded. Empty when redacted.
 	Data []byte
-	// The reason why a known record could not be read. Empty for an unknown record.
+	// The reason why a known record could not be read. Absent for an unknown record.
 	Error []byte
 	// True when the data was withheld because it may hold a secret.
 	Redacted bool
@@ -479,7 +479,7 @@ type AuthInit struct {
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
-	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
 	// only the level.
 	Role []byte
 }
@@ -492,7 +492,7 @@ type AuthLogin struct {
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
-	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
 	// only the level.
 	Role []byte
 }
@@ -515,7 +515,7 @@ type DdnetverOld struct {
 type Ddnetver struct {
 	// The client.
 	ClientId int32
-	// A UUID in text form that stays the same while this client program runs. Empty when redacted.
+	// A UUID in text form that stays the same while this client program runs. Absent when redacted.
 	ConnectionId []byte
 	// The DDNet version number, such as 16040 for 16.4.
 	Version int32
@@ -523,7 +523,7 @@ type Ddnetver struct {
 	VersionText []byte
 	// True when the connection id was withheld, because it identifies a person's installation.
 	Redacted bool
-	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Absent
 	// when the daemon has no key; see its flag --pseudonym-key.
 	ConnectionPseudonym []byte
 }
@@ -546,7 +546,7 @@ type SaveSuccess struct {
 	Team int32
 	// The save's UUID in text form.
 	SaveId []byte
-	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
+	// The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
 	Save []byte
 	// What the text says. Absent when it is empty.
 	Contents SavedTeam
@@ -569,7 +569,7 @@ type SavedTeam struct {
 	Switches []SavedSwitch
 	// What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.
 	Unknown [][]byte
-	// The reason why the rest of the text could not be read. Empty when it was read.
+	// The reason why the rest of the text could not be read. Absent when it was read.
 	Error []byte
 }
 
@@ -671,7 +671,7 @@ type SavedTee struct {
 	LastTimeCheckpoint int32
 	// The last time checkpoint that was told. -1 is none.
 	LastTimeCheckpointTold int32
-	// The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+	// The time at each of 25 time checkpoints, in seconds. 0, as the game saves it, for those that were not reached.
 	TimeCheckpoints []float64
 	// True when the player was caught with a bot's program, so that a finish does not count.
 	NotEligibleForFinish bool
@@ -733,7 +733,7 @@ type SavedWeapon struct {
 type SavedSwitch struct {
 	// 1 when it is on.
 	Status int32
-	// For how many more ticks it stays so. 0 for ever.
+	// For how many more ticks it stays so. 0, as the game saves it, for ever.
 	EndTime int32
 	// The number of its type in DDNet.
 	Type int32
@@ -751,7 +751,7 @@ type LoadSuccess struct {
 	Team int32
 	// The save's UUID in text form.
 	SaveId []byte
-	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
+	// The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
 	Save []byte
 	// What the text says. Absent when it is empty.
 	Contents SavedTeam
@@ -844,7 +844,7 @@ type PlayerState struct {
 	Joined bool
 	// The protocol that the client speaks.
 	Protocol Protocol
-	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Absent when
 	// not known.
 	Name []byte
 	// The team, from 0.
@@ -874,14 +874,14 @@ type PlayerState struct {
 	HasSkin bool
 	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
 	SkinParts []SkinPart
-	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
+	// The DDNet version number, such as 16040 for 16.4. Absent when not known.
 	ClientVersion int32
-	// The version, as the client spells it. Empty when not known.
+	// The version, as the client spells it. Absent when not known.
 	ClientVersionText []byte
 	// The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
 	// another name.
 	AuthLevel AuthLevel
-	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Absent when it is
 	// not logged in.
 	Role []byte
 	// True while the client's team is in practice mode.
@@ -907,7 +907,7 @@ type Damage struct {
 type FactFinish struct {
 	// The client. Absent for the finish of a team.
 	ClientId int32
-	// The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+	// The client's name, as the server has stated it in this file up to here. Absent where it has not: servers do not repeat the names of
 	// clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
 	Name []byte
 	// The team, from 0. Absent behind damage, until a record tells it.
@@ -932,9 +932,9 @@ type FactFinish struct {
 type FactSession struct {
 	// The client.
 	ClientId int32
-	// The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
+	// The client's last name, as the server has stated it in this file. Absent where it has not, as in fact_finish.
 	Name []byte
-	// The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
+	// The last name that the client asked for in this file. The server may have refused it. Absent when it did not ask.
 	RequestedName []byte
 	// The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
 	// servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
@@ -952,11 +952,11 @@ type FactSession struct {
 	HasEnteredTick bool
 	// How it ended.
 	End SessionEnd
-	// The server's text for why. Empty when there is none.
+	// The server's text for why. Absent when there is none.
 	Reason []byte
 	// The slot that the connection took over, as in drop.
 	ReclaimedClientId int32
-	// The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
+	// The DDNet version of the client's program, such as 16040 for 16.4. Absent when this file does not have it.
 	ClientVersion int32
 	// The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.
 	AuthLevel AuthLevel
@@ -1042,7 +1042,7 @@ type Player struct {
 	Team int32
 	// HasTeam reports whether Team is set.
 	HasTeam bool
-	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Absent when the
 	// client is not logged in.
 	Role []byte
 }

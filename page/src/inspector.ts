@@ -143,7 +143,7 @@ export function facts(replay: Replay): HTMLElement {
   const { header } = replay;
   if (header.case) {
     for (const [name, value] of Object.entries(header.value)) {
-      if (name.startsWith("$") || typeof value === "object" || value === "" || value === 0 || value === 0n || value === false) continue;
+      if (name.startsWith("$") || typeof value === "object" || value === undefined || value === "" || value === 0 || value === 0n || value === false) continue;
       rows.push([name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), String(value)]);
     }
   }

@@ -85,14 +85,14 @@ class MapScene extends Scene {
       if (!position || kind === LayerKind.SWITCH && !number) continue;
       const at = this.onPage(position);
       if (at.x < -20 || at.y < -20 || at.x > this.width + 20 || at.y > this.height + 20) continue;
-      c.fillStyle = name.startsWith("spawn") ? t.start : t.finish;
+      c.fillStyle = name?.startsWith("spawn") ? t.start : t.finish;
       c.strokeStyle = t.outline;
       c.lineWidth = 1.5;
       c.beginPath();
       c.arc(at.x, at.y, Math.max(2.5, Math.min(7, 9 * this.camera.scale)), 0, 7);
       c.fill();
       c.stroke();
-      if (named && kind !== LayerKind.SWITCH) label(c, ratio, words(name) || "entity", at.x, at.y - 14, false);
+      if (named && kind !== LayerKind.SWITCH) label(c, ratio, words(name ?? "") || "entity", at.x, at.y - 14, false);
     }
   }
 
@@ -162,7 +162,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
       [...link.from, ...link.to].some((one) => one.tile === tile.tile)));
     under.hidden = false;
     fill(under, h("b", {}, `${Math.floor(at.x / tileSize)}, ${Math.floor(at.y / tileSize)}`),
-      ...found.map(({ layer, tile }) => h("span", {}, h("i", {}, `${kindNames[layer]} `), `${words(tile.name) || `tile ${tile.tile}`}`,
+      ...found.map(({ layer, tile }) => h("span", {}, h("i", {}, `${kindNames[layer]} `), `${words(tile.name ?? "") || `tile ${tile.tile}`}`,
         h("small", {}, [` ${tile.tile}`, tile.number > 0 && `no. ${tile.number}`, tile.delayS > 0 && `${tile.delayS} s`, tile.force > 0 && `force ${tile.force}`,
           layer === LayerKind.SPEEDUP && `${tile.angle}°`].filter(Boolean).join(" · ")))));
   });

@@ -24,5 +24,5 @@ function line(one: Participant): HTMLElement {
     one.finishCount > 0 ? `${one.finishCount} ${one.finishCount === 1 ? "finish" : "finishes"}` : "", one.leaveReason,
   ].filter(Boolean).join(" · ");
   return h("li", {}, h("strong", {}, one.names.join(" → ") || `client ${one.clientId}`),
-    ` ${at(one.fromTick)} – ${one.toTick === undefined ? "end" : at(one.toTick)}`, more && h("small", {}, ` ${more}`));
+    ` ${at(one.fromTick ?? 0)} – ${one.toTick === undefined ? "end" : at(one.toTick)}`, more && h("small", {}, ` ${more}`));
 }

@@ -81,7 +81,7 @@ export class SC2World implements World {
         if (!unit) break;
         this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
         const made = unit.class !== UnitClass.UNSPECIFIED && controlPlayerId > 0;
-        if (made && tick > 0) this.tell("build", controlPlayerId, tick, words(unit.typeName));
+        if (made && tick > 0) this.tell("build", controlPlayerId, tick, words(unit.typeName ?? ""));
         break;
       }
       case "unitDone": {
@@ -99,7 +99,7 @@ export class SC2World implements World {
         const owner = track.owners.at(tick) ?? 0;
         if (owner > 0 && unit.class !== UnitClass.UNSPECIFIED && killerPlayerId) this.beats.push(tick);
         if (owner > 0 && unit.class === UnitClass.STRUCTURE && killerPlayerId && killerPlayerId !== owner) {
-          this.tell("goal", killerPlayerId, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName)}`);
+          this.tell("goal", killerPlayerId, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName ?? "")}`);
         }
         break;
       }
@@ -108,7 +108,7 @@ export class SC2World implements World {
         break;
       case "unitTypeChange": {
         const { unit } = kind.value;
-        if (unit) this.track(unit)?.kinds.push(tick, { name: unit.typeName, kind: unit.class });
+        if (unit) this.track(unit)?.kinds.push(tick, { name: unit.typeName ?? "", kind: unit.class });
         break;
       }
       case "unitPositions":
@@ -152,7 +152,7 @@ export class SC2World implements World {
     if (before) before.died = Math.min(before.died, tick);
     const track = new Track(unit.tag, tick, building);
     track.owners.push(tick, owner);
-    track.kinds.push(tick, { name: unit.typeName, kind: unit.class });
+    track.kinds.push(tick, { name: unit.typeName ?? "", kind: unit.class });
     track.places.push(tick, this.place(x, y));
     this.alive.set(index, track);
     this.tracks.push(track);

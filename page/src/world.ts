@@ -103,7 +103,7 @@ export class TeeWorld implements World {
         const { clientId, joined, name, team, alive, x, y, input } = kind.value;
         const client = this.client(clientId);
         client.joined.push(tick, joined);
-        client.names.push(tick, name);
+        client.names.push(tick, name ?? "");
         client.teams.push(tick, team);
         client.places.push(tick, alive ? { x, y } : undefined);
         this.input(tick, clientId, input);

@@ -216,15 +216,27 @@ func (s *stream) heartbeat() error {
 	if s.batch.Count == 0 && !s.dropping {
 		s.reach()
 	}
-	present := max(s.replay.Present, 0)
+	present := s.onDisk()
 	if s.replay.Follower != nil {
-		present, _ = s.replay.Follower.Look()
+		size, _ := s.replay.Follower.Look()
+		present = known(size)
 	}
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
 		Heartbeat: &replaydv1.Heartbeat{
 			BytesRead: s.reader.Position().Offset, BytesPresent: present, Tick: s.reader.Tick(),
 		},
 	}})
+}
+
+// onDisk returns the replay's size on disk for a heartbeat, nil if it is not known.
+func (s *stream) onDisk() *int64 { return known(s.replay.Present) }
+
+// known returns a pointer to a size, nil if it is negative: not known.
+func known(size int64) *int64 {
+	if size < 0 {
+		return nil
+	}
+	return &size
 }
 
 // heartbeatWithin sends a heartbeat in the middle of a read, if one is due. The reader must not be asked for its position then.
@@ -234,7 +246,7 @@ func (s *stream) heartbeatWithin() error {
 	}
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
 		Heartbeat: &replaydv1.Heartbeat{
-			BytesRead: s.at.Position.Offset, BytesPresent: max(s.replay.Present, 0), Tick: s.at.Tick,
+			BytesRead: s.at.Position.Offset, BytesPresent: s.onDisk(), Tick: s.at.Tick,
 		},
 	}})
 }

@@ -80,7 +80,7 @@ func batch(first uint64, events ...int) *replaydv1.StreamEventsResponse {
 
 func heartbeat(read int64, tick int32) *replaydv1.StreamEventsResponse {
 	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
-		Heartbeat: &replaydv1.Heartbeat{BytesRead: read, BytesPresent: 1000, Tick: tick},
+		Heartbeat: &replaydv1.Heartbeat{BytesRead: read, BytesPresent: new(int64(1000)), Tick: tick},
 	}})
 }
 

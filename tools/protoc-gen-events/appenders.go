@@ -104,7 +104,7 @@ func (f *format) writeField(g *protogen.GeneratedFile, field *protogen.Field, ex
 		f.writeValue(g, field, expr)
 		g.P("}")
 	case hasAbsent(field):
-		g.P("if ", expr, " != ", absent(field), " {")
+		g.P("if ", present(g, field, expr), " {")
 		f.writeValue(g, field, expr)
 		g.P("}")
 	default:

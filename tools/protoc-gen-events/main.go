@@ -13,7 +13,7 @@
 //	string, bytes          []byte; the appender makes strings valid UTF-8
 //	enum                   a named int32 type with constants
 //	message                a value and a bool Has<Field>; for a recursive message a pointer, nil if absent
-//	optional scalar        a value and a bool Has<Field>; with the option absent, that number if not set
+//	optional scalar        a value and a bool Has<Field>; with the option absent, that number or an empty text if not set
 //	repeated               a slice of values
 //	oneof kind in Event    a Kind and a value for each alternative
 //	any other oneof x      X<Message>Case and a value for each alternative
@@ -21,6 +21,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -167,6 +168,14 @@ func (f *format) hasPresence(field *protogen.Field) bool {
 // hasAbsent reports whether an optional field has the option absent: a number that means that it is not set.
 func hasAbsent(field *protogen.Field) bool {
 	return proto.HasExtension(field.Desc.Options(), optionsv1.E_Absent)
+}
+
+// present returns a condition that is true if an optional field with the option absent is set.
+func present(g *protogen.GeneratedFile, field *protogen.Field, expr string) string {
+	if absent(field) == 0 {
+		return notZero(g, field, expr)
+	}
+	return expr + " != " + strconv.Itoa(int(absent(field)))
 }
 
 // absent returns the number that means that a field is not set.

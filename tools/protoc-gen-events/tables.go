@@ -468,7 +468,7 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 	case f.hasPresence(field):
 		condition = "m.Has" + field.GoName
 	case hasAbsent(field):
-		condition = expr + " != " + strconv.Itoa(int(absent(field)))
+		condition = present(g, field, expr)
 	default:
 		f.writeCellValue(g, field, expr, at)
 		return

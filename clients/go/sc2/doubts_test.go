@@ -18,7 +18,7 @@ func TestDoubts(t *testing.T) {
 		{
 			&sc2replayv1.DecodeInfo{
 				BaseBuild: 99999, TableBuild: 80949, Match: sc2replayv1.TableMatch_TABLE_MATCH_NEAREST,
-				Names: &sc2replayv1.NameTable{Build: 97364, BuildGuessed: true},
+				Names: &sc2replayv1.NameTable{Build: new(uint32(97364)), BuildGuessed: true},
 			},
 			"base build 99999 has no protocol table: that of 80949 is used, the nearest\nnames of abilities and unit types are guesses: those of build 97364",
 		},
@@ -32,7 +32,7 @@ func TestDoubts(t *testing.T) {
 		{
 			&sc2replayv1.DecodeInfo{
 				BaseBuild: 99999, TableBuild: 80669, Match: sc2replayv1.TableMatch_TABLE_MATCH_FITTED,
-				Names: &sc2replayv1.NameTable{Expansion: "LotV", ExpansionGuessed: true},
+				Names: &sc2replayv1.NameTable{Expansion: new("LotV"), ExpansionGuessed: true},
 			},
 			"base build 99999 has no protocol table: that of 80669 is used, which fits best\n" +
 				"names of abilities and unit types are guesses: the replay names no expansion, and LotV is assumed",

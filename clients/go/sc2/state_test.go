@@ -11,7 +11,7 @@ import (
 func TestGameState(t *testing.T) {
 	var g sc2.GameState
 	unit := func(index, recycle uint32, of string) *sc2replayv1.Unit {
-		return &sc2replayv1.Unit{Tag: index<<18 | recycle, Index: index, Recycle: recycle, TypeName: of}
+		return &sc2replayv1.Unit{Tag: index<<18 | recycle, Index: index, Recycle: recycle, TypeName: &of}
 	}
 	scv, depot := unit(7, 1, "SCV"), unit(3, 2, "SupplyDepot")
 	told := &sc2replayv1.UnitState{Unit: scv, ControlPlayerId: 1, X: 4, Y: 5, PlaceTick: 9, TypeTick: 9}

@@ -41,8 +41,8 @@ func replays() []*replaydv1.Replay {
 		MapName: "Sunny\x1b[31m Side\u202e Up\n", SizeBytes: 12_392, ModifyTime: at, TicksPerSecond: new(float64),
 		Players: []*replaydv1.Player{{Name: "nameless tee"}, {Name: "名前のないプレイヤー"}, {Name: "x\ty\x7f"}, {Name: "e\u0301"}, {Name: ""}},
 		Participants: []*replaydv1.Participant{
-			{ClientId: 3, Names: []string{"Ada", "Grace\r"}, Clan: "[\x07]", FromTick: 0, ToTick: team(4550), Roles: []string{"admin"}, LeaveReason: "bye", FinishCount: 2},
-			{ClientId: 4, FromTick: 100},
+			{ClientId: 3, Names: []string{"Ada", "Grace\r"}, Clan: "[\x07]", FromTick: new(int32), ToTick: team(4550), Roles: []string{"admin"}, LeaveReason: new("bye"), FinishCount: 2},
+			{ClientId: 4, FromTick: new(int32(100))},
 		},
 		ParticipantsLeftOut: 7,
 		Header:              &replaydv1.Replay_Teehistorian{Teehistorian: &teehistorianv1.Header{ServerName: "My \x1b]0;server\x07", ServerVersion: "0.6.4, 16.4"}},

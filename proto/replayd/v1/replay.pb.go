@@ -823,8 +823,8 @@ type Player struct {
 	Character string `protobuf:"bytes,5,opt,name=character,proto3" json:"character,omitempty"`
 	// How the game ended for the player.
 	Result PlayerResult `protobuf:"varint,6,opt,name=result,proto3,enum=replayd.v1.PlayerResult" json:"result,omitempty"`
-	// The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
-	Role          string `protobuf:"bytes,7,opt,name=role,proto3" json:"role,omitempty"`
+	// The player's role on the server's remote console, such as "admin". Absent when the player is not logged in.
+	Role          *string `protobuf:"bytes,7,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,8 +902,8 @@ func (x *Player) GetResult() PlayerResult {
 }
 
 func (x *Player) GetRole() string {
-	if x != nil {
-		return x.Role
+	if x != nil && x.Role != nil {
+		return *x.Role
 	}
 	return ""
 }
@@ -922,14 +922,14 @@ type Participant struct {
 	Clan string `protobuf:"bytes,4,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
 	Country *int32 `protobuf:"zigzag32,5,opt,name=country,proto3,oneof" json:"country,omitempty"`
-	// When the client connected. 0 for one that is carried over.
-	FromTick int32 `protobuf:"varint,6,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// When the client connected. Absent for one that is carried over.
+	FromTick *int32 `protobuf:"varint,6,opt,name=from_tick,json=fromTick,proto3,oneof" json:"from_tick,omitempty"`
 	// When the client entered the game. Absent when it never did, or when the server is too old to record it.
 	EnterTick *int32 `protobuf:"varint,7,opt,name=enter_tick,json=enterTick,proto3,oneof" json:"enter_tick,omitempty"`
 	// When the client left. Absent for one that was connected until the end of what was decoded.
 	ToTick *int32 `protobuf:"varint,8,opt,name=to_tick,json=toTick,proto3,oneof" json:"to_tick,omitempty"`
-	// The server's text for why it left. Empty when there is none.
-	LeaveReason string `protobuf:"bytes,9,opt,name=leave_reason,json=leaveReason,proto3" json:"leave_reason,omitempty"`
+	// The server's text for why it left. Absent when there is none.
+	LeaveReason *string `protobuf:"bytes,9,opt,name=leave_reason,json=leaveReason,proto3,oneof" json:"leave_reason,omitempty"`
 	// True when the client was connected before the game began, in the game before of the same server process.
 	CarriedOver bool `protobuf:"varint,10,opt,name=carried_over,json=carriedOver,proto3" json:"carried_over,omitempty"`
 	// The slot that the connection took over when it left: the participant of that slot is the same person from then on.
@@ -1017,8 +1017,8 @@ func (x *Participant) GetCountry() int32 {
 }
 
 func (x *Participant) GetFromTick() int32 {
-	if x != nil {
-		return x.FromTick
+	if x != nil && x.FromTick != nil {
+		return *x.FromTick
 	}
 	return 0
 }
@@ -1038,8 +1038,8 @@ func (x *Participant) GetToTick() int32 {
 }
 
 func (x *Participant) GetLeaveReason() string {
-	if x != nil {
-		return x.LeaveReason
+	if x != nil && x.LeaveReason != nil {
+		return *x.LeaveReason
 	}
 	return ""
 }
@@ -1868,30 +1868,31 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x0eunits_per_cell\x18\x01 \x01(\x01H\x00R\funitsPerCell\x88\x01\x01\x12*\n" +
 	"\x06origin\x18\x02 \x01(\x0e2\x12.replayd.v1.OriginR\x06origin\x12/\n" +
 	"\x06y_axis\x18\x03 \x01(\x0e2\x18.replayd.v1.VerticalAxisR\x05yAxisB\x11\n" +
-	"\x0f_units_per_cell\"\xc6\x01\n" +
+	"\x0f_units_per_cell\"\xd4\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04clan\x18\x03 \x01(\tR\x04clan\x12\x17\n" +
 	"\x04team\x18\x04 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x1c\n" +
 	"\tcharacter\x18\x05 \x01(\tR\tcharacter\x120\n" +
-	"\x06result\x18\x06 \x01(\x0e2\x18.replayd.v1.PlayerResultR\x06result\x12\x12\n" +
-	"\x04role\x18\a \x01(\tR\x04roleB\a\n" +
-	"\x05_team\"\x8e\x05\n" +
+	"\x06result\x18\x06 \x01(\x0e2\x18.replayd.v1.PlayerResultR\x06result\x12\x17\n" +
+	"\x04role\x18\a \x01(\tH\x01R\x04role\x88\x01\x01B\a\n" +
+	"\x05_teamB\a\n" +
+	"\x05_role\"\xb7\x05\n" +
 	"\vParticipant\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12%\n" +
 	"\x0ename_requested\x18\x03 \x01(\bR\rnameRequested\x12\x12\n" +
 	"\x04clan\x18\x04 \x01(\tR\x04clan\x12\x1d\n" +
-	"\acountry\x18\x05 \x01(\x11H\x00R\acountry\x88\x01\x01\x12\x1b\n" +
-	"\tfrom_tick\x18\x06 \x01(\x05R\bfromTick\x12\"\n" +
+	"\acountry\x18\x05 \x01(\x11H\x00R\acountry\x88\x01\x01\x12 \n" +
+	"\tfrom_tick\x18\x06 \x01(\x05H\x01R\bfromTick\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"enter_tick\x18\a \x01(\x05H\x01R\tenterTick\x88\x01\x01\x12\x1c\n" +
-	"\ato_tick\x18\b \x01(\x05H\x02R\x06toTick\x88\x01\x01\x12!\n" +
-	"\fleave_reason\x18\t \x01(\tR\vleaveReason\x12!\n" +
+	"enter_tick\x18\a \x01(\x05H\x02R\tenterTick\x88\x01\x01\x12\x1c\n" +
+	"\ato_tick\x18\b \x01(\x05H\x03R\x06toTick\x88\x01\x01\x12&\n" +
+	"\fleave_reason\x18\t \x01(\tH\x04R\vleaveReason\x88\x01\x01\x12!\n" +
 	"\fcarried_over\x18\n" +
 	" \x01(\bR\vcarriedOver\x123\n" +
-	"\x13reclaimed_client_id\x18\v \x01(\x05H\x03R\x11reclaimedClientId\x88\x01\x01\x12\x14\n" +
+	"\x13reclaimed_client_id\x18\v \x01(\x05H\x05R\x11reclaimedClientId\x88\x01\x01\x12\x14\n" +
 	"\x05roles\x18\f \x03(\tR\x05roles\x12\x14\n" +
 	"\x05teams\x18\r \x03(\x05R\x05teams\x12.\n" +
 	"\bfinishes\x18\x0e \x03(\v2\x12.replayd.v1.FinishR\bfinishes\x12!\n" +
@@ -1899,10 +1900,13 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x0econnection_ids\x18\x10 \x03(\tR\rconnectionIds\x123\n" +
 	"\x15connection_pseudonyms\x18\x11 \x03(\tR\x14connectionPseudonymsB\n" +
 	"\n" +
-	"\b_countryB\r\n" +
+	"\b_countryB\f\n" +
+	"\n" +
+	"_from_tickB\r\n" +
 	"\v_enter_tickB\n" +
 	"\n" +
-	"\b_to_tickB\x16\n" +
+	"\b_to_tickB\x0f\n" +
+	"\r_leave_reasonB\x16\n" +
 	"\x14_reclaimed_client_id\"0\n" +
 	"\x06Finish\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12\x12\n" +

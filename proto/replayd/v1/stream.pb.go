@@ -1645,8 +1645,8 @@ type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes of the decompressed replay that have been read, filtered-out events included.
 	BytesRead int64 `protobuf:"varint,1,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	// Bytes of the replay on disk. 0 for a compressed file.
-	BytesPresent int64 `protobuf:"varint,2,opt,name=bytes_present,json=bytesPresent,proto3" json:"bytes_present,omitempty"`
+	// Bytes of the replay on disk. Absent for a compressed file, and for an upload.
+	BytesPresent *int64 `protobuf:"varint,2,opt,name=bytes_present,json=bytesPresent,proto3,oneof" json:"bytes_present,omitempty"`
 	// The replay's clock after the last event that was read.
 	Tick          int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1691,8 +1691,8 @@ func (x *Heartbeat) GetBytesRead() int64 {
 }
 
 func (x *Heartbeat) GetBytesPresent() int64 {
-	if x != nil {
-		return x.BytesPresent
+	if x != nil && x.BytesPresent != nil {
+		return *x.BytesPresent
 	}
 	return 0
 }
@@ -2151,12 +2151,13 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\aoffsets\x18\a \x03(\x12R\aoffsets\x12\x18\n" +
 	"\aindexes\x18\b \x03(\x12R\aindexes\x12)\n" +
 	"\x06tables\x18\t \x03(\v2\x11.replayd.v1.TableR\x06tablesB\b\n" +
-	"\x06events\"c\n" +
+	"\x06events\"z\n" +
 	"\tHeartbeat\x12\x1d\n" +
 	"\n" +
-	"bytes_read\x18\x01 \x01(\x03R\tbytesRead\x12#\n" +
-	"\rbytes_present\x18\x02 \x01(\x03R\fbytesPresent\x12\x12\n" +
-	"\x04tick\x18\x03 \x01(\x05R\x04tick\"\x9b\x01\n" +
+	"bytes_read\x18\x01 \x01(\x03R\tbytesRead\x12(\n" +
+	"\rbytes_present\x18\x02 \x01(\x03H\x00R\fbytesPresent\x88\x01\x01\x12\x12\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tickB\x10\n" +
+	"\x0e_bytes_present\"\x9b\x01\n" +
 	"\aWaiting\x127\n" +
 	"\vwaiting_for\x18\x01 \x01(\x0e2\x16.replayd.v1.WaitingForR\n" +
 	"waitingFor\x12+\n" +
@@ -2359,6 +2360,7 @@ func file_replayd_v1_stream_proto_init() {
 		(*EventBatch_Dem)(nil),
 		(*EventBatch_Sc2Replay)(nil),
 	}
+	file_replayd_v1_stream_proto_msgTypes[9].OneofWrappers = []any{}
 	file_replayd_v1_stream_proto_msgTypes[13].OneofWrappers = []any{
 		(*StreamEnd_Sc2Replay)(nil),
 		(*StreamEnd_Dem)(nil),

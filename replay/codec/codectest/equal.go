@@ -57,7 +57,7 @@ func equalField(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDe
 			return nil
 		}
 	case hasAbsent(fd):
-		if is := v.FieldByName(camel(string(fd.Name()))).Int() != absent(fd); is != m.Has(fd) {
+		if is := !isAbsent(v.FieldByName(camel(string(fd.Name()))), fd); is != m.Has(fd) {
 			return fmt.Errorf("%s is there: %v, and in the message: %v", fd.Name(), is, m.Has(fd))
 		} else if !is {
 			return nil

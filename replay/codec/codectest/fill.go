@@ -101,9 +101,34 @@ func (f *filler) field(v reflect.Value, fd protoreflect.FieldDescriptor, depth i
 		}
 		f.value(target, fd, depth)
 		if hasAbsent(fd) && f.next()&1 == 0 {
-			target.SetInt(absent(fd))
+			setAbsent(target, fd)
 		}
 	}
+}
+
+// setAbsent sets a field to what marks it as absent.
+func setAbsent(v reflect.Value, fd protoreflect.FieldDescriptor) {
+	switch {
+	case absent(fd) == 0:
+		v.SetZero()
+	case v.CanUint():
+		v.SetUint(uint64(absent(fd)))
+	default:
+		v.SetInt(absent(fd))
+	}
+}
+
+// isAbsent reports whether a field has what marks it as absent. Minus zero does not.
+func isAbsent(v reflect.Value, fd protoreflect.FieldDescriptor) bool {
+	switch {
+	case v.Kind() == reflect.Slice:
+		return v.Len() == 0
+	case absent(fd) == 0:
+		return v.IsZero()
+	case v.CanUint():
+		return v.Uint() == uint64(absent(fd))
+	}
+	return v.Int() == absent(fd)
 }
 
 func (f *filler) value(v reflect.Value, fd protoreflect.FieldDescriptor, depth int) {

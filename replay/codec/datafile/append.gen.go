@@ -1125,15 +1125,15 @@ func appendSoundSource(b []byte, m *datafile.SoundSource) []byte {
 		b = append(b, 0x50)
 		b = protoappend.Varint(b, uint64(m.Shape))
 	}
-	if m.Width != 0 {
+	if m.HasWidth {
 		b = append(b, 0x58)
 		b = protoappend.Sint32(b, m.Width)
 	}
-	if m.Height != 0 {
+	if m.HasHeight {
 		b = append(b, 0x60)
 		b = protoappend.Sint32(b, m.Height)
 	}
-	if m.Radius != 0 {
+	if m.HasRadius {
 		b = append(b, 0x68)
 		b = protoappend.Sint32(b, m.Radius)
 	}

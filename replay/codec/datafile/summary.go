@@ -117,7 +117,7 @@ func addToSummary(s *datafilev1.Summary, ev *datafile.Event) {
 	case datafile.KindTileLayer:
 		l := &ev.TileLayer
 		if l.Kind == datafile.LayerKindGame {
-			s.Width, s.Height = l.Width, l.Height
+			s.Width, s.Height = &l.Width, &l.Height
 		}
 		addLayer(s, &datafilev1.LayerSummary{
 			Layer: l.Layer, Group: reference(l.Group), LayerInGroup: reference(l.LayerInGroup), Name: text(l.Name), Kind: datafilev1.LayerKind(l.Kind),

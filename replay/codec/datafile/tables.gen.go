@@ -58,8 +58,8 @@ var Tables = table.Format{
 			{Name: "raw_item_index", Comment: "The item's place among all items of the file.", Type: table.Int32},
 			{Name: "type", Comment: "The item's type.", Type: table.Int32},
 			{Name: "id", Comment: "The item's id within its type.", Type: table.Int32},
-			{Name: "name", Comment: "The type's name. Empty when not known.", Type: table.Name},
-			{Name: "uuid", Comment: "The type's UUID. Empty for types without one.", Type: table.Text},
+			{Name: "name", Nullable: true, Comment: "The type's name. Absent when not known.", Type: table.Name},
+			{Name: "uuid", Nullable: true, Comment: "The type's UUID. Absent for types without one.", Type: table.Text},
 			{Name: "raw_item_offset", Comment: "The position of this piece in the item, in bytes.", Type: table.Int32},
 			{Name: "bytes", Comment: "The size of the whole item in bytes.", Type: table.Int32},
 			{Name: "data", Comment: "The piece: little-endian 32-bit integers.", Type: table.Binary},
@@ -152,8 +152,8 @@ var Tables = table.Format{
 		{Name: "item_type", Comment: "An entry of the table of item types.", Fields: []table.Field{
 			{Name: "type", Comment: "The type's number in this file: 0 to 7 for the map's own, 0x8001 to 0xfffe for types that have a UUID (their numbers differ between files), 0xffff for the index of UUIDs.", Type: table.Int32},
 			{Name: "count", Comment: "The number of items of this type. They are contiguous.", Type: table.Int32},
-			{Name: "name", Comment: "The type's name, such as \"layer\" or \"mapitemtype-automapper-config@ddnet.tw\". Empty when not known.", Type: table.Name},
-			{Name: "uuid", Comment: "The type's UUID. Empty for types without one.", Type: table.Text},
+			{Name: "name", Nullable: true, Comment: "The type's name, such as \"layer\" or \"mapitemtype-automapper-config@ddnet.tw\". Absent when not known.", Type: table.Name},
+			{Name: "uuid", Nullable: true, Comment: "The type's UUID. Absent for types without one.", Type: table.Text},
 		}},
 		{Name: "version", Comment: "The version item.", Fields: []table.Field{
 			{Name: "version", Comment: "The version of the map format. 1 in all known maps.", Type: table.Int32},
@@ -216,7 +216,7 @@ var Tables = table.Format{
 		{Name: "uuid_type", Comment: "The index entry that gives a UUID to an item type of this file. Old tools wrote some of them twice.", Fields: []table.Field{
 			{Name: "type", Comment: "The type's number in this file.", Type: table.Int32},
 			{Name: "uuid", Comment: "The UUID.", Type: table.Text},
-			{Name: "name", Comment: "The name that the UUID is made from. Empty when not known.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The name that the UUID is made from. Absent when not known.", Type: table.Name},
 		}},
 		{Name: "physics_tiles", Comment: "Tiles of a layer that affects play, row by row. Air is left out.", Fields: []table.Field{
 			{Name: "layer", Comment: "The layer's index over all kinds of layers and all groups.", Type: table.Int32},
@@ -298,7 +298,7 @@ var columnsOfClip = []table.Field{
 
 var columnsOfTileCount = []table.Field{
 	{Name: "tile", Comment: "The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.", Type: table.Int32},
-	{Name: "name", Comment: "The tile's name, such as \"solid\", \"freeze\", \"start\", \"spawn\". It is the name in GameTile or the layer's own enum, in lower case. Empty for tiles without a name.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The tile's name, such as \"solid\", \"freeze\", \"start\", \"spawn\". It is the name in GameTile or the layer's own enum, in lower case. Absent for tiles without a name.", Type: table.Name},
 	{Name: "count", Comment: "The number of tiles.", Type: table.Int32},
 	{Name: "min_x", Comment: "The smallest column that has one.", Type: table.Int32},
 	{Name: "min_y", Comment: "The smallest row that has one.", Type: table.Int32},
@@ -317,9 +317,9 @@ var columnsOfSoundSource = []table.Field{
 	{Name: "sound_envelope", Nullable: true, Comment: "Envelope that changes the volume. Absent for none.", Type: table.Int32},
 	{Name: "sound_envelope_offset_ms", Comment: "Shift of that animation in milliseconds.", Type: table.Int32},
 	{Name: "shape", Comment: "The area in which the sound is heard.", Type: table.Name, Enum: namesOfSoundShape},
-	{Name: "width", Comment: "Width of a rectangle in world units, fixed point. 0 for a circle.", Type: table.Int32},
-	{Name: "height", Comment: "Height of a rectangle in world units, fixed point. 0 for a circle.", Type: table.Int32},
-	{Name: "radius", Comment: "Radius of a circle in world units. 0 for a rectangle.", Type: table.Int32},
+	{Name: "width", Nullable: true, Comment: "Width of a rectangle in world units, fixed point. Absent for a circle.", Type: table.Int32},
+	{Name: "height", Nullable: true, Comment: "Height of a rectangle in world units, fixed point. Absent for a circle.", Type: table.Int32},
+	{Name: "radius", Nullable: true, Comment: "Radius of a circle in world units. Absent for a rectangle.", Type: table.Int32},
 }
 
 var columnsOfPhysicsTile = []table.Field{
@@ -327,20 +327,20 @@ var columnsOfPhysicsTile = []table.Field{
 	{Name: "y", Comment: "The row.", Type: table.Int32},
 	{Name: "columns", Comment: "The number of equal tiles, 1 or more: those at x to x + columns - 1.", Type: table.Int32},
 	{Name: "tile", Comment: "The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.", Type: table.Int32},
-	{Name: "name", Comment: "The tile's name, as in TileCount. Empty for tiles without a name.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The tile's name, as in TileCount. Absent for tiles without a name.", Type: table.Name},
 	{Name: "number", Comment: "The number of the teleporter, the switch or the tuning zone, 0 to 255.", Type: table.Int32},
 	{Name: "flags", Comment: "The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.", Type: table.Int32},
 	{Name: "delay_s", Comment: "The delay of a switch in seconds, 0 to 255.", Type: table.Int32},
 	{Name: "angle", Comment: "The direction of a speedup in degrees: 0 to the right, 90 down. Valid maps have 0 to 359.", Type: table.Int32},
 	{Name: "force", Comment: "The force of a speedup, 0 to 255.", Type: table.Int32},
-	{Name: "max_speed", Comment: "The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.", Type: table.Int32},
+	{Name: "max_speed", Comment: "The largest speed that a speedup gives, 0 to 255. 0, as the map stores it, means that it is not limited.", Type: table.Int32},
 }
 
 var columnsOfEntity = []table.Field{
-	{Name: "name", Comment: "Its name, such as \"spawn\", \"shotgun\", \"door\". Empty for things without a name.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "Its name, such as \"spawn\", \"shotgun\", \"door\". Absent for things without a name.", Type: table.Name},
 	{Name: "tile", Comment: "The tile's index, 192 to 255.", Type: table.Int32},
 	{Name: "position", Nullable: true, Comment: "Its position in world units: the middle of its tile.", Type: table.Struct, Fields: columnsOfPoint},
-	{Name: "number", Comment: "The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer; only the former has the number.", Type: table.Int32},
+	{Name: "number", Nullable: true, Comment: "The number of the switch that controls it. Absent for none. The same thing is in the switch layer and in the game layer; only the former has the number.", Type: table.Int32},
 	{Name: "flags", Comment: "The tile's flags, as in TileLayer: its direction.", Type: table.Int32},
 	{Name: "delay_s", Comment: "The delay in seconds, in the switch layer.", Type: table.Int32},
 }
@@ -656,8 +656,16 @@ func rowRawItem(c []table.Column, m *datafile.RawItem) {
 	c[0].Int32(m.Index)
 	c[1].Int32(m.Type)
 	c[2].Int32(m.Id)
-	c[3].Name(m.Name)
-	c[4].Text(m.Uuid)
+	if len(m.Name) > 0 {
+		c[3].Name(m.Name)
+	} else {
+		c[3].Null()
+	}
+	if len(m.Uuid) > 0 {
+		c[4].Text(m.Uuid)
+	} else {
+		c[4].Null()
+	}
 	c[5].Int32(m.Offset)
 	c[6].Int32(m.Bytes)
 	c[7].Binary(m.Data)
@@ -844,7 +852,11 @@ func rowTileSummary(c []table.Column, m *datafile.TileSummary) {
 func rowTileCount(c []table.Column, m *datafile.TileCount) {
 	_ = c[6]
 	c[0].Int32(m.Tile)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	c[2].Int32(m.Count)
 	c[3].Int32(m.MinX)
 	c[4].Int32(m.MinY)
@@ -870,8 +882,16 @@ func rowItemType(c []table.Column, m *datafile.ItemType) {
 	_ = c[3]
 	c[0].Int32(m.Type)
 	c[1].Int32(m.Count)
-	c[2].Name(m.Name)
-	c[3].Text(m.Uuid)
+	if len(m.Name) > 0 {
+		c[2].Name(m.Name)
+	} else {
+		c[2].Null()
+	}
+	if len(m.Uuid) > 0 {
+		c[3].Text(m.Uuid)
+	} else {
+		c[3].Null()
+	}
 }
 
 func rowVersion(c []table.Column, m *datafile.Version) {
@@ -991,9 +1011,21 @@ func rowSoundSource(c []table.Column, m *datafile.SoundSource) {
 	}
 	c[10].Int32(m.SoundEnvelopeOffsetMs)
 	c[11].Enum(int32(m.Shape))
-	c[12].Int32(m.Width)
-	c[13].Int32(m.Height)
-	c[14].Int32(m.Radius)
+	if m.HasWidth {
+		c[12].Int32(m.Width)
+	} else {
+		c[12].Null()
+	}
+	if m.HasHeight {
+		c[13].Int32(m.Height)
+	} else {
+		c[13].Null()
+	}
+	if m.HasRadius {
+		c[14].Int32(m.Radius)
+	} else {
+		c[14].Null()
+	}
 }
 
 func rowSound(c []table.Column, m *datafile.Sound) {
@@ -1048,7 +1080,11 @@ func rowUuidType(c []table.Column, m *datafile.UuidType) {
 	_ = c[2]
 	c[0].Int32(m.Type)
 	c[1].Text(m.Uuid)
-	c[2].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[2].Name(m.Name)
+	} else {
+		c[2].Null()
+	}
 }
 
 func rowPhysicsTiles(c []table.Column, m *datafile.PhysicsTiles) {
@@ -1075,7 +1111,11 @@ func rowPhysicsTile(c []table.Column, m *datafile.PhysicsTile) {
 	c[1].Int32(m.Y)
 	c[2].Int32(m.Columns)
 	c[3].Int32(m.Tile)
-	c[4].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[4].Name(m.Name)
+	} else {
+		c[4].Null()
+	}
 	c[5].Int32(m.Number)
 	c[6].Int32(m.Flags)
 	c[7].Int32(m.DelayS)
@@ -1104,7 +1144,11 @@ func rowEntities(c []table.Column, m *datafile.Entities) {
 
 func rowEntity(c []table.Column, m *datafile.Entity) {
 	_ = c[7]
-	c[0].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[0].Name(m.Name)
+	} else {
+		c[0].Null()
+	}
 	c[1].Int32(m.Tile)
 	if !c[2].Off {
 		if m.HasPosition {
@@ -1114,7 +1158,11 @@ func rowEntity(c []table.Column, m *datafile.Entity) {
 			c[2].Null()
 		}
 	}
-	c[5].Int32(m.Number)
+	if m.Number != 0 {
+		c[5].Int32(m.Number)
+	} else {
+		c[5].Null()
+	}
 	c[6].Int32(m.Flags)
 	c[7].Int32(m.DelayS)
 }

@@ -1220,7 +1220,7 @@ func appendUserInput(b []byte, m *dem.UserInput) []byte {
 		b = append(b, 0x60)
 		b = protoappend.Varint(b, uint64(m.MouseDy))
 	}
-	if m.Pawn != 0 {
+	if m.Pawn != 16777215 {
 		b = append(b, 0x68)
 		b = protoappend.Varint(b, uint64(m.Pawn))
 	}
@@ -1436,7 +1436,7 @@ func appendChatEvent(b []byte, m *dem.ChatEvent) []byte {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.Value3))
 	}
-	if math.Float32bits(m.Time) != 0 {
+	if m.HasTime {
 		b = append(b, 0x35)
 		b = protoappend.Float(b, m.Time)
 	}
@@ -1468,7 +1468,7 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.PlayerId))
 	}
-	if m.Channel != 0 {
+	if m.HasChannel {
 		b = append(b, 0x10)
 		b = protoappend.Varint(b, uint64(m.Channel))
 	}
@@ -2296,11 +2296,11 @@ func appendDamage(b []byte, m *dem.Damage) []byte {
 		b = append(b, 0xa0, 0x01)
 		b = protoappend.Varint(b, uint64(m.HitGroup))
 	}
-	if m.Hits != 0 {
+	if m.HasHits {
 		b = append(b, 0xa8, 0x01)
 		b = protoappend.Varint(b, uint64(m.Hits))
 	}
-	if m.HealthLost != 0 {
+	if m.HasHealthLost {
 		b = append(b, 0xb0, 0x01)
 		b = protoappend.Varint(b, uint64(m.HealthLost))
 	}
@@ -2320,7 +2320,7 @@ func appendDamage(b []byte, m *dem.Damage) []byte {
 		b = append(b, 0xc8, 0x01)
 		b = protoappend.Bool(b, m.IsSecondary)
 	}
-	if math.Float32bits(m.Effectiveness) != 0 {
+	if m.HasEffectiveness {
 		b = append(b, 0xd5, 0x01)
 		b = protoappend.Float(b, m.Effectiveness)
 	}
@@ -2352,11 +2352,11 @@ func appendDamage(b []byte, m *dem.Damage) []byte {
 		b = append(b, 0x80, 0x02)
 		b = protoappend.Bool(b, m.IsKill)
 	}
-	if m.PreDamageWhole != 0 {
+	if m.HasPreDamageWhole {
 		b = append(b, 0x88, 0x02)
 		b = protoappend.Varint(b, uint64(m.PreDamageWhole))
 	}
-	if m.AbsorbedWhole != 0 {
+	if m.HasAbsorbedWhole {
 		b = append(b, 0x90, 0x02)
 		b = protoappend.Varint(b, uint64(m.AbsorbedWhole))
 	}
@@ -2388,7 +2388,7 @@ func appendKill(b []byte, m *dem.Kill) []byte {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.ScorerIndex))
 	}
-	if m.RespawnReason != 0 {
+	if m.HasRespawnReason {
 		b = append(b, 0x30)
 		b = protoappend.Varint(b, uint64(m.RespawnReason))
 	}
@@ -2400,7 +2400,7 @@ func appendKill(b []byte, m *dem.Kill) []byte {
 }
 
 func appendKillStreak(b []byte, m *dem.KillStreak) []byte {
-	if m.Pawn != 0 {
+	if m.Pawn != 16777215 {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.Pawn))
 	}
@@ -2468,15 +2468,15 @@ func appendShot(b []byte, m *dem.Shot) []byte {
 		b = append(b, 0x20)
 		b = protoappend.Varint(b, uint64(m.ShooterIndex))
 	}
-	if m.Shooter != 0 {
+	if m.Shooter != 16777215 {
 		b = append(b, 0x28)
 		b = protoappend.Varint(b, uint64(m.Shooter))
 	}
-	if math.Float32bits(m.Spread) != 0 {
+	if m.HasSpread {
 		b = append(b, 0x35)
 		b = protoappend.Float(b, m.Spread)
 	}
-	if m.WeaponId != 0 {
+	if m.WeaponId != 16777215 {
 		b = append(b, 0x38)
 		b = protoappend.Varint(b, uint64(m.WeaponId))
 	}
@@ -2604,7 +2604,7 @@ func appendShot(b []byte, m *dem.Shot) []byte {
 		b = append(b, 0x98, 0x02)
 		b = protoappend.Varint(b, uint64(m.IgnoredIndex))
 	}
-	if math.Float32bits(m.MaxRange) != 0 {
+	if m.HasMaxRange {
 		b = append(b, 0xa5, 0x02)
 		b = protoappend.Float(b, m.MaxRange)
 	}
@@ -2760,19 +2760,19 @@ func appendVoice(b []byte, m *dem.Voice) []byte {
 		b = append(b, 0x40)
 		b = protoappend.Varint(b, uint64(m.Tick))
 	}
-	if m.SequenceBytes != 0 {
+	if m.HasSequenceBytes {
 		b = append(b, 0x48)
 		b = protoappend.Varint(b, uint64(m.SequenceBytes))
 	}
-	if m.Section != 0 {
+	if m.HasSection {
 		b = append(b, 0x50)
 		b = protoappend.Varint(b, uint64(m.Section))
 	}
-	if m.SampleOffset != 0 {
+	if m.HasSampleOffset {
 		b = append(b, 0x58)
 		b = protoappend.Varint(b, uint64(m.SampleOffset))
 	}
-	if m.Packets != 0 {
+	if m.HasPackets {
 		b = append(b, 0x60)
 		b = protoappend.Varint(b, uint64(m.Packets))
 	}
@@ -2784,7 +2784,7 @@ func appendVoice(b []byte, m *dem.Voice) []byte {
 		}
 		b = protoappend.Close(b, at)
 	}
-	if math.Float32bits(m.Level) != 0 {
+	if m.HasLevel {
 		b = append(b, 0x75)
 		b = protoappend.Float(b, m.Level)
 	}
@@ -2796,7 +2796,7 @@ func appendVoice(b []byte, m *dem.Voice) []byte {
 		b = append(b, 0x80, 0x01)
 		b = protoappend.Varint(b, uint64(m.AudibleMask))
 	}
-	if m.Passthrough != 0 {
+	if m.HasPassthrough {
 		b = append(b, 0x88, 0x01)
 		b = protoappend.Varint(b, uint64(m.Passthrough))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -78,9 +79,9 @@ func headerMessage(h *dem.FileHeader, identity [sha256.Size]byte) header {
 			Addons:                   text(h.Addons),
 			DemoVersionName:          text(h.DemoVersionName),
 			DemoVersionGuid:          text(h.DemoVersionGuid),
-			BuildNum:                 h.BuildNum,
-			Game:                     text(h.Game),
-			ServerStartTick:          h.ServerStartTick,
+			BuildNum:                 codec.Known(h.BuildNum),
+			Game:                     codec.Known(text(h.Game)),
+			ServerStartTick:          codec.Known(h.ServerStartTick),
 		}},
 	}
 }
@@ -104,8 +105,8 @@ func (h *header) addInfo(at io.ReaderAt) {
 	}
 	m := &info.Match
 	match := &demv1.Match{
-		Id: m.Id, GameMode: m.GameMode, GameModeName: string(m.GameModeName), Winner: m.Winner, LeagueId: m.LeagueId, RadiantTeamId: m.RadiantTeamId,
-		DireTeamId: m.DireTeamId, RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag), EndTime: m.EndTime,
+		Id: m.Id, GameMode: m.GameMode, GameModeName: codec.Known(string(m.GameModeName)), Winner: m.Winner, LeagueId: codec.Known(m.LeagueId), RadiantTeamId: codec.Known(m.RadiantTeamId),
+		DireTeamId: codec.Known(m.DireTeamId), RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag), EndTime: codec.Known(m.EndTime),
 	}
 	for _, p := range m.Players {
 		match.Players = append(match.Players, &demv1.MatchPlayer{
@@ -113,7 +114,7 @@ func (h *header) addInfo(at io.ReaderAt) {
 		})
 	}
 	for _, p := range m.Draft {
-		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId, HeroName: string(p.HeroName)})
+		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId, HeroName: codec.Known(string(p.HeroName))})
 	}
 	h.FileInfo.Match = match
 }
@@ -193,7 +194,7 @@ const maxListed = 1 << 10
 
 func unknownTypes(types []dem.TypeGuess) (out []*demv1.UnknownType) {
 	for _, t := range types[:min(len(types), maxListed)] {
-		out = append(out, &demv1.UnknownType{Name: text([]byte(t.Name)), ReadAs: t.ReadAs, Proofs: int32(t.Proofs), MayBeSigned: t.MaybeSigned})
+		out = append(out, &demv1.UnknownType{Name: text([]byte(t.Name)), ReadAs: codec.Known(t.ReadAs), Proofs: int32(t.Proofs), MayBeSigned: t.MaybeSigned})
 	}
 	return out
 }

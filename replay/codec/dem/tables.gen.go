@@ -7,6 +7,7 @@ import (
 	decoders "github.com/replayd/replayd/decoders"
 	dem "github.com/replayd/replayd/decoders/dem"
 	table "github.com/replayd/replayd/replay/table"
+	math "math"
 )
 
 // Tables describes the tables of the format's kinds. AddRow fills them.
@@ -58,7 +59,7 @@ var Tables = table.Format{
 			{Name: "target_source_name", Comment: "The owner of the target, such as the hero who controls a summoned unit or an illusion.", Type: table.Name},
 			{Name: "attacker_name", Comment: "The source of the entry, such as the unit that dealt the damage.", Type: table.Name},
 			{Name: "damage_source_name", Comment: "The owner of the attacker.", Type: table.Name},
-			{Name: "inflictor_name", Comment: "The ability, item or modifier that caused the entry. Empty for a plain attack.", Type: table.Name},
+			{Name: "inflictor_name", Nullable: true, Comment: "The ability, item or modifier that caused the entry. Absent for a plain attack.", Type: table.Name},
 			{Name: "is_attacker_illusion", Comment: "True when the attacker is an illusion.", Type: table.Bool},
 			{Name: "is_attacker_hero", Comment: "True when the attacker is a hero.", Type: table.Bool},
 			{Name: "is_target_illusion", Comment: "True when the target is an illusion.", Type: table.Bool},
@@ -101,7 +102,7 @@ var Tables = table.Format{
 			{Name: "gpm", Comment: "Gold per minute.", Type: table.Uint32},
 			{Name: "event_location", Comment: "The location on the map, as the game's number.", Type: table.Uint32},
 			{Name: "target_is_self", Comment: "True when attacker and target are the same.", Type: table.Bool},
-			{Name: "damage_type", Comment: "1 physical, 2 magical, 4 pure, 0 not known.", Type: table.Uint32},
+			{Name: "damage_type", Comment: "As the game sends it: 1 physical, 2 magical, 4 pure, 0 not known.", Type: table.Uint32},
 			{Name: "invisibility_modifier", Comment: "True when the modifier makes its unit invisible.", Type: table.Bool},
 			{Name: "damage_category", Comment: "The category of damage: the game's number.", Type: table.Uint32},
 			{Name: "networth", Comment: "Net worth in gold.", Type: table.Uint32},
@@ -135,15 +136,15 @@ var Tables = table.Format{
 			{Name: "tracked_stat_id", Comment: "The statistic: the game's number.", Type: table.Uint32},
 			{Name: "modifier_purged_duration", Comment: "How much of the modifier was left when it was dispelled, in seconds.", Type: table.Float32},
 			{Name: "heal_from_regen", Comment: "True when the healing is regeneration.", Type: table.Bool},
-			{Name: "value_name", Comment: "The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for COMBAT_LOG_TYPE_GAME_STATE, the new state, such as \"DOTA_GAMERULES_STATE_PRE_GAME\". Empty for all other types.", Type: table.Name},
+			{Name: "value_name", Nullable: true, Comment: "The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for COMBAT_LOG_TYPE_GAME_STATE, the new state, such as \"DOTA_GAMERULES_STATE_PRE_GAME\". Absent for all other types.", Type: table.Name},
 			{Name: "game_time", Nullable: true, Comment: "The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.", Type: table.Float32},
-			{Name: "gold_reason_name", Comment: "The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as \"DOTA_ModifyGold_HeroKill\". Empty for reasons from 14 on, because the game has changed their numbers.", Type: table.Name},
-			{Name: "xp_reason_name", Comment: "The name of xp_reason for COMBAT_LOG_TYPE_XP, such as \"DOTA_ModifyXP_CreepKill\". Empty when it is not in the decoder's table.", Type: table.Name},
-			{Name: "rune_name", Comment: "The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as \"DOTA_RUNE_BOUNTY\". Empty when it is not in the decoder's table.", Type: table.Name},
+			{Name: "gold_reason_name", Nullable: true, Comment: "The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as \"DOTA_ModifyGold_HeroKill\". Absent for reasons from 14 on, because the game has changed their numbers.", Type: table.Name},
+			{Name: "xp_reason_name", Nullable: true, Comment: "The name of xp_reason for COMBAT_LOG_TYPE_XP, such as \"DOTA_ModifyXP_CreepKill\". Absent when it is not in the decoder's table.", Type: table.Name},
+			{Name: "rune_name", Nullable: true, Comment: "The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as \"DOTA_RUNE_BOUNTY\". Absent when it is not in the decoder's table.", Type: table.Name},
 		}},
 		{Name: "game_event", Comment: "A game event.", Fields: []table.Field{
 			{Name: "id", Comment: "The event's number.", Type: table.Int32},
-			{Name: "name", Comment: "The event's name. Empty when no description preceded the event.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The event's name. Absent when no description preceded the event.", Type: table.Name},
 			{Name: "keys", Comment: "The keys.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfGameEventKey}}},
 		}},
 		{Name: "string_table_entry", Comment: "An entry of a string table was added or changed.", Fields: []table.Field{
@@ -158,12 +159,12 @@ var Tables = table.Format{
 			{Name: "parent", Comment: "Handle of the unit that has it.", Type: table.Uint32},
 			{Name: "modifier_index", Comment: "The index among the parent's modifiers.", Type: table.Int32},
 			{Name: "serial", Comment: "The serial number among the parent's modifiers.", Type: table.Int32},
-			{Name: "name", Comment: "The modifier's name, such as \"modifier_tower_aura\". Empty when not known.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The modifier's name, such as \"modifier_tower_aura\". Absent when not known.", Type: table.Name},
 			{Name: "slot", Comment: "The index of the entry of the string table ActiveModifiers.", Type: table.Uint32},
 			{Name: "ability_level", Comment: "The level of its ability.", Type: table.Int32},
 			{Name: "stack_count", Comment: "Stacks.", Type: table.Int32},
 			{Name: "creation_time", Comment: "When it began, in seconds of game time.", Type: table.Float32},
-			{Name: "duration", Comment: "How long it lasts, in seconds. -1 for ever.", Type: table.Float32},
+			{Name: "duration", Comment: "How long it lasts, in seconds. -1, as the game sends it, for ever.", Type: table.Float32},
 			{Name: "caster", Comment: "Handle of the unit that caused it.", Type: table.Uint32},
 			{Name: "ability", Comment: "Handle of its ability.", Type: table.Uint32},
 			{Name: "aura_owner", Comment: "Handle of the unit whose aura it comes from.", Type: table.Uint32},
@@ -175,14 +176,14 @@ var Tables = table.Format{
 			{Name: "entity_index", Comment: "Slot of the entity of the player's controller.", Type: table.Int32},
 			{Name: "type", Comment: "The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position.", Type: table.Int32},
 			{Name: "units", Comment: "Slots of the units.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
-			{Name: "target_index", Comment: "Slot of the target. 0 for none.", Type: table.Int32},
+			{Name: "target_index", Nullable: true, Comment: "Slot of the target. Absent for none.", Type: table.Int32},
 			{Name: "ability_id", Nullable: true, Comment: "The ability's number. Absent for none.", Type: table.Int32},
 			{Name: "position", Nullable: true, Comment: "The target position. Absent when not known.", Type: table.Struct, Fields: columnsOfVector},
 			{Name: "queue", Comment: "True when it was queued behind other orders.", Type: table.Bool},
 			{Name: "sequence_number", Comment: "The number of the order in the player's own count.", Type: table.Int32},
 			{Name: "flags", Comment: "The game's flags.", Type: table.Uint32},
-			{Name: "type_name", Comment: "The game's name of the type, such as \"DOTA_UNIT_ORDER_CAST_POSITION\". Empty for types newer than the decoder's table.", Type: table.Name},
-			{Name: "ability_name", Comment: "The name of the ability or item, such as \"axe_berserkers_call\". Empty for none, and when it is not in the decoder's table.", Type: table.Name},
+			{Name: "type_name", Nullable: true, Comment: "The game's name of the type, such as \"DOTA_UNIT_ORDER_CAST_POSITION\". Absent for types newer than the decoder's table.", Type: table.Name},
+			{Name: "ability_name", Nullable: true, Comment: "The name of the ability or item, such as \"axe_berserkers_call\". Absent for none, and when it is not in the decoder's table.", Type: table.Name},
 		}},
 		{Name: "sound", Comment: "A sound began.", Fields: []table.Field{
 			{Name: "guid", Comment: "The number by which later messages name this sound.", Type: table.Int32},
@@ -195,8 +196,8 @@ var Tables = table.Format{
 		{Name: "user_cmd", Comment: "Input of a player, in the game's own packing.", Fields: []table.Field{
 			{Name: "number", Comment: "The command's number.", Type: table.Int32},
 			{Name: "player_slot", Nullable: true, Comment: "The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.", Type: table.Int32},
-			{Name: "server_tick", Comment: "The server's tick in which it was executed. 0 when not known.", Type: table.Int32},
-			{Name: "client_tick", Comment: "The client's tick. 0 when not known.", Type: table.Int32},
+			{Name: "server_tick", Nullable: true, Comment: "The server's tick in which it was executed. Absent when not known.", Type: table.Int32},
+			{Name: "client_tick", Nullable: true, Comment: "The client's tick. Absent when not known.", Type: table.Int32},
 			{Name: "data", Comment: "The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from the player's command before; see delta_data.", Type: table.Binary},
 			{Name: "source", Comment: "Where input is from.", Type: table.Name, Enum: namesOfUserCmdSource},
 			{Name: "delta_data", Comment: "What differs from the player's command before, as the recording has it, in the game's own encoding. Counter-Strike 2 sends most commands so since 9 July 2026. Empty if there is data.", Type: table.Binary},
@@ -204,7 +205,7 @@ var Tables = table.Format{
 		}},
 		{Name: "message", Comment: "A message without an event of its own.", Fields: []table.Field{
 			{Name: "id", Comment: "The message's number.", Type: table.Uint32},
-			{Name: "name", Comment: "Valve's name of the message, such as \"CDOTAUserMsg_OverheadEvent\". Empty when not known.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "Valve's name of the message, such as \"CDOTAUserMsg_OverheadEvent\". Absent when not known.", Type: table.Name},
 			{Name: "data", Comment: "The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into several events.", Type: table.Binary},
 			{Name: "message_offset", Comment: "The position of data in the message, in bytes. 0 unless the message is split into several events.", Type: table.Uint32},
 			{Name: "size", Comment: "The size of the whole message in bytes.", Type: table.Uint32},
@@ -216,27 +217,27 @@ var Tables = table.Format{
 		{Name: "chat_event", Comment: "The game announced something in the chat.", Fields: []table.Field{
 			{Name: "type", Comment: "The type of the announcement as the game's number. Dota: such as 0 hero kill, 3 tower kill, 9 Roshan kill. Deadlock: such as 5 paused.", Type: table.Int32},
 			{Name: "value", Comment: "A value that depends on the type. Deadlock: the first of values.", Type: table.Uint32},
-			{Name: "players", Comment: "Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
+			{Name: "players", Comment: "Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1, as the game sends it, for none.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
 			{Name: "value2", Comment: "A second value.", Type: table.Uint32},
 			{Name: "value3", Comment: "A third value.", Type: table.Uint32},
-			{Name: "chat_event_time", Comment: "The time in seconds. 0 when not known.", Type: table.Float32},
+			{Name: "chat_event_time", Nullable: true, Comment: "The time in seconds. Absent when not known.", Type: table.Float32},
 			{Name: "game_time", Nullable: true, Comment: "The time on the game's clock in seconds from the horn, as in Tick.", Type: table.Float32},
-			{Name: "type_name", Comment: "The game's name of the type, such as \"CHAT_MESSAGE_TOWER_KILL\" or \"CITADEL_CHAT_MESSAGE_PAUSED\". Empty for types newer than the decoder's table.", Type: table.Name},
+			{Name: "type_name", Nullable: true, Comment: "The game's name of the type, such as \"CHAT_MESSAGE_TOWER_KILL\" or \"CITADEL_CHAT_MESSAGE_PAUSED\". Absent for types newer than the decoder's table.", Type: table.Name},
 			{Name: "hero_names", Comment: "The heroes of the players, in the same order, such as \"npc_dota_hero_axe\": as the entity CDOTA_PlayerResource has them before the event. Empty when not known.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
 			{Name: "values", Comment: "Deadlock: all values. Empty in Dota.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
 		}},
 		{Name: "chat", Comment: "A chat message.", Fields: []table.Field{
 			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
-			{Name: "channel", Comment: "The channel: the game's number. 0 when not known.", Type: table.Uint32},
+			{Name: "channel", Nullable: true, Comment: "The channel: the game's number. Absent when not known.", Type: table.Uint32},
 			{Name: "text", Comment: "The text.", Type: table.Text},
 			{Name: "sender", Comment: "The name of the speaker, in messages that carry it instead of an id.", Type: table.Text},
 			{Name: "channel_name", Comment: "The channel's name, in messages that carry it instead of a number, such as \"DOTA_Chat_All\".", Type: table.Name},
 			{Name: "entity_index", Nullable: true, Comment: "The slot of the entity of the player who wrote it. Absent when not known.", Type: table.Int32},
 			{Name: "game_time", Nullable: true, Comment: "Dota: the time on the game's clock in seconds from the horn, as in Tick.", Type: table.Float32},
-			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
-			{Name: "hero_name", Comment: "Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.", Type: table.Name},
+			{Name: "player_name", Nullable: true, Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.", Type: table.Name},
+			{Name: "hero_name", Nullable: true, Comment: "Dota: the player's hero, from the same entity. Absent when not known, and before a hero is picked.", Type: table.Name},
 			{Name: "all_chat", Nullable: true, Comment: "Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.", Type: table.Bool},
-			{Name: "lane_color", Comment: "Deadlock: the color of the player's lane: the game's number. 0 for none.", Type: table.Int32},
+			{Name: "lane_color", Nullable: true, Comment: "Deadlock: the color of the player's lane: the game's number. Absent for none.", Type: table.Int32},
 		}},
 		{Name: "ping", Comment: "A player pinged the map.", Fields: []table.Field{
 			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
@@ -244,19 +245,19 @@ var Tables = table.Format{
 			{Name: "y", Comment: "The y coordinate in world units. Deadlock: without its fraction, which position has.", Type: table.Int32},
 			{Name: "target", Nullable: true, Comment: "Slot of the entity that was pinged. Absent for none.", Type: table.Int32},
 			{Name: "direct", Comment: "True when the entity itself was pinged.", Type: table.Bool},
-			{Name: "type", Comment: "The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.", Type: table.Uint32},
-			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "type", Comment: "The kind of ping: the game's number. 0, as the game sends it, for the ping of an ability in Deadlock.", Type: table.Uint32},
+			{Name: "player_name", Nullable: true, Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.", Type: table.Name},
 			{Name: "position", Nullable: true, Comment: "Deadlock: the place, in world units. Absent in other games, and when it is not sent.", Type: table.Struct, Fields: columnsOfVector},
-			{Name: "message_id", Comment: "Deadlock: the number of the ping's message, to which players may respond. 0 for none.", Type: table.Uint32},
-			{Name: "ability_id", Comment: "Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.", Type: table.Uint32},
-			{Name: "target_name", Comment: "Deadlock: the hero that was pinged. Empty for none.", Type: table.Name},
-			{Name: "target_class", Comment: "Deadlock: the class of the entity that was pinged: the game's number. 0 for none.", Type: table.Uint32},
+			{Name: "message_id", Nullable: true, Comment: "Deadlock: the number of the ping's message, to which players may respond. Absent for none.", Type: table.Uint32},
+			{Name: "ability_id", Nullable: true, Comment: "Deadlock: the ability or item that was pinged, as the game's hash of its name. Absent for none.", Type: table.Uint32},
+			{Name: "target_name", Nullable: true, Comment: "Deadlock: the hero that was pinged. Absent for none.", Type: table.Name},
+			{Name: "target_class", Nullable: true, Comment: "Deadlock: the class of the entity that was pinged: the game's number. Absent for none.", Type: table.Uint32},
 			{Name: "is_enemy", Comment: "Deadlock: true when the pinged entity is an enemy.", Type: table.Bool},
 			{Name: "is_minimap", Comment: "Deadlock: true when the minimap was pinged.", Type: table.Bool},
 			{Name: "is_blind", Comment: "Deadlock: true when the player could not see what was pinged.", Type: table.Bool},
 			{Name: "marker", Comment: "Deadlock: how the ping is shown and heard: the game's number.", Type: table.Int32},
-			{Name: "speech", Comment: "Deadlock: what the hero says: the game's number. 0 for nothing.", Type: table.Int32},
-			{Name: "response", Comment: "Deadlock: the response that was chosen. Empty for none.", Type: table.Text},
+			{Name: "speech", Nullable: true, Comment: "Deadlock: what the hero says: the game's number. Absent for nothing.", Type: table.Int32},
+			{Name: "response", Nullable: true, Comment: "Deadlock: the response that was chosen. Absent for none.", Type: table.Text},
 			{Name: "cooldown", Comment: "Deadlock: the time until the ability can be used, or until the next ping, in seconds.", Type: table.Float32},
 		}},
 		{Name: "map_line", Comment: "A player drew on the map.", Fields: []table.Field{
@@ -264,19 +265,19 @@ var Tables = table.Format{
 			{Name: "x", Comment: "The x coordinate in world units.", Type: table.Int32},
 			{Name: "y", Comment: "The y coordinate in world units.", Type: table.Int32},
 			{Name: "initial", Comment: "True when a new line begins here. False when the line continues from the previous point.", Type: table.Bool},
-			{Name: "player_name", Comment: "The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
+			{Name: "player_name", Nullable: true, Comment: "The player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.", Type: table.Name},
 		}},
 		{Name: "chat_wheel", Comment: "A player used the chat wheel.", Fields: []table.Field{
 			{Name: "player_id", Nullable: true, Comment: "Dota: id of the player. Deadlock: the player's slot. Absent when not known.", Type: table.Int32},
 			{Name: "message_id", Comment: "The number of the phrase.", Type: table.Uint32},
-			{Name: "account_id", Comment: "The player's account. 0 when not known.", Type: table.Uint32},
-			{Name: "hero_id", Comment: "The hero that the phrase is about. 0 for none.", Type: table.Int32},
-			{Name: "hero_name", Comment: "Dota: that hero's name. Empty for none, and when it is not in the decoder's table.", Type: table.Name},
-			{Name: "player_name", Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.", Type: table.Name},
-			{Name: "emoticon_id", Comment: "Dota: the number of an emoticon. 0 for none.", Type: table.Uint32},
+			{Name: "account_id", Nullable: true, Comment: "The player's account. Absent when not known.", Type: table.Uint32},
+			{Name: "hero_id", Nullable: true, Comment: "The hero that the phrase is about. Absent for none.", Type: table.Int32},
+			{Name: "hero_name", Nullable: true, Comment: "Dota: that hero's name. Absent for none, and when it is not in the decoder's table.", Type: table.Name},
+			{Name: "player_name", Nullable: true, Comment: "Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.", Type: table.Name},
+			{Name: "emoticon_id", Nullable: true, Comment: "Dota: the number of an emoticon. Absent for none.", Type: table.Uint32},
 			{Name: "pawn_index", Nullable: true, Comment: "Deadlock: slot of the entity of the player's hero. Absent when not known.", Type: table.Int32},
-			{Name: "param", Comment: "Deadlock: a part of the phrase. Empty for none.", Type: table.Text},
-			{Name: "lane_color", Comment: "Deadlock: the color of the player's lane: the game's number. 0 for none.", Type: table.Int32},
+			{Name: "param", Nullable: true, Comment: "Deadlock: a part of the phrase. Absent for none.", Type: table.Text},
+			{Name: "lane_color", Nullable: true, Comment: "Deadlock: the color of the player's lane: the game's number. Absent for none.", Type: table.Int32},
 		}},
 		{Name: "file_header", Comment: "The file's header.", Fields: []table.Field{
 			{Name: "stamp", Comment: "The format's stamp, \"PBDEMS2\".", Type: table.Text},
@@ -291,9 +292,9 @@ var Tables = table.Format{
 			{Name: "addons", Comment: "Addons.", Type: table.Text},
 			{Name: "demo_version_name", Comment: "The name of the demo format's version.", Type: table.Name},
 			{Name: "demo_version_guid", Comment: "The id of the demo format's version.", Type: table.Text},
-			{Name: "build_num", Comment: "The build of the engine. 0 when not known.", Type: table.Int32},
-			{Name: "game", Comment: "The game: \"dota\", \"csgo\", \"citadel\". Empty when not known.", Type: table.Name},
-			{Name: "server_start_tick", Comment: "The server's tick at the start. 0 when not known.", Type: table.Int32},
+			{Name: "build_num", Nullable: true, Comment: "The build of the engine. Absent when not known.", Type: table.Int32},
+			{Name: "game", Nullable: true, Comment: "The game: \"dota\", \"csgo\", \"citadel\". Absent when not known.", Type: table.Name},
+			{Name: "server_start_tick", Nullable: true, Comment: "The server's tick at the start. Absent when not known.", Type: table.Int32},
 		}},
 		{Name: "file_info", Comment: "The facts that the game wrote at the end of the recording.", Fields: []table.Field{
 			{Name: "playback_time", Comment: "The length in seconds.", Type: table.Float32},
@@ -316,12 +317,12 @@ var Tables = table.Format{
 			{Name: "sky_name", Comment: "The sky's name.", Type: table.Name},
 			{Name: "host_name", Comment: "The host's name.", Type: table.Name},
 			{Name: "addon_name", Comment: "The addon's name.", Type: table.Name},
-			{Name: "game_build", Comment: "The game's build. 0 when the directory does not contain it.", Type: table.Int32},
+			{Name: "game_build", Nullable: true, Comment: "The game's build. Absent when the directory does not contain it.", Type: table.Int32},
 		}},
 		{Name: "class_info", Comment: "A class of entities.", Fields: []table.Field{
 			{Name: "id", Comment: "The class's number.", Type: table.Uint32},
 			{Name: "name", Comment: "The class's name, which is also its serializer's.", Type: table.Name},
-			{Name: "table_name", Comment: "The name of its table. Empty in newer files.", Type: table.Name},
+			{Name: "table_name", Nullable: true, Comment: "The name of its table. Absent in newer files.", Type: table.Name},
 		}},
 		{Name: "serializer", Comment: "A serializer: the fields that classes, and objects inside them, are made of.", Fields: []table.Field{
 			{Name: "name", Comment: "The name.", Type: table.Name},
@@ -350,7 +351,7 @@ var Tables = table.Format{
 		{Name: "stop", Comment: "The recording stopped.", Fields: []table.Field{}},
 		{Name: "command", Comment: "A record of the file without an event of its own.", Fields: []table.Field{
 			{Name: "id", Comment: "The record's number.", Type: table.Uint32},
-			{Name: "name", Comment: "Valve's name of the record, such as \"DEM_AnimationData\". Empty when not known.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "Valve's name of the record, such as \"DEM_AnimationData\". Absent when not known.", Type: table.Name},
 			{Name: "data", Comment: "The bytes of the record's decompressed contents from offset on. Large records are split into several events.", Type: table.Binary},
 			{Name: "command_offset", Comment: "The position of data in the contents, in bytes. 0 unless the record is split into several events.", Type: table.Uint32},
 			{Name: "size", Comment: "The size of the whole contents in bytes.", Type: table.Uint32},
@@ -378,7 +379,7 @@ var Tables = table.Format{
 		{Name: "player_info", Comment: "A player is on the server, or the player's data changed: an entry of the string table userinfo.", Fields: []table.Field{
 			{Name: "slot", Comment: "The player's slot, by which game events refer to players. In Counter-Strike 2 and Deadlock, the entity in slot + 1 is the player's controller. Its field m_hPawn is the handle of the player's body.", Type: table.Int32},
 			{Name: "name", Comment: "The player's name.", Type: table.Name},
-			{Name: "steam_id", Comment: "The Steam id. 0 for bots.", Type: table.Uint64},
+			{Name: "steam_id", Nullable: true, Comment: "The Steam id. Absent for bots.", Type: table.Uint64},
 			{Name: "user_id", Comment: "The number by which the server identifies the player.", Type: table.Int32},
 			{Name: "is_bot", Comment: "True when it is a bot.", Type: table.Bool},
 			{Name: "is_hltv", Comment: "True for the client that records the demo.", Type: table.Bool},
@@ -394,7 +395,7 @@ var Tables = table.Format{
 			{Name: "attacker_index", Nullable: true, Comment: "Slot of the entity whose damage it is. Absent for none.", Type: table.Int32},
 			{Name: "ability_index", Nullable: true, Comment: "Slot of the entity of the ability. Absent for none.", Type: table.Int32},
 			{Name: "attacking_index", Nullable: true, Comment: "Slot of the entity that attacks for the attacker. Absent for none.", Type: table.Int32},
-			{Name: "ability_id", Comment: "The ability or item. 0 for none.", Type: table.Uint32},
+			{Name: "ability_id", Nullable: true, Comment: "The ability or item. Absent for none.", Type: table.Uint32},
 			{Name: "attacker_class", Comment: "Deadlock: what kind of entity the attacker is: the game's number.", Type: table.Uint32},
 			{Name: "victim_class", Comment: "Deadlock: what kind of entity the victim is: the game's number.", Type: table.Uint32},
 			{Name: "victim_health", Comment: "Deadlock: the victim's health afterwards.", Type: table.Int32},
@@ -403,21 +404,21 @@ var Tables = table.Format{
 			{Name: "victim_shield_max", Nullable: true, Comment: "Deadlock: the victim's greatest shield. Absent when not sent.", Type: table.Int32},
 			{Name: "absorbed", Comment: "Deadlock: how much of the damage was absorbed.", Type: table.Float32},
 			{Name: "crit_damage", Comment: "Deadlock: how much of the damage is for a critical hit.", Type: table.Float32},
-			{Name: "hit_group", Comment: "The part of the body that was hit: the game's number. Deadlock: -1 for none.", Type: table.Int32},
-			{Name: "hits", Comment: "Deadlock: how many hits the event stands for. 0 when not sent.", Type: table.Int32},
-			{Name: "health_lost", Comment: "Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.", Type: table.Int32},
+			{Name: "hit_group", Comment: "The part of the body that was hit: the game's number. Deadlock: -1, as the game sends it, for none.", Type: table.Int32},
+			{Name: "hits", Nullable: true, Comment: "Deadlock: how many hits the event stands for. Absent when not sent.", Type: table.Int32},
+			{Name: "health_lost", Nullable: true, Comment: "Deadlock: how much health was lost, where that is less than the damage. Absent when not sent.", Type: table.Int32},
 			{Name: "flags", Comment: "Deadlock: the game's flags.", Type: table.Uint64},
 			{Name: "direction", Nullable: true, Comment: "Deadlock: the direction. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
 			{Name: "is_secondary", Comment: "Deadlock: true for damage that the game counts beside other damage.", Type: table.Bool},
-			{Name: "effectiveness", Comment: "Deadlock: the effectiveness. 0 when not sent.", Type: table.Float32},
+			{Name: "effectiveness", Nullable: true, Comment: "Deadlock: the effectiveness. Absent when not sent.", Type: table.Float32},
 			{Name: "server_tick", Nullable: true, Comment: "Deadlock: the server's tick. Absent when not sent.", Type: table.Int32},
 			{Name: "attacker_slot", Nullable: true, Comment: "Counter-Strike 2: slot of the player whose damage it is. Absent when not known.", Type: table.Int32},
 			{Name: "victim_slot", Nullable: true, Comment: "Counter-Strike 2: slot of the player who was hurt. Absent when not known.", Type: table.Int32},
 			{Name: "victim_position", Nullable: true, Comment: "Counter-Strike 2: where the player was, in world units. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
 			{Name: "penetrations", Comment: "Counter-Strike 2: how many things the bullet penetrated.", Type: table.Int32},
 			{Name: "is_kill", Comment: "Counter-Strike 2: true when the player died of it.", Type: table.Bool},
-			{Name: "pre_damage_whole", Comment: "Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.", Type: table.Int32},
-			{Name: "absorbed_whole", Comment: "Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.", Type: table.Int32},
+			{Name: "pre_damage_whole", Nullable: true, Comment: "Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. Absent in others.", Type: table.Int32},
+			{Name: "absorbed_whole", Nullable: true, Comment: "Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. Absent in others.", Type: table.Int32},
 		}},
 		{Name: "kill", Comment: "A hero was killed.", Fields: []table.Field{
 			{Name: "victim_index", Nullable: true, Comment: "Slot of the entity of the hero that died. Absent for none.", Type: table.Int32},
@@ -425,11 +426,11 @@ var Tables = table.Format{
 			{Name: "attacker_index", Nullable: true, Comment: "Slot of the entity that attacked. Absent for none.", Type: table.Int32},
 			{Name: "assister_indexes", Comment: "Slots of the entities of the heroes that assisted.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int32}}},
 			{Name: "scorer_index", Nullable: true, Comment: "Slot of the entity to which the kill counts. Absent for none.", Type: table.Int32},
-			{Name: "respawn_reason", Comment: "Why the victim respawns: the game's number. 0 when not sent.", Type: table.Int32},
-			{Name: "victim_team", Comment: "The victim's team. 0 when not sent.", Type: table.Int32},
+			{Name: "respawn_reason", Nullable: true, Comment: "Why the victim respawns: the game's number. Absent when not sent.", Type: table.Int32},
+			{Name: "victim_team", Nullable: true, Comment: "The victim's team. Absent when not sent.", Type: table.Int32},
 		}},
 		{Name: "kill_streak", Comment: "A player killed several heroes without dying, or such a streak ended.", Fields: []table.Field{
-			{Name: "pawn", Comment: "Handle of the entity of the player's hero. 16777215 for none.", Type: table.Uint32},
+			{Name: "pawn", Nullable: true, Comment: "Handle of the entity of the player's hero. Absent for none.", Type: table.Uint32},
 			{Name: "kills", Comment: "The number of kills.", Type: table.Int32},
 			{Name: "is_first_blood", Comment: "True for the first kill of the match.", Type: table.Bool},
 			{Name: "ended", Comment: "True when the streak ended.", Type: table.Bool},
@@ -446,10 +447,10 @@ var Tables = table.Format{
 			{Name: "angles", Nullable: true, Comment: "The angles in degrees: pitch, yaw, roll. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
 			{Name: "seed", Comment: "The seed for its spread.", Type: table.Uint32},
 			{Name: "shooter_index", Nullable: true, Comment: "Slot of the entity that fired. Absent for none.", Type: table.Int32},
-			{Name: "shooter", Comment: "Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.", Type: table.Uint32},
-			{Name: "spread", Comment: "The spread. 0 when not sent.", Type: table.Float32},
-			{Name: "weapon_id", Comment: "Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.", Type: table.Uint32},
-			{Name: "item_def_index", Comment: "Counter-Strike 2: the number of the weapon's kind. 0 in other games.", Type: table.Uint32},
+			{Name: "shooter", Nullable: true, Comment: "Counter-Strike 2: handle of the entity that fired. Absent for none, and in other games.", Type: table.Uint32},
+			{Name: "spread", Nullable: true, Comment: "The spread. Absent when not sent.", Type: table.Float32},
+			{Name: "weapon_id", Nullable: true, Comment: "Counter-Strike 2: handle of the weapon. Absent for none, and in other games.", Type: table.Uint32},
+			{Name: "item_def_index", Nullable: true, Comment: "Counter-Strike 2: the number of the weapon's kind. Absent in other games.", Type: table.Uint32},
 			{Name: "mode", Comment: "Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.", Type: table.Uint32},
 			{Name: "inaccuracy", Comment: "Counter-Strike 2: the inaccuracy.", Type: table.Float32},
 			{Name: "recoil_index", Comment: "Counter-Strike 2: how far the recoil's pattern is.", Type: table.Float32},
@@ -460,11 +461,11 @@ var Tables = table.Format{
 			{Name: "attack_type", Comment: "Counter-Strike 2: the kind of attack: the game's number.", Type: table.Uint32},
 			{Name: "is_in_air", Comment: "Counter-Strike 2: true when the player is in the air.", Type: table.Bool},
 			{Name: "is_scoped", Comment: "Counter-Strike 2: true when the player looks through a scope.", Type: table.Bool},
-			{Name: "tick", Comment: "Counter-Strike 2: the tick. 0 when not sent.", Type: table.Int32},
+			{Name: "tick", Nullable: true, Comment: "Counter-Strike 2: the tick. Absent when not sent.", Type: table.Int32},
 			{Name: "aim_punch", Nullable: true, Comment: "Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
-			{Name: "attack_tick", Comment: "Counter-Strike 2: the tick of the attack. 0 when not sent.", Type: table.Int32},
+			{Name: "attack_tick", Nullable: true, Comment: "Counter-Strike 2: the tick of the attack. Absent when not sent.", Type: table.Int32},
 			{Name: "attack_tick_fraction", Comment: "Counter-Strike 2: the fraction of the tick of the attack.", Type: table.Float32},
-			{Name: "render_tick", Comment: "Counter-Strike 2: the tick that the player saw. 0 when not sent.", Type: table.Int32},
+			{Name: "render_tick", Nullable: true, Comment: "Counter-Strike 2: the tick that the player saw. Absent when not sent.", Type: table.Int32},
 			{Name: "render_tick_fraction", Comment: "Counter-Strike 2: the fraction of the tick that the player saw.", Type: table.Float32},
 			{Name: "inaccuracy_move", Comment: "Counter-Strike 2: the inaccuracy because of movement.", Type: table.Float32},
 			{Name: "inaccuracy_air", Comment: "Counter-Strike 2: the inaccuracy because of being in the air.", Type: table.Float32},
@@ -472,17 +473,17 @@ var Tables = table.Format{
 			{Name: "ability_index", Nullable: true, Comment: "Deadlock: slot of the entity of the ability. Absent for none.", Type: table.Int32},
 			{Name: "penetration", Comment: "Deadlock: the penetration in percent.", Type: table.Float32},
 			{Name: "is_from_gun", Comment: "Deadlock: false when an ability fired without a gun.", Type: table.Bool},
-			{Name: "bullets", Comment: "Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.", Type: table.Uint32},
+			{Name: "bullets", Nullable: true, Comment: "Deadlock: how many bullets are fired instead of the weapon's number. Absent for the weapon's.", Type: table.Uint32},
 			{Name: "original_angles", Nullable: true, Comment: "Deadlock: the angles before they were changed, in degrees. Absent when not sent.", Type: table.Struct, Fields: columnsOfVector},
 			{Name: "weapon_subclass", Comment: "Deadlock: the weapon, as the game's hash of its name.", Type: table.Uint32},
 			{Name: "shot_number", Comment: "Deadlock: the number of the shot.", Type: table.Uint32},
 			{Name: "ignored_index", Nullable: true, Comment: "Deadlock: slot of an entity that is not hit. Absent for none.", Type: table.Int32},
-			{Name: "max_range", Comment: "Deadlock: the range in world units. 0 when not sent.", Type: table.Float32},
-			{Name: "shot_id", Comment: "Deadlock: the number by which later messages name the shot. 0 when not sent.", Type: table.Uint32},
+			{Name: "max_range", Nullable: true, Comment: "Deadlock: the range in world units. Absent when not sent.", Type: table.Float32},
+			{Name: "shot_id", Nullable: true, Comment: "Deadlock: the number by which later messages name the shot. Absent when not sent.", Type: table.Uint32},
 			{Name: "is_predicted", Comment: "Deadlock: true when the client predicts whom it hits.", Type: table.Bool},
-			{Name: "bullet_radius", Comment: "Deadlock: the radius of the bullet, in world units. 0 for the weapon's.", Type: table.Float32},
-			{Name: "bullet_speed", Comment: "Deadlock: the speed of the bullet. 0 for the weapon's.", Type: table.Float32},
-			{Name: "bullet_gravity", Comment: "Deadlock: the gravity of the bullet. 0 for the weapon's.", Type: table.Float32},
+			{Name: "bullet_radius", Nullable: true, Comment: "Deadlock: the radius of the bullet, in world units. Absent for the weapon's.", Type: table.Float32},
+			{Name: "bullet_speed", Nullable: true, Comment: "Deadlock: the speed of the bullet. Absent for the weapon's.", Type: table.Float32},
+			{Name: "bullet_gravity", Nullable: true, Comment: "Deadlock: the gravity of the bullet. Absent for the weapon's.", Type: table.Float32},
 			{Name: "muzzle", Comment: "Deadlock: the number of the muzzle.", Type: table.Int32},
 			{Name: "is_ability", Comment: "Deadlock: true when the bullet is an ability.", Type: table.Bool},
 			{Name: "tracer", Nullable: true, Comment: "Deadlock: the trace that is drawn instead of the weapon's. Absent for the weapon's.", Type: table.Struct, Fields: columnsOfTracer},
@@ -499,42 +500,42 @@ var Tables = table.Format{
 			{Name: "bone", Comment: "The number of the entity's bone that was hit. In builds of 2025 and before, that of its hitbox.", Type: table.Uint32},
 			{Name: "weapon_subclass", Comment: "The weapon, as the game's hash of its name.", Type: table.Uint32},
 			{Name: "shooter_index", Nullable: true, Comment: "Slot of the entity that fired. Absent for none.", Type: table.Int32},
-			{Name: "bullet_radius", Comment: "The radius of the bullet, in world units. 0 for the weapon's.", Type: table.Float32},
+			{Name: "bullet_radius", Nullable: true, Comment: "The radius of the bullet, in world units. Absent for the weapon's.", Type: table.Float32},
 		}},
 		{Name: "voice", Comment: "A player spoke.", Fields: []table.Field{
 			{Name: "player_slot", Nullable: true, Comment: "The player's slot. Absent when not known.", Type: table.Int32},
-			{Name: "steam_id", Comment: "The Steam id. 0 when not known.", Type: table.Uint64},
+			{Name: "steam_id", Nullable: true, Comment: "The Steam id. Absent when not known.", Type: table.Uint64},
 			{Name: "format", Comment: "How it is packed. Formats newer than this list are sent as the game's number plus one.", Type: table.Name, Enum: namesOfVoiceFormat},
 			{Name: "data", Comment: "The speech. Empty unless the request asks for it (Secrets).", Type: table.Binary},
 			{Name: "size", Comment: "How many bytes of speech there are.", Type: table.Uint32},
 			{Name: "redacted", Comment: "True when data was left out, because it is what a person said.", Type: table.Bool},
-			{Name: "sample_rate", Comment: "Samples in a second. 0 when not known.", Type: table.Uint32},
-			{Name: "tick", Comment: "The server's tick. 0 when not known.", Type: table.Uint32},
-			{Name: "sequence_bytes", Comment: "The number of bytes before this speech. 0 when not known.", Type: table.Int32},
-			{Name: "section", Comment: "The number of the section of speech. 0 when not known.", Type: table.Uint32},
-			{Name: "sample_offset", Comment: "The first sample. 0 when not known.", Type: table.Uint32},
-			{Name: "packets", Comment: "How many packets data has. 0 when not known.", Type: table.Uint32},
+			{Name: "sample_rate", Nullable: true, Comment: "Samples in a second. Absent when not known.", Type: table.Uint32},
+			{Name: "tick", Nullable: true, Comment: "The server's tick. Absent when not known.", Type: table.Uint32},
+			{Name: "sequence_bytes", Nullable: true, Comment: "The number of bytes before this speech. Absent when not known.", Type: table.Int32},
+			{Name: "section", Nullable: true, Comment: "The number of the section of speech. Absent when not known.", Type: table.Uint32},
+			{Name: "sample_offset", Nullable: true, Comment: "The first sample. Absent when not known.", Type: table.Uint32},
+			{Name: "packets", Nullable: true, Comment: "How many packets data has. Absent when not known.", Type: table.Uint32},
 			{Name: "packet_offsets", Comment: "Where the packets of data begin, in bytes.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
-			{Name: "level", Comment: "How loud it is. 0 when not known.", Type: table.Float32},
+			{Name: "level", Nullable: true, Comment: "How loud it is. Absent when not known.", Type: table.Float32},
 			{Name: "proximity", Comment: "True when only players near the speaker hear it.", Type: table.Bool},
 			{Name: "audible_mask", Comment: "Who can hear it: the game's bits.", Type: table.Int32},
-			{Name: "passthrough", Comment: "The game's number for how the speech is passed on. 0 when not sent.", Type: table.Int32},
+			{Name: "passthrough", Nullable: true, Comment: "The game's number for how the speech is passed on. Absent when not sent.", Type: table.Int32},
 			{Name: "entity_index", Nullable: true, Comment: "Slot of the entity that speaks. Absent when not known.", Type: table.Int32},
 		}},
 		{Name: "match_summary", Comment: "The results of the match, as the game sends them at its end.", Fields: []table.Field{
 			{Name: "match_id", Comment: "The match's number.", Type: table.Uint64},
 			{Name: "duration", Comment: "The length in seconds.", Type: table.Uint32},
-			{Name: "start_time", Comment: "When the match began, in seconds since 1970. 0 when not known.", Type: table.Uint32},
+			{Name: "start_time", Nullable: true, Comment: "When the match began, in seconds since 1970. Absent when not known.", Type: table.Uint32},
 			{Name: "game_mode", Comment: "The mode: the game's number.", Type: table.Int32},
-			{Name: "game_mode_name", Comment: "Dota: the name of the mode, such as \"game_mode_captains_mode\". Empty when it is not in the decoder's table.", Type: table.Name},
+			{Name: "game_mode_name", Nullable: true, Comment: "Dota: the name of the mode, such as \"game_mode_captains_mode\". Absent when it is not in the decoder's table.", Type: table.Name},
 			{Name: "outcome", Comment: "The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.", Type: table.Int32},
 			{Name: "winner", Nullable: true, Comment: "Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.", Type: table.Int32},
 			{Name: "players", Comment: "The players, in the game's order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSummaryPlayer}}},
-			{Name: "first_blood_time", Comment: "Dota: the second of the first kill. 0 when not known.", Type: table.Uint32},
+			{Name: "first_blood_time", Nullable: true, Comment: "Dota: the second of the first kill. Absent when not known.", Type: table.Uint32},
 			{Name: "first_score", Comment: "Dota: Radiant's kills. Deadlock: the first team's score.", Type: table.Uint32},
 			{Name: "second_score", Comment: "Dota: Dire's kills. Deadlock: the second team's score.", Type: table.Uint32},
 			{Name: "pre_game_duration", Comment: "Dota: the length before the horn in seconds.", Type: table.Uint32},
-			{Name: "league_id", Comment: "Dota: the league's number. 0 for none.", Type: table.Uint32},
+			{Name: "league_id", Nullable: true, Comment: "Dota: the league's number. Absent for none.", Type: table.Uint32},
 			{Name: "tower_status", Comment: "Dota: the towers of each team that stand: the game's bits.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
 			{Name: "barracks_status", Comment: "Dota: the barracks of each team that stand: the game's bits.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
 			{Name: "lobby_type", Comment: "Dota: the kind of lobby. Deadlock: the kind of match. The game's number.", Type: table.Uint32},
@@ -561,7 +562,7 @@ var columnsOfFieldValue = []table.Field{
 	{Name: "uint", Nullable: true, Comment: "An unsigned integer, an enum's value, a color, a length.", Type: table.Uint64},
 	{Name: "float", Nullable: true, Comment: "A floating point number. m_flSimulationTime and m_flAnimTime are in seconds.", Type: table.Float32},
 	{Name: "bool", Nullable: true, Comment: "A truth value.", Type: table.Bool},
-	{Name: "handle", Nullable: true, Comment: "A handle of an entity, 16777215 for none.", Type: table.Uint32},
+	{Name: "handle", Nullable: true, Comment: "A handle of an entity. 16777215, as the game has it, for none.", Type: table.Uint32},
 	{Name: "vector", Nullable: true, Comment: "A vector, or angles in degrees: pitch, yaw, roll.", Type: table.Struct, Fields: columnsOfVector},
 	{Name: "text", Nullable: true, Comment: "Text.", Type: table.Text},
 	{Name: "tuple", Nullable: true, Comment: "Any other number of floating point numbers.", Type: table.Struct, Fields: columnsOfTuple},
@@ -581,7 +582,7 @@ var columnsOfTuple = []table.Field{
 }
 
 var columnsOfGameEventKey = []table.Field{
-	{Name: "name", Comment: "The key's name. Empty when the event's description has no such key.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The key's name. Absent when the event's description has no such key.", Type: table.Name},
 	{Name: "value_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of value is set. Missing when none is.", Enum: map[int32]string{
 		1: "text",
 		2: "float",
@@ -597,7 +598,7 @@ var columnsOfGameEventKey = []table.Field{
 	{Name: "bool", Nullable: true, Comment: "A truth value.", Type: table.Bool},
 	{Name: "uint", Nullable: true, Comment: "An unsigned number of 64 bits.", Type: table.Uint64},
 	{Name: "handle", Nullable: true, Comment: "A handle of an entity.", Type: table.Uint32},
-	{Name: "player", Nullable: true, Comment: "A player's slot. -1 for nobody.", Type: table.Int32},
+	{Name: "player", Nullable: true, Comment: "A player's slot. -1, as the game sends it, for nobody.", Type: table.Int32},
 	{Name: "player_name", Nullable: true, Comment: "The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.", Type: table.Name},
 	{Name: "steam_id", Nullable: true, Comment: "The player's Steam id, from the same table. 0 for bots.", Type: table.Uint64},
 	{Name: "value_name", Nullable: true, Comment: "Counter-Strike 2: the name that a whole number stands for. The key reason of round_end has one, such as \"BombDefused\", and the keys team, oldteam and winner have the name of the team, such as \"CounterTerrorist\". Absent for other keys, and for numbers that are not in the decoder's table.", Type: table.Name},
@@ -611,12 +612,12 @@ var columnsOfUserInput = []table.Field{
 	{Name: "forward_move", Comment: "Movement forward, from -1 to 1.", Type: table.Float32},
 	{Name: "left_move", Comment: "Movement to the left, from -1 to 1.", Type: table.Float32},
 	{Name: "up_move", Comment: "Movement upward, from -1 to 1.", Type: table.Float32},
-	{Name: "impulse", Comment: "The impulse command. 0 for none.", Type: table.Int32},
-	{Name: "weapon", Comment: "The slot of the entity of the weapon that the player switches to. 0 for none.", Type: table.Int32},
+	{Name: "impulse", Comment: "The impulse command. 0, as the game sends it, for none.", Type: table.Int32},
+	{Name: "weapon", Nullable: true, Comment: "The slot of the entity of the weapon that the player switches to. Absent for none.", Type: table.Int32},
 	{Name: "random_seed", Comment: "The seed of random numbers.", Type: table.Int32},
 	{Name: "mouse_dx", Comment: "How far the mouse moved to the right, in counts.", Type: table.Int32},
 	{Name: "mouse_dy", Comment: "How far the mouse moved down, in counts.", Type: table.Int32},
-	{Name: "pawn", Comment: "The handle of the player's pawn: index and serial number. 16777215 for none.", Type: table.Uint32},
+	{Name: "pawn", Nullable: true, Comment: "The handle of the player's pawn: index and serial number. Absent for none.", Type: table.Uint32},
 	{Name: "flags", Comment: "Flags of the game.", Type: table.Int32},
 	{Name: "subtick_moves", Comment: "Changes of buttons and angles between two ticks, in their order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSubtickMove}}},
 	{Name: "input_history", Comment: "What the player saw when he gave input, oldest first.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfInputHistory}}},
@@ -626,7 +627,7 @@ var columnsOfUserInput = []table.Field{
 }
 
 var columnsOfSubtickMove = []table.Field{
-	{Name: "button", Comment: "The button, as its bit. 0 for none.", Type: table.Uint64},
+	{Name: "button", Nullable: true, Comment: "The button, as its bit. Absent for none.", Type: table.Uint64},
 	{Name: "pressed", Comment: "True when it was pressed, false when it was released.", Type: table.Bool},
 	{Name: "when", Comment: "When, as a part of the tick from 0 to 1.", Type: table.Float32},
 	{Name: "forward_delta", Comment: "The change of movement forward.", Type: table.Float32},
@@ -648,7 +649,7 @@ var columnsOfInputHistory = []table.Field{
 
 var columnsOfMessageField = []table.Field{
 	{Name: "number", Comment: "The field's number.", Type: table.Uint32},
-	{Name: "name", Comment: "The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another wire type than in the definition.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The game's name of the field, by the published definition of the message. Absent when not known, and when the field has another wire type than in the definition.", Type: table.Name},
 	{Name: "wire_type", Comment: "The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.", Type: table.Uint32},
 	{Name: "value", Comment: "The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.", Type: table.Uint64},
 	{Name: "text", Comment: "The text of a field that is text by the published definition.", Type: table.Text},
@@ -661,14 +662,14 @@ var columnsOfMatch = []table.Field{
 	{Name: "game_mode", Comment: "The mode, as the game's number.", Type: table.Int32},
 	{Name: "winner", Comment: "The winner: 2 Radiant, 3 Dire.", Type: table.Int32},
 	{Name: "players", Comment: "The players, in order of their slots.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfMatchPlayer}}},
-	{Name: "league_id", Comment: "The league's number. 0 for none.", Type: table.Uint32},
+	{Name: "league_id", Nullable: true, Comment: "The league's number. Absent for none.", Type: table.Uint32},
 	{Name: "draft", Comment: "The draft, in order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfDraftPick}}},
-	{Name: "radiant_team_id", Comment: "Radiant's team. 0 for none.", Type: table.Uint32},
-	{Name: "dire_team_id", Comment: "Dire's team. 0 for none.", Type: table.Uint32},
+	{Name: "radiant_team_id", Nullable: true, Comment: "Radiant's team. Absent for none.", Type: table.Uint32},
+	{Name: "dire_team_id", Nullable: true, Comment: "Dire's team. Absent for none.", Type: table.Uint32},
 	{Name: "radiant_team_tag", Comment: "The tag of Radiant's team.", Type: table.Text},
 	{Name: "dire_team_tag", Comment: "The tag of Dire's team.", Type: table.Text},
-	{Name: "end_time", Comment: "When the match ended, in seconds since 1970. 0 when not known.", Type: table.Uint32},
-	{Name: "game_mode_name", Comment: "The name of the mode, such as \"game_mode_captains_mode\". Empty when it is not in the decoder's table.", Type: table.Name},
+	{Name: "end_time", Nullable: true, Comment: "When the match ended, in seconds since 1970. Absent when not known.", Type: table.Uint32},
+	{Name: "game_mode_name", Nullable: true, Comment: "The name of the mode, such as \"game_mode_captains_mode\". Absent when it is not in the decoder's table.", Type: table.Name},
 }
 
 var columnsOfMatchPlayer = []table.Field{
@@ -683,18 +684,18 @@ var columnsOfDraftPick = []table.Field{
 	{Name: "is_pick", Comment: "True for a pick, false for a ban.", Type: table.Bool},
 	{Name: "team", Comment: "The team: 2 Radiant, 3 Dire.", Type: table.Uint32},
 	{Name: "hero_id", Comment: "The hero's number.", Type: table.Int32},
-	{Name: "hero_name", Comment: "The hero's name, such as \"npc_dota_hero_axe\". Empty for none, and when it is not in the decoder's table.", Type: table.Name},
+	{Name: "hero_name", Nullable: true, Comment: "The hero's name, such as \"npc_dota_hero_axe\". Absent for none, and when it is not in the decoder's table.", Type: table.Name},
 }
 
 var columnsOfSerializerField = []table.Field{
 	{Name: "name", Comment: "The field's name.", Type: table.Name},
 	{Name: "type", Comment: "The field's type, as the game spells it.", Type: table.Name},
-	{Name: "bit_count", Comment: "How many bits a quantized number has. 0 when not known.", Type: table.Int32},
+	{Name: "bit_count", Nullable: true, Comment: "How many bits a quantized number has. Absent when not known.", Type: table.Int32},
 	{Name: "low", Nullable: true, Comment: "The lowest value of a quantized number.", Type: table.Float32},
 	{Name: "high", Nullable: true, Comment: "The highest value of a quantized number.", Type: table.Float32},
 	{Name: "encode_flags", Comment: "The flags of a quantized number.", Type: table.Int32},
-	{Name: "encoder", Comment: "The encoder's name. Empty for the type's default encoder.", Type: table.Text},
-	{Name: "serializer", Comment: "The serializer of the field's contents. Empty for plain values.", Type: table.Text},
+	{Name: "encoder", Nullable: true, Comment: "The encoder's name. Absent for the type's default encoder.", Type: table.Text},
+	{Name: "serializer", Nullable: true, Comment: "The serializer of the field's contents. Absent for plain values.", Type: table.Text},
 	{Name: "serializer_version", Comment: "That serializer's version.", Type: table.Int32},
 	{Name: "send_node", Comment: "The path of the embedded structures that the field stems from.", Type: table.Text},
 	{Name: "polymorphic", Comment: "Other serializers that the field's contents may have.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
@@ -711,11 +712,11 @@ var columnsOfTracer = []table.Field{
 }
 
 var columnsOfSummaryPlayer = []table.Field{
-	{Name: "account_id", Comment: "The player's account. 0 when not known.", Type: table.Uint32},
+	{Name: "account_id", Nullable: true, Comment: "The player's account. Absent when not known.", Type: table.Uint32},
 	{Name: "slot", Comment: "The player's slot: the game's number.", Type: table.Uint32},
-	{Name: "hero_id", Comment: "The hero's number. 0 for none.", Type: table.Int32},
-	{Name: "hero_name", Comment: "Dota: the hero's name, such as \"npc_dota_hero_axe\". Empty for none, and when it is not in the decoder's table.", Type: table.Name},
-	{Name: "name", Comment: "The player's name. Empty when not sent.", Type: table.Name},
+	{Name: "hero_id", Nullable: true, Comment: "The hero's number. Absent for none.", Type: table.Int32},
+	{Name: "hero_name", Nullable: true, Comment: "Dota: the hero's name, such as \"npc_dota_hero_axe\". Absent for none, and when it is not in the decoder's table.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The player's name. Absent when not sent.", Type: table.Name},
 	{Name: "team", Nullable: true, Comment: "The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.", Type: table.Int32},
 	{Name: "kills", Comment: "Kills.", Type: table.Uint32},
 	{Name: "deaths", Comment: "Deaths.", Type: table.Uint32},
@@ -731,10 +732,10 @@ var columnsOfSummaryPlayer = []table.Field{
 	{Name: "healing", Comment: "Healing. Deadlock: of the last of the statistics in time.", Type: table.Uint32},
 	{Name: "gold", Comment: "Dota: gold in hand.", Type: table.Uint32},
 	{Name: "gold_spent", Comment: "Dota: gold spent.", Type: table.Uint32},
-	{Name: "items", Comment: "Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none. Deadlock: the items that were bought, in order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int64}}},
+	{Name: "items", Comment: "Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0, as the game sends it, for none. Deadlock: the items that were bought, in order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Int64}}},
 	{Name: "item_names", Comment: "Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}},
-	{Name: "left", Comment: "How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.", Type: table.Uint32},
-	{Name: "lane", Comment: "Deadlock: the number of the player's lane. 0 when not known.", Type: table.Uint32},
+	{Name: "left", Nullable: true, Comment: "How the player left: the game's number. Deadlock: the second of the match. Absent for a player who stayed.", Type: table.Uint32},
+	{Name: "lane", Nullable: true, Comment: "Deadlock: the number of the player's lane. Absent when not known.", Type: table.Uint32},
 }
 
 var namesOfGamePhase = map[int32]string{
@@ -1099,7 +1100,11 @@ func rowCombatLog(c []table.Column, m *dem.CombatLog) {
 	c[2].Name(m.TargetSourceName)
 	c[3].Name(m.AttackerName)
 	c[4].Name(m.DamageSourceName)
-	c[5].Name(m.InflictorName)
+	if len(m.InflictorName) > 0 {
+		c[5].Name(m.InflictorName)
+	} else {
+		c[5].Null()
+	}
 	c[6].Bool(m.IsAttackerIllusion)
 	c[7].Bool(m.IsAttackerHero)
 	c[8].Bool(m.IsTargetIllusion)
@@ -1181,21 +1186,41 @@ func rowCombatLog(c []table.Column, m *dem.CombatLog) {
 	c[80].Uint32(m.TrackedStatId)
 	c[81].Float32(m.ModifierPurgedDuration)
 	c[82].Bool(m.HealFromRegen)
-	c[83].Name(m.ValueName)
+	if len(m.ValueName) > 0 {
+		c[83].Name(m.ValueName)
+	} else {
+		c[83].Null()
+	}
 	if m.HasGameTime {
 		c[84].Float32(m.GameTime)
 	} else {
 		c[84].Null()
 	}
-	c[85].Name(m.GoldReasonName)
-	c[86].Name(m.XpReasonName)
-	c[87].Name(m.RuneName)
+	if len(m.GoldReasonName) > 0 {
+		c[85].Name(m.GoldReasonName)
+	} else {
+		c[85].Null()
+	}
+	if len(m.XpReasonName) > 0 {
+		c[86].Name(m.XpReasonName)
+	} else {
+		c[86].Null()
+	}
+	if len(m.RuneName) > 0 {
+		c[87].Name(m.RuneName)
+	} else {
+		c[87].Null()
+	}
 }
 
 func rowGameEvent(c []table.Column, m *dem.GameEvent) {
 	_ = c[15]
 	c[0].Int32(m.Id)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	if !c[2].Off {
 		c[2].Items(len(m.Keys))
 		for i := range m.Keys {
@@ -1207,7 +1232,11 @@ func rowGameEvent(c []table.Column, m *dem.GameEvent) {
 
 func rowGameEventKey(c []table.Column, m *dem.GameEventKey) {
 	_ = c[11]
-	c[0].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[0].Name(m.Name)
+	} else {
+		c[0].Null()
+	}
 	if m.ValueCase != dem.GameEventKeyValueNone {
 		c[1].Enum(int32(m.ValueCase))
 	} else {
@@ -1284,7 +1313,11 @@ func rowModifier(c []table.Column, m *dem.Modifier) {
 	c[1].Uint32(m.Parent)
 	c[2].Int32(m.Index)
 	c[3].Int32(m.Serial)
-	c[4].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[4].Name(m.Name)
+	} else {
+		c[4].Null()
+	}
 	c[5].Uint32(m.Slot)
 	c[6].Int32(m.AbilityLevel)
 	c[7].Int32(m.StackCount)
@@ -1308,7 +1341,11 @@ func rowOrder(c []table.Column, m *dem.Order) {
 			c[3].Int32(m.Units[i])
 		}
 	}
-	c[4].Int32(m.TargetIndex)
+	if m.TargetIndex != 0 {
+		c[4].Int32(m.TargetIndex)
+	} else {
+		c[4].Null()
+	}
 	if m.AbilityId != -1 {
 		c[5].Int32(m.AbilityId)
 	} else {
@@ -1325,8 +1362,16 @@ func rowOrder(c []table.Column, m *dem.Order) {
 	c[10].Bool(m.Queue)
 	c[11].Int32(m.SequenceNumber)
 	c[12].Uint32(m.Flags)
-	c[13].Name(m.TypeName)
-	c[14].Name(m.AbilityName)
+	if len(m.TypeName) > 0 {
+		c[13].Name(m.TypeName)
+	} else {
+		c[13].Null()
+	}
+	if len(m.AbilityName) > 0 {
+		c[14].Name(m.AbilityName)
+	} else {
+		c[14].Null()
+	}
 }
 
 func rowSound(c []table.Column, m *dem.Sound) {
@@ -1351,8 +1396,16 @@ func rowUserCmd(c []table.Column, m *dem.UserCmd) {
 	} else {
 		c[1].Null()
 	}
-	c[2].Int32(m.ServerTick)
-	c[3].Int32(m.ClientTick)
+	if m.ServerTick != 0 {
+		c[2].Int32(m.ServerTick)
+	} else {
+		c[2].Null()
+	}
+	if m.ClientTick != 0 {
+		c[3].Int32(m.ClientTick)
+	} else {
+		c[3].Null()
+	}
 	c[4].Binary(m.Data)
 	c[5].Enum(int32(m.Source))
 	c[6].Binary(m.DeltaData)
@@ -1383,11 +1436,19 @@ func rowUserInput(c []table.Column, m *dem.UserInput) {
 	c[8].Float32(m.LeftMove)
 	c[9].Float32(m.UpMove)
 	c[10].Int32(m.Impulse)
-	c[11].Int32(m.Weapon)
+	if m.Weapon != 0 {
+		c[11].Int32(m.Weapon)
+	} else {
+		c[11].Null()
+	}
 	c[12].Int32(m.RandomSeed)
 	c[13].Int32(m.MouseDx)
 	c[14].Int32(m.MouseDy)
-	c[15].Uint32(m.Pawn)
+	if m.Pawn != 16777215 {
+		c[15].Uint32(m.Pawn)
+	} else {
+		c[15].Null()
+	}
 	c[16].Int32(m.Flags)
 	if !c[17].Off {
 		c[17].Items(len(m.SubtickMoves))
@@ -1418,7 +1479,11 @@ func rowUserInput(c []table.Column, m *dem.UserInput) {
 
 func rowSubtickMove(c []table.Column, m *dem.SubtickMove) {
 	_ = c[6]
-	c[0].Uint64(m.Button)
+	if m.Button != 0 {
+		c[0].Uint64(m.Button)
+	} else {
+		c[0].Null()
+	}
 	c[1].Bool(m.Pressed)
 	c[2].Float32(m.When)
 	c[3].Float32(m.ForwardDelta)
@@ -1460,7 +1525,11 @@ func rowInputHistory(c []table.Column, m *dem.InputHistory) {
 func rowMessage(c []table.Column, m *dem.Message) {
 	_ = c[16]
 	c[0].Uint32(m.Id)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	c[2].Binary(m.Data)
 	c[3].Uint32(m.Offset)
 	c[4].Uint32(m.Size)
@@ -1479,7 +1548,11 @@ func rowMessage(c []table.Column, m *dem.Message) {
 func rowMessageField(c []table.Column, m *dem.MessageField) {
 	_ = c[6]
 	c[0].Uint32(m.Number)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	c[2].Uint32(m.WireType)
 	c[3].Uint64(m.Value)
 	c[4].Text(m.Text)
@@ -1499,13 +1572,21 @@ func rowChatEvent(c []table.Column, m *dem.ChatEvent) {
 	}
 	c[4].Uint32(m.Value2)
 	c[5].Uint32(m.Value3)
-	c[6].Float32(m.Time)
+	if m.HasTime {
+		c[6].Float32(m.Time)
+	} else {
+		c[6].Null()
+	}
 	if m.HasGameTime {
 		c[7].Float32(m.GameTime)
 	} else {
 		c[7].Null()
 	}
-	c[8].Name(m.TypeName)
+	if len(m.TypeName) > 0 {
+		c[8].Name(m.TypeName)
+	} else {
+		c[8].Null()
+	}
 	if !c[9].Off {
 		c[9].Items(len(m.HeroNames))
 		for i := range m.HeroNames {
@@ -1527,7 +1608,11 @@ func rowChat(c []table.Column, m *dem.Chat) {
 	} else {
 		c[0].Null()
 	}
-	c[1].Uint32(m.Channel)
+	if m.HasChannel {
+		c[1].Uint32(m.Channel)
+	} else {
+		c[1].Null()
+	}
 	c[2].Text(m.Text)
 	c[3].Text(m.Sender)
 	c[4].Name(m.ChannelName)
@@ -1541,14 +1626,26 @@ func rowChat(c []table.Column, m *dem.Chat) {
 	} else {
 		c[6].Null()
 	}
-	c[7].Name(m.PlayerName)
-	c[8].Name(m.HeroName)
+	if len(m.PlayerName) > 0 {
+		c[7].Name(m.PlayerName)
+	} else {
+		c[7].Null()
+	}
+	if len(m.HeroName) > 0 {
+		c[8].Name(m.HeroName)
+	} else {
+		c[8].Null()
+	}
 	if m.HasAllChat {
 		c[9].Bool(m.AllChat)
 	} else {
 		c[9].Null()
 	}
-	c[10].Int32(m.LaneColor)
+	if m.LaneColor != 0 {
+		c[10].Int32(m.LaneColor)
+	} else {
+		c[10].Null()
+	}
 }
 
 func rowPing(c []table.Column, m *dem.Ping) {
@@ -1567,7 +1664,11 @@ func rowPing(c []table.Column, m *dem.Ping) {
 	}
 	c[4].Bool(m.Direct)
 	c[5].Uint32(m.Type)
-	c[6].Name(m.PlayerName)
+	if len(m.PlayerName) > 0 {
+		c[6].Name(m.PlayerName)
+	} else {
+		c[6].Null()
+	}
 	if !c[7].Off {
 		if m.HasPosition {
 			table.Fields(c[7:])
@@ -1576,16 +1677,40 @@ func rowPing(c []table.Column, m *dem.Ping) {
 			c[7].Null()
 		}
 	}
-	c[11].Uint32(m.MessageId)
-	c[12].Uint32(m.AbilityId)
-	c[13].Name(m.TargetName)
-	c[14].Uint32(m.TargetClass)
+	if m.MessageId != 0 {
+		c[11].Uint32(m.MessageId)
+	} else {
+		c[11].Null()
+	}
+	if m.AbilityId != 0 {
+		c[12].Uint32(m.AbilityId)
+	} else {
+		c[12].Null()
+	}
+	if len(m.TargetName) > 0 {
+		c[13].Name(m.TargetName)
+	} else {
+		c[13].Null()
+	}
+	if m.TargetClass != 0 {
+		c[14].Uint32(m.TargetClass)
+	} else {
+		c[14].Null()
+	}
 	c[15].Bool(m.IsEnemy)
 	c[16].Bool(m.IsMinimap)
 	c[17].Bool(m.IsBlind)
 	c[18].Int32(m.Marker)
-	c[19].Int32(m.Speech)
-	c[20].Text(m.Response)
+	if m.Speech != 0 {
+		c[19].Int32(m.Speech)
+	} else {
+		c[19].Null()
+	}
+	if len(m.Response) > 0 {
+		c[20].Text(m.Response)
+	} else {
+		c[20].Null()
+	}
 	c[21].Float32(m.Cooldown)
 }
 
@@ -1599,7 +1724,11 @@ func rowMapLine(c []table.Column, m *dem.MapLine) {
 	c[1].Int32(m.X)
 	c[2].Int32(m.Y)
 	c[3].Bool(m.Initial)
-	c[4].Name(m.PlayerName)
+	if len(m.PlayerName) > 0 {
+		c[4].Name(m.PlayerName)
+	} else {
+		c[4].Null()
+	}
 }
 
 func rowChatWheel(c []table.Column, m *dem.ChatWheel) {
@@ -1610,18 +1739,46 @@ func rowChatWheel(c []table.Column, m *dem.ChatWheel) {
 		c[0].Null()
 	}
 	c[1].Uint32(m.MessageId)
-	c[2].Uint32(m.AccountId)
-	c[3].Int32(m.HeroId)
-	c[4].Name(m.HeroName)
-	c[5].Name(m.PlayerName)
-	c[6].Uint32(m.EmoticonId)
+	if m.AccountId != 0 {
+		c[2].Uint32(m.AccountId)
+	} else {
+		c[2].Null()
+	}
+	if m.HeroId != 0 {
+		c[3].Int32(m.HeroId)
+	} else {
+		c[3].Null()
+	}
+	if len(m.HeroName) > 0 {
+		c[4].Name(m.HeroName)
+	} else {
+		c[4].Null()
+	}
+	if len(m.PlayerName) > 0 {
+		c[5].Name(m.PlayerName)
+	} else {
+		c[5].Null()
+	}
+	if m.EmoticonId != 0 {
+		c[6].Uint32(m.EmoticonId)
+	} else {
+		c[6].Null()
+	}
 	if m.PawnIndex != -1 {
 		c[7].Int32(m.PawnIndex)
 	} else {
 		c[7].Null()
 	}
-	c[8].Text(m.Param)
-	c[9].Int32(m.LaneColor)
+	if len(m.Param) > 0 {
+		c[8].Text(m.Param)
+	} else {
+		c[8].Null()
+	}
+	if m.LaneColor != 0 {
+		c[9].Int32(m.LaneColor)
+	} else {
+		c[9].Null()
+	}
 }
 
 func rowFileHeader(c []table.Column, m *dem.FileHeader) {
@@ -1638,9 +1795,21 @@ func rowFileHeader(c []table.Column, m *dem.FileHeader) {
 	c[9].Text(m.Addons)
 	c[10].Name(m.DemoVersionName)
 	c[11].Text(m.DemoVersionGuid)
-	c[12].Int32(m.BuildNum)
-	c[13].Name(m.Game)
-	c[14].Int32(m.ServerStartTick)
+	if m.BuildNum != 0 {
+		c[12].Int32(m.BuildNum)
+	} else {
+		c[12].Null()
+	}
+	if len(m.Game) > 0 {
+		c[13].Name(m.Game)
+	} else {
+		c[13].Null()
+	}
+	if m.ServerStartTick != 0 {
+		c[14].Int32(m.ServerStartTick)
+	} else {
+		c[14].Null()
+	}
 }
 
 func rowFileInfo(c []table.Column, m *dem.FileInfo) {
@@ -1676,7 +1845,11 @@ func rowMatch(c []table.Column, m *dem.Match) {
 			rowMatchPlayer(c[5:], &m.Players[i])
 		}
 	}
-	c[10].Uint32(m.LeagueId)
+	if m.LeagueId != 0 {
+		c[10].Uint32(m.LeagueId)
+	} else {
+		c[10].Null()
+	}
 	if !c[11].Off {
 		c[11].Items(len(m.Draft))
 		for i := range m.Draft {
@@ -1684,12 +1857,28 @@ func rowMatch(c []table.Column, m *dem.Match) {
 			rowDraftPick(c[13:], &m.Draft[i])
 		}
 	}
-	c[17].Uint32(m.RadiantTeamId)
-	c[18].Uint32(m.DireTeamId)
+	if m.RadiantTeamId != 0 {
+		c[17].Uint32(m.RadiantTeamId)
+	} else {
+		c[17].Null()
+	}
+	if m.DireTeamId != 0 {
+		c[18].Uint32(m.DireTeamId)
+	} else {
+		c[18].Null()
+	}
 	c[19].Text(m.RadiantTeamTag)
 	c[20].Text(m.DireTeamTag)
-	c[21].Uint32(m.EndTime)
-	c[22].Name(m.GameModeName)
+	if m.EndTime != 0 {
+		c[21].Uint32(m.EndTime)
+	} else {
+		c[21].Null()
+	}
+	if len(m.GameModeName) > 0 {
+		c[22].Name(m.GameModeName)
+	} else {
+		c[22].Null()
+	}
 }
 
 func rowMatchPlayer(c []table.Column, m *dem.MatchPlayer) {
@@ -1706,7 +1895,11 @@ func rowDraftPick(c []table.Column, m *dem.DraftPick) {
 	c[0].Bool(m.IsPick)
 	c[1].Uint32(m.Team)
 	c[2].Int32(m.HeroId)
-	c[3].Name(m.HeroName)
+	if len(m.HeroName) > 0 {
+		c[3].Name(m.HeroName)
+	} else {
+		c[3].Null()
+	}
 }
 
 func rowServerInfo(c []table.Column, m *dem.ServerInfo) {
@@ -1728,14 +1921,22 @@ func rowServerInfo(c []table.Column, m *dem.ServerInfo) {
 	c[10].Name(m.SkyName)
 	c[11].Name(m.HostName)
 	c[12].Name(m.AddonName)
-	c[13].Int32(m.GameBuild)
+	if m.GameBuild != 0 {
+		c[13].Int32(m.GameBuild)
+	} else {
+		c[13].Null()
+	}
 }
 
 func rowClassInfo(c []table.Column, m *dem.ClassInfo) {
 	_ = c[2]
 	c[0].Uint32(m.Id)
 	c[1].Name(m.Name)
-	c[2].Name(m.TableName)
+	if len(m.TableName) > 0 {
+		c[2].Name(m.TableName)
+	} else {
+		c[2].Null()
+	}
 }
 
 func rowSerializer(c []table.Column, m *dem.Serializer) {
@@ -1755,7 +1956,11 @@ func rowSerializerField(c []table.Column, m *dem.SerializerField) {
 	_ = c[11]
 	c[0].Name(m.Name)
 	c[1].Name(m.Type)
-	c[2].Int32(m.BitCount)
+	if m.BitCount != 0 {
+		c[2].Int32(m.BitCount)
+	} else {
+		c[2].Null()
+	}
 	if m.HasLow {
 		c[3].Float32(m.Low)
 	} else {
@@ -1767,8 +1972,16 @@ func rowSerializerField(c []table.Column, m *dem.SerializerField) {
 		c[4].Null()
 	}
 	c[5].Int32(m.EncodeFlags)
-	c[6].Text(m.Encoder)
-	c[7].Text(m.Serializer)
+	if len(m.Encoder) > 0 {
+		c[6].Text(m.Encoder)
+	} else {
+		c[6].Null()
+	}
+	if len(m.Serializer) > 0 {
+		c[7].Text(m.Serializer)
+	} else {
+		c[7].Null()
+	}
 	c[8].Int32(m.SerializerVersion)
 	c[9].Text(m.SendNode)
 	if !c[10].Off {
@@ -1820,7 +2033,11 @@ func rowKeyFrame(c []table.Column, m *dem.KeyFrame) {
 func rowCommand(c []table.Column, m *dem.Command) {
 	_ = c[15]
 	c[0].Uint32(m.Id)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	c[2].Binary(m.Data)
 	c[3].Uint32(m.Offset)
 	c[4].Uint32(m.Size)
@@ -1868,7 +2085,11 @@ func rowPlayerInfo(c []table.Column, m *dem.PlayerInfo) {
 	_ = c[5]
 	c[0].Int32(m.Slot)
 	c[1].Name(m.Name)
-	c[2].Uint64(m.SteamId)
+	if m.SteamId != 0 {
+		c[2].Uint64(m.SteamId)
+	} else {
+		c[2].Null()
+	}
 	c[3].Int32(m.UserId)
 	c[4].Bool(m.IsBot)
 	c[5].Bool(m.IsHltv)
@@ -1913,7 +2134,11 @@ func rowDamage(c []table.Column, m *dem.Damage) {
 	} else {
 		c[12].Null()
 	}
-	c[13].Uint32(m.AbilityId)
+	if m.AbilityId != 0 {
+		c[13].Uint32(m.AbilityId)
+	} else {
+		c[13].Null()
+	}
 	c[14].Uint32(m.AttackerClass)
 	c[15].Uint32(m.VictimClass)
 	c[16].Int32(m.VictimHealth)
@@ -1931,8 +2156,16 @@ func rowDamage(c []table.Column, m *dem.Damage) {
 	c[20].Float32(m.Absorbed)
 	c[21].Float32(m.CritDamage)
 	c[22].Int32(m.HitGroup)
-	c[23].Int32(m.Hits)
-	c[24].Int32(m.HealthLost)
+	if m.HasHits {
+		c[23].Int32(m.Hits)
+	} else {
+		c[23].Null()
+	}
+	if m.HasHealthLost {
+		c[24].Int32(m.HealthLost)
+	} else {
+		c[24].Null()
+	}
 	c[25].Uint64(m.Flags)
 	if !c[26].Off {
 		if m.HasDirection {
@@ -1943,7 +2176,11 @@ func rowDamage(c []table.Column, m *dem.Damage) {
 		}
 	}
 	c[30].Bool(m.IsSecondary)
-	c[31].Float32(m.Effectiveness)
+	if m.HasEffectiveness {
+		c[31].Float32(m.Effectiveness)
+	} else {
+		c[31].Null()
+	}
 	if m.HasServerTick {
 		c[32].Int32(m.ServerTick)
 	} else {
@@ -1969,8 +2206,16 @@ func rowDamage(c []table.Column, m *dem.Damage) {
 	}
 	c[39].Int32(m.Penetrations)
 	c[40].Bool(m.IsKill)
-	c[41].Int32(m.PreDamageWhole)
-	c[42].Int32(m.AbsorbedWhole)
+	if m.HasPreDamageWhole {
+		c[41].Int32(m.PreDamageWhole)
+	} else {
+		c[41].Null()
+	}
+	if m.HasAbsorbedWhole {
+		c[42].Int32(m.AbsorbedWhole)
+	} else {
+		c[42].Null()
+	}
 }
 
 func rowKill(c []table.Column, m *dem.Kill) {
@@ -2001,13 +2246,25 @@ func rowKill(c []table.Column, m *dem.Kill) {
 	} else {
 		c[5].Null()
 	}
-	c[6].Int32(m.RespawnReason)
-	c[7].Int32(m.VictimTeam)
+	if m.HasRespawnReason {
+		c[6].Int32(m.RespawnReason)
+	} else {
+		c[6].Null()
+	}
+	if m.VictimTeam != 0 {
+		c[7].Int32(m.VictimTeam)
+	} else {
+		c[7].Null()
+	}
 }
 
 func rowKillStreak(c []table.Column, m *dem.KillStreak) {
 	_ = c[4]
-	c[0].Uint32(m.Pawn)
+	if m.Pawn != 16777215 {
+		c[0].Uint32(m.Pawn)
+	} else {
+		c[0].Null()
+	}
 	c[1].Int32(m.Kills)
 	c[2].Bool(m.IsFirstBlood)
 	c[3].Bool(m.Ended)
@@ -2050,10 +2307,26 @@ func rowShot(c []table.Column, m *dem.Shot) {
 	} else {
 		c[9].Null()
 	}
-	c[10].Uint32(m.Shooter)
-	c[11].Float32(m.Spread)
-	c[12].Uint32(m.WeaponId)
-	c[13].Uint32(m.ItemDefIndex)
+	if m.Shooter != 16777215 {
+		c[10].Uint32(m.Shooter)
+	} else {
+		c[10].Null()
+	}
+	if m.HasSpread {
+		c[11].Float32(m.Spread)
+	} else {
+		c[11].Null()
+	}
+	if m.WeaponId != 16777215 {
+		c[12].Uint32(m.WeaponId)
+	} else {
+		c[12].Null()
+	}
+	if m.ItemDefIndex != 0 {
+		c[13].Uint32(m.ItemDefIndex)
+	} else {
+		c[13].Null()
+	}
 	c[14].Uint32(m.Mode)
 	c[15].Float32(m.Inaccuracy)
 	c[16].Float32(m.RecoilIndex)
@@ -2071,7 +2344,11 @@ func rowShot(c []table.Column, m *dem.Shot) {
 	c[24].Uint32(m.AttackType)
 	c[25].Bool(m.IsInAir)
 	c[26].Bool(m.IsScoped)
-	c[27].Int32(m.Tick)
+	if m.Tick != 0 {
+		c[27].Int32(m.Tick)
+	} else {
+		c[27].Null()
+	}
 	if !c[28].Off {
 		if m.HasAimPunch {
 			table.Fields(c[28:])
@@ -2080,9 +2357,17 @@ func rowShot(c []table.Column, m *dem.Shot) {
 			c[28].Null()
 		}
 	}
-	c[32].Int32(m.AttackTick)
+	if m.AttackTick != 0 {
+		c[32].Int32(m.AttackTick)
+	} else {
+		c[32].Null()
+	}
 	c[33].Float32(m.AttackTickFraction)
-	c[34].Int32(m.RenderTick)
+	if m.RenderTick != 0 {
+		c[34].Int32(m.RenderTick)
+	} else {
+		c[34].Null()
+	}
 	c[35].Float32(m.RenderTickFraction)
 	c[36].Float32(m.InaccuracyMove)
 	c[37].Float32(m.InaccuracyAir)
@@ -2094,7 +2379,11 @@ func rowShot(c []table.Column, m *dem.Shot) {
 	}
 	c[40].Float32(m.Penetration)
 	c[41].Bool(m.IsFromGun)
-	c[42].Uint32(m.Bullets)
+	if m.Bullets != 0 {
+		c[42].Uint32(m.Bullets)
+	} else {
+		c[42].Null()
+	}
 	if !c[43].Off {
 		if m.HasOriginalAngles {
 			table.Fields(c[43:])
@@ -2110,12 +2399,32 @@ func rowShot(c []table.Column, m *dem.Shot) {
 	} else {
 		c[49].Null()
 	}
-	c[50].Float32(m.MaxRange)
-	c[51].Uint32(m.ShotId)
+	if m.HasMaxRange {
+		c[50].Float32(m.MaxRange)
+	} else {
+		c[50].Null()
+	}
+	if m.ShotId != 0 {
+		c[51].Uint32(m.ShotId)
+	} else {
+		c[51].Null()
+	}
 	c[52].Bool(m.IsPredicted)
-	c[53].Float32(m.BulletRadius)
-	c[54].Float32(m.BulletSpeed)
-	c[55].Float32(m.BulletGravity)
+	if math.Float32bits(m.BulletRadius) != 0 {
+		c[53].Float32(m.BulletRadius)
+	} else {
+		c[53].Null()
+	}
+	if math.Float32bits(m.BulletSpeed) != 0 {
+		c[54].Float32(m.BulletSpeed)
+	} else {
+		c[54].Null()
+	}
+	if math.Float32bits(m.BulletGravity) != 0 {
+		c[55].Float32(m.BulletGravity)
+	} else {
+		c[55].Null()
+	}
 	c[56].Int32(m.Muzzle)
 	c[57].Bool(m.IsAbility)
 	if !c[58].Off {
@@ -2186,7 +2495,11 @@ func rowImpact(c []table.Column, m *dem.Impact) {
 	} else {
 		c[18].Null()
 	}
-	c[19].Float32(m.BulletRadius)
+	if math.Float32bits(m.BulletRadius) != 0 {
+		c[19].Float32(m.BulletRadius)
+	} else {
+		c[19].Null()
+	}
 }
 
 func rowVoice(c []table.Column, m *dem.Voice) {
@@ -2196,27 +2509,63 @@ func rowVoice(c []table.Column, m *dem.Voice) {
 	} else {
 		c[0].Null()
 	}
-	c[1].Uint64(m.SteamId)
+	if m.SteamId != 0 {
+		c[1].Uint64(m.SteamId)
+	} else {
+		c[1].Null()
+	}
 	c[2].Enum(int32(m.Format))
 	c[3].Binary(m.Data)
 	c[4].Uint32(m.Size)
 	c[5].Bool(m.Redacted)
-	c[6].Uint32(m.SampleRate)
-	c[7].Uint32(m.Tick)
-	c[8].Int32(m.SequenceBytes)
-	c[9].Uint32(m.Section)
-	c[10].Uint32(m.SampleOffset)
-	c[11].Uint32(m.Packets)
+	if m.SampleRate != 0 {
+		c[6].Uint32(m.SampleRate)
+	} else {
+		c[6].Null()
+	}
+	if m.Tick != 0 {
+		c[7].Uint32(m.Tick)
+	} else {
+		c[7].Null()
+	}
+	if m.HasSequenceBytes {
+		c[8].Int32(m.SequenceBytes)
+	} else {
+		c[8].Null()
+	}
+	if m.HasSection {
+		c[9].Uint32(m.Section)
+	} else {
+		c[9].Null()
+	}
+	if m.HasSampleOffset {
+		c[10].Uint32(m.SampleOffset)
+	} else {
+		c[10].Null()
+	}
+	if m.HasPackets {
+		c[11].Uint32(m.Packets)
+	} else {
+		c[11].Null()
+	}
 	if !c[12].Off {
 		c[12].Items(len(m.PacketOffsets))
 		for i := range m.PacketOffsets {
 			c[13].Uint32(m.PacketOffsets[i])
 		}
 	}
-	c[14].Float32(m.Level)
+	if m.HasLevel {
+		c[14].Float32(m.Level)
+	} else {
+		c[14].Null()
+	}
 	c[15].Bool(m.Proximity)
 	c[16].Int32(m.AudibleMask)
-	c[17].Int32(m.Passthrough)
+	if m.HasPassthrough {
+		c[17].Int32(m.Passthrough)
+	} else {
+		c[17].Null()
+	}
 	if m.EntityIndex != -1 {
 		c[18].Int32(m.EntityIndex)
 	} else {
@@ -2228,9 +2577,17 @@ func rowMatchSummary(c []table.Column, m *dem.MatchSummary) {
 	_ = c[46]
 	c[0].Uint64(m.MatchId)
 	c[1].Uint32(m.Duration)
-	c[2].Uint32(m.StartTime)
+	if m.StartTime != 0 {
+		c[2].Uint32(m.StartTime)
+	} else {
+		c[2].Null()
+	}
 	c[3].Int32(m.GameMode)
-	c[4].Name(m.GameModeName)
+	if len(m.GameModeName) > 0 {
+		c[4].Name(m.GameModeName)
+	} else {
+		c[4].Null()
+	}
 	c[5].Int32(m.Outcome)
 	if m.HasWinner {
 		c[6].Int32(m.Winner)
@@ -2244,11 +2601,19 @@ func rowMatchSummary(c []table.Column, m *dem.MatchSummary) {
 			rowSummaryPlayer(c[9:], &m.Players[i])
 		}
 	}
-	c[35].Uint32(m.FirstBloodTime)
+	if m.FirstBloodTime != 0 {
+		c[35].Uint32(m.FirstBloodTime)
+	} else {
+		c[35].Null()
+	}
 	c[36].Uint32(m.FirstScore)
 	c[37].Uint32(m.SecondScore)
 	c[38].Uint32(m.PreGameDuration)
-	c[39].Uint32(m.LeagueId)
+	if m.LeagueId != 0 {
+		c[39].Uint32(m.LeagueId)
+	} else {
+		c[39].Null()
+	}
 	if !c[40].Off {
 		c[40].Items(len(m.TowerStatus))
 		for i := range m.TowerStatus {
@@ -2268,11 +2633,27 @@ func rowMatchSummary(c []table.Column, m *dem.MatchSummary) {
 
 func rowSummaryPlayer(c []table.Column, m *dem.SummaryPlayer) {
 	_ = c[25]
-	c[0].Uint32(m.AccountId)
+	if m.AccountId != 0 {
+		c[0].Uint32(m.AccountId)
+	} else {
+		c[0].Null()
+	}
 	c[1].Uint32(m.Slot)
-	c[2].Int32(m.HeroId)
-	c[3].Name(m.HeroName)
-	c[4].Name(m.Name)
+	if m.HeroId != 0 {
+		c[2].Int32(m.HeroId)
+	} else {
+		c[2].Null()
+	}
+	if len(m.HeroName) > 0 {
+		c[3].Name(m.HeroName)
+	} else {
+		c[3].Null()
+	}
+	if len(m.Name) > 0 {
+		c[4].Name(m.Name)
+	} else {
+		c[4].Null()
+	}
 	if m.HasTeam {
 		c[5].Int32(m.Team)
 	} else {
@@ -2304,6 +2685,14 @@ func rowSummaryPlayer(c []table.Column, m *dem.SummaryPlayer) {
 			c[23].Name(m.ItemNames[i])
 		}
 	}
-	c[24].Uint32(m.Left)
-	c[25].Uint32(m.Lane)
+	if m.Left != 0 {
+		c[24].Uint32(m.Left)
+	} else {
+		c[24].Null()
+	}
+	if m.Lane != 0 {
+		c[25].Uint32(m.Lane)
+	} else {
+		c[25].Null()
+	}
 }

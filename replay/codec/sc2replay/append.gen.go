@@ -3226,11 +3226,11 @@ func appendAiCommunicate(b []byte, m *sc2replay.AiCommunicate) []byte {
 		b = append(b, 0x18)
 		b = protoappend.Sint32(b, m.Autocast)
 	}
-	if m.Flags != 0 {
+	if m.HasFlags {
 		b = append(b, 0x20)
 		b = protoappend.Sint32(b, m.Flags)
 	}
-	if m.Build != 0 {
+	if m.HasBuild {
 		b = append(b, 0x28)
 		b = protoappend.Sint32(b, m.Build)
 	}

@@ -69,7 +69,7 @@ var Tables = table.Format{
 		}},
 		{Name: "unit_born", Comment: "A complete unit was created.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "control_player_id", Comment: "The player who controls it. 0 means none.", Type: table.Uint32},
+			{Name: "control_player_id", Comment: "The player who controls it. 0, as the game sends it, for nobody, such as for minerals.", Type: table.Uint32},
 			{Name: "upkeep_player_id", Comment: "The player who pays for it.", Type: table.Uint32},
 			{Name: "x", Comment: "The place, in whole cells. Before 2.1, a multiple of 4.", Type: table.Uint32},
 			{Name: "y", Comment: "The place, in whole cells. Before 2.1, a multiple of 4.", Type: table.Uint32},
@@ -99,7 +99,7 @@ var Tables = table.Format{
 		}},
 		{Name: "unit_type_change", Comment: "A unit changed its type because it morphed, burrowed or changed its mode.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit, with its new type.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "previous_type_name", Comment: "The previous type. Empty when not known.", Type: table.Name},
+			{Name: "previous_type_name", Nullable: true, Comment: "The previous type. Absent when not known.", Type: table.Name},
 			{Name: "started_tick", Nullable: true, Comment: "For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others, because a replay does not contain when a morph without a type in between began.", Type: table.Int32},
 		}},
 		{Name: "player_stats", Comment: "A player's score and economy. Resources are amounts of minerals or vespene gas.", Fields: []table.Field{
@@ -162,7 +162,7 @@ var Tables = table.Format{
 			{Name: "real_seconds", Comment: "The length in real seconds at the game's speed.", Type: table.Float64},
 			{Name: "loops_per_real_second", Comment: "The number of gameloops in a real second at the game's speed, such as 22.4 at \"Faster\".", Type: table.Float64},
 			{Name: "decode_info", Nullable: true, Comment: "How the replay is decoded.", Type: table.Struct, Fields: columnsOfDecodeInfo},
-			{Name: "game_speed", Comment: "The game's speed, such as \"Faster\". Empty when the replay does not say it. real_seconds is then that of \"Faster\".", Type: table.Text},
+			{Name: "game_speed", Nullable: true, Comment: "The game's speed, such as \"Faster\". Absent when the replay does not say it. real_seconds is then that of \"Faster\".", Type: table.Text},
 			{Name: "clock_seconds", Comment: "The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all games since 3.0, and otherwise seconds of the speed \"Normal\".", Type: table.Float64},
 			{Name: "loops_per_clock_second", Comment: "The number of gameloops in a second of the clock that the game showed.", Type: table.Float64},
 		}},
@@ -209,8 +209,8 @@ var Tables = table.Format{
 		}},
 		{Name: "player_info", Comment: "All known facts about one player or observer.", Fields: []table.Field{
 			{Name: "ref", Nullable: true, Comment: "The numbers and the name.", Type: table.Struct, Fields: columnsOfPlayerRef},
-			{Name: "clan", Comment: "The clan's tag. Empty for none.", Type: table.Name},
-			{Name: "toon_handle", Comment: "The account, such as \"1-S2-1-20704188\". Empty for computers.", Type: table.Text},
+			{Name: "clan", Nullable: true, Comment: "The clan's tag. Absent for none.", Type: table.Name},
+			{Name: "toon_handle", Nullable: true, Comment: "The account, such as \"1-S2-1-20704188\". Absent for computers.", Type: table.Text},
 			{Name: "race", Comment: "The race that was played: \"Terran\", \"Zerg\" or \"Protoss\". When that is not known, the race as the details spell it.", Type: table.Text},
 			{Name: "team", Comment: "The team, from 0.", Type: table.Uint32},
 			{Name: "observer", Comment: "True for spectators and referees. observer_source says how it is known.", Type: table.Bool},
@@ -221,9 +221,9 @@ var Tables = table.Format{
 			{Name: "highest_league", Nullable: true, Comment: "1 bronze to 6 master, 7 grandmaster, 8 unranked.", Type: table.Uint32},
 			{Name: "mmr", Nullable: true, Comment: "The match-making rating.", Type: table.Int32},
 			{Name: "apm", Nullable: true, Comment: "Actions per minute, from the client's summary.", Type: table.Float64},
-			{Name: "color_name", Comment: "The name of the colour that was chosen in the lobby, such as \"Light pink\". Empty for none.", Type: table.Name},
-			{Name: "difficulty", Comment: "A computer's difficulty, such as \"Very Hard\". Empty for humans.", Type: table.Text},
-			{Name: "picked_race", Comment: "The race that was chosen in the lobby: \"Terran\", \"Zerg\", \"Protoss\" or \"Random\". Empty for observers, and when not known.", Type: table.Text},
+			{Name: "color_name", Nullable: true, Comment: "The name of the colour that was chosen in the lobby, such as \"Light pink\". Absent for none.", Type: table.Name},
+			{Name: "difficulty", Nullable: true, Comment: "A computer's difficulty, such as \"Very Hard\". Absent for humans.", Type: table.Text},
+			{Name: "picked_race", Nullable: true, Comment: "The race that was chosen in the lobby: \"Terran\", \"Zerg\", \"Protoss\" or \"Random\". Absent for observers, and when not known.", Type: table.Text},
 			{Name: "observer_source", Comment: "How it is known whether this is a player or an observer.", Type: table.Name, Enum: namesOfObserverSource},
 		}},
 		{Name: "member", Comment: "A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.", Fields: []table.Field{
@@ -234,14 +234,14 @@ var Tables = table.Format{
 			{Name: "data_offset", Comment: "The position of data in the unpacked file, in bytes. A file of more than 64 KiB is sent in several events.", Type: table.Int64},
 			{Name: "data", Comment: "The contents, for files that are not decoded.", Type: table.Binary},
 			{Name: "redacted", Comment: "True when the contents were withheld because they are private, as in replay.server.battlelobby.", Type: table.Bool},
-			{Name: "error", Comment: "The reason why the contents are missing. Empty when they are not.", Type: table.Text},
+			{Name: "error", Nullable: true, Comment: "The reason why the contents are missing. Absent when they are not.", Type: table.Text},
 		}},
 		{Name: "end", Comment: "How well decoding went.", Fields: []table.Field{
 			{Name: "decode_info", Nullable: true, Comment: "How each part was decoded, and with which table.", Type: table.Struct, Fields: columnsOfDecodeInfo},
 		}},
 		{Name: "unit_init", Comment: "A unit's construction or warp-in began.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "control_player_id", Comment: "The player who controls it. 0 means none.", Type: table.Uint32},
+			{Name: "control_player_id", Comment: "The player who controls it. 0, as the game sends it, for nobody, such as for minerals.", Type: table.Uint32},
 			{Name: "upkeep_player_id", Comment: "The player who pays for it.", Type: table.Uint32},
 			{Name: "x", Comment: "The place, in whole cells. Before 2.1, a multiple of 4.", Type: table.Uint32},
 			{Name: "y", Comment: "The place, in whole cells. Before 2.1, a multiple of 4.", Type: table.Uint32},
@@ -252,7 +252,7 @@ var Tables = table.Format{
 		}},
 		{Name: "unit_owner_change", Comment: "A unit changed hands.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "control_player_id", Comment: "The player who controls it now. 0 means none.", Type: table.Uint32},
+			{Name: "control_player_id", Comment: "The player who controls it now. 0, as the game sends it, for nobody.", Type: table.Uint32},
 			{Name: "upkeep_player_id", Comment: "The player who pays for it now.", Type: table.Uint32},
 		}},
 		{Name: "upgrade", Comment: "A player gained an upgrade.", Fields: []table.Field{
@@ -403,14 +403,14 @@ var Tables = table.Format{
 		}},
 		{Name: "bank_signature", Comment: "The signature that proves that the bank is unchanged.", Fields: []table.Field{
 			{Name: "signature", Comment: "The signature: 20 bytes, a SHA-1, or empty.", Type: table.Binary},
-			{Name: "toon_handle", Comment: "The account, such as \"1-S2-1-20704188\". Empty before 2.0.", Type: table.Text},
+			{Name: "toon_handle", Nullable: true, Comment: "The account, such as \"1-S2-1-20704188\". Absent before 2.0.", Type: table.Text},
 		}},
 		{Name: "save_game", Comment: "The game is being saved.", Fields: []table.Field{
 			{Name: "file_name", Comment: "The file.", Type: table.Name},
 			{Name: "automatic", Comment: "True when it was not requested.", Type: table.Bool},
 			{Name: "overwrite", Comment: "True when a file of that name is replaced.", Type: table.Bool},
 			{Name: "name", Comment: "The name that the player chose.", Type: table.Name},
-			{Name: "description", Comment: "The description. Empty for none.", Type: table.Text},
+			{Name: "description", Nullable: true, Comment: "The description. Absent for none.", Type: table.Text},
 		}},
 		{Name: "save_game_done", Comment: "The game was saved.", Fields: []table.Field{}},
 		{Name: "load_game_done", Comment: "A saved game was loaded.", Fields: []table.Field{}},
@@ -418,24 +418,24 @@ var Tables = table.Format{
 			{Name: "point", Nullable: true, Comment: "The place, taken to be in cells, as in pings.", Type: table.Struct, Fields: columnsOfPoint2},
 			{Name: "game_cheat_time", Comment: "As in the replay.", Type: table.Int32},
 			{Name: "verb", Comment: "The cheat.", Type: table.Text},
-			{Name: "arguments", Comment: "The cheat's arguments. Empty for none.", Type: table.Text},
+			{Name: "arguments", Nullable: true, Comment: "The cheat's arguments. Absent for none.", Type: table.Text},
 		}},
 		{Name: "broadcast_cheat", Comment: "A cheat was announced.", Fields: []table.Field{
 			{Name: "verb", Comment: "The cheat.", Type: table.Text},
-			{Name: "arguments", Comment: "The cheat's arguments. Empty for none.", Type: table.Text},
+			{Name: "arguments", Nullable: true, Comment: "The cheat's arguments. Absent for none.", Type: table.Text},
 		}},
 		{Name: "ai_communicate", Comment: "A player asks an artificial ally for something.", Fields: []table.Field{
 			{Name: "beacon", Comment: "The beacon that was set, as in the replay.", Type: table.Int32},
 			{Name: "ally", Comment: "The ally, as in the replay.", Type: table.Int32},
 			{Name: "autocast", Comment: "As in the replay. 0 since 1.5.", Type: table.Int32},
-			{Name: "flags", Comment: "As in the replay. 0 before 1.5.", Type: table.Int32},
-			{Name: "build", Comment: "As in the replay. 0 before 1.5.", Type: table.Int32},
-			{Name: "target_unit", Nullable: true, Comment: "The unit on which the beacon was set. The tag is 0 when there is none.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "flags", Nullable: true, Comment: "As in the replay. Absent before 1.5.", Type: table.Int32},
+			{Name: "build", Nullable: true, Comment: "As in the replay. Absent before 1.5.", Type: table.Int32},
+			{Name: "target_unit", Nullable: true, Comment: "The unit on which the beacon was set. The tag is 0, as in the replay, when there is none.", Type: table.Struct, Fields: columnsOfUnit},
 			{Name: "target_unit_snapshot_unit_link", Comment: "The unit's type, as an index into the balance data.", Type: table.Uint32},
 			{Name: "target_unit_snapshot_control_player_id", Nullable: true, Comment: "The player who controlled the unit. Before 1.4, its owner. -1 or absent when there is none.", Type: table.Int32},
 			{Name: "target_unit_snapshot_upkeep_player_id", Nullable: true, Comment: "The player who paid for the unit. Since 1.4. -1 or absent when there is none.", Type: table.Int32},
 			{Name: "target_point", Nullable: true, Comment: "The place.", Type: table.Struct, Fields: columnsOfPoint},
-			{Name: "target_unit_snapshot_unit_name", Comment: "The name of target_unit_snapshot_unit_link. Empty when not known.", Type: table.Name},
+			{Name: "target_unit_snapshot_unit_name", Nullable: true, Comment: "The name of target_unit_snapshot_unit_link. Absent when not known.", Type: table.Name},
 			{Name: "target_unit_snapshot_unit_name_guessed", Comment: "True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.", Type: table.Bool},
 		}},
 		{Name: "catalog_modify", Comment: "A map changed a value of the balance data.", Fields: []table.Field{
@@ -479,7 +479,7 @@ var Tables = table.Format{
 		}},
 		{Name: "fact_unit", Comment: "The life of a unit that has ended. Units that live at the end of the game have none: they are in the state there. at_tick and the player are those of its end.", Fields: []table.Field{
 			{Name: "unit", Nullable: true, Comment: "The unit, with its last type.", Type: table.Struct, Fields: columnsOfUnit},
-			{Name: "first_type_name", Comment: "The type with which it appeared. Empty when not known.", Type: table.Name},
+			{Name: "first_type_name", Nullable: true, Comment: "The type with which it appeared. Absent when not known.", Type: table.Name},
 			{Name: "appeared_tick", Nullable: true, Comment: "The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.", Type: table.Int32},
 			{Name: "complete_tick", Nullable: true, Comment: "The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.", Type: table.Int32},
 			{Name: "end", Comment: "How it ended.", Type: table.Name, Enum: namesOfUnitEnd},
@@ -525,7 +525,7 @@ var columnsOfPlayerRef = []table.Field{
 	{Name: "user_id", Nullable: true, Comment: "Index into the lobby's users. Absent for players that no user controls.", Type: table.Uint32},
 	{Name: "player_id", Nullable: true, Comment: "The player's number in the tracker's events and in the attributes, from 1. Absent when not known.", Type: table.Uint32},
 	{Name: "slot", Nullable: true, Comment: "Index into the lobby's slots. Absent when not known.", Type: table.Uint32},
-	{Name: "name", Comment: "The name, without the clan's tag. Empty when not known.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The name, without the clan's tag. Absent when not known.", Type: table.Name},
 }
 
 var columnsOfPoint2 = []table.Field{
@@ -537,7 +537,7 @@ var columnsOfAbility = []table.Field{
 	{Name: "link", Comment: "Index into the abilities of the game's balance data.", Type: table.Uint32},
 	{Name: "command_index", Comment: "The command of the ability.", Type: table.Uint32},
 	{Name: "command_data", Nullable: true, Comment: "The command's data, as in the replay.", Type: table.Uint32},
-	{Name: "name", Comment: "The command's name, such as \"TrainMarine\", \"BuildBarracks\" or \"attack\". decode_info.names of start has the source of the names. Empty when not known, as for abilities that a map defines itself.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The command's name, such as \"TrainMarine\", \"BuildBarracks\" or \"attack\". decode_info.names of start has the source of the names. Absent when not known, as for abilities that a map defines itself.", Type: table.Name},
 	{Name: "name_guessed", Comment: "True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the replay does not name.", Type: table.Bool},
 }
 
@@ -555,7 +555,7 @@ var columnsOfTargetUnit = []table.Field{
 	{Name: "snapshot_control_player_id", Nullable: true, Comment: "The player who controlled the unit, as the player saw it. Before 1.4, its owner.", Type: table.Uint32},
 	{Name: "snapshot_upkeep_player_id", Nullable: true, Comment: "The player who paid for the unit, as the player saw it. Since 1.4.", Type: table.Uint32},
 	{Name: "snapshot_point", Nullable: true, Comment: "Where the unit was, as the player saw it.", Type: table.Struct, Fields: columnsOfPoint},
-	{Name: "snapshot_unit_name", Comment: "The name of snapshot_unit_link, such as \"Barracks\". Empty when not known.", Type: table.Name},
+	{Name: "snapshot_unit_name", Nullable: true, Comment: "The name of snapshot_unit_link, such as \"Barracks\". Absent when not known.", Type: table.Name},
 	{Name: "snapshot_unit_name_guessed", Comment: "True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.", Type: table.Bool},
 }
 
@@ -563,7 +563,7 @@ var columnsOfUnit = []table.Field{
 	{Name: "tag", Comment: "The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives.", Type: table.Uint32},
 	{Name: "index", Comment: "The unit's place in the game's list of units. Places are reused.", Type: table.Uint32},
 	{Name: "recycle", Comment: "The number of times that the place was used before.", Type: table.Uint32},
-	{Name: "type_name", Comment: "The unit's type at this time, such as \"SCV\", as the tracker spells it. Without a type from the tracker, as always before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.", Type: table.Name},
+	{Name: "type_name", Nullable: true, Comment: "The unit's type at this time, such as \"SCV\", as the tracker spells it. Without a type from the tracker, as always before 2.0.8, it is the type that the unit had when it was last selected. Absent when that is not known either.", Type: table.Name},
 	{Name: "class", Comment: "The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.", Type: table.Name, Enum: namesOfUnitClass},
 	{Name: "type_guessed", Comment: "True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected is a guess. See Subgroup.unit_name_guessed.", Type: table.Bool},
 }
@@ -582,13 +582,13 @@ var columnsOfSubgroup = []table.Field{
 	{Name: "subgroup_priority", Comment: "The subgroup's rank in the selection. Since 2.0.", Type: table.Uint32},
 	{Name: "intra_subgroup_priority", Comment: "The rank within the subgroup.", Type: table.Uint32},
 	{Name: "count", Comment: "The number of units.", Type: table.Uint32},
-	{Name: "unit_name", Comment: "The name of unit_link, such as \"Marine\". Empty when not known.", Type: table.Name},
+	{Name: "unit_name", Nullable: true, Comment: "The name of unit_link, such as \"Marine\". Absent when not known.", Type: table.Name},
 	{Name: "unit_name_guessed", Comment: "True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay does not name, or it is the type that the tracker gave to a unit which was selected by this link.", Type: table.Bool},
 }
 
 var columnsOfField = []table.Field{
 	{Name: "depth", Type: table.Uint32, Comment: "How many elements before it in the list this one is in. 0 for none. An element is in the last one before it that is less deep."},
-	{Name: "name", Comment: "The field's name. Empty for the elements of a list.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The field's name. Absent for the elements of a list.", Type: table.Name},
 	{Name: "value_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of value is set. Missing when none is.", Enum: map[int32]string{
 		1: "bool_value",
 		2: "int_value",
@@ -676,13 +676,13 @@ var columnsOfPartStatus = []table.Field{
 	{Name: "bytes_read", Comment: "The number of bytes that were read.", Type: table.Int64},
 	{Name: "events", Comment: "The number of events that were read.", Type: table.Int64},
 	{Name: "last_tick", Comment: "The gameloop of the last event that was read.", Type: table.Int32},
-	{Name: "error", Comment: "The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or does not match the archive's checksum. Empty when there is no problem.", Type: table.Text},
+	{Name: "error", Nullable: true, Comment: "The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or does not match the archive's checksum. Absent when there is no problem.", Type: table.Text},
 }
 
 var columnsOfNameTable = []table.Field{
-	{Name: "build", Comment: "The first build of the game whose names these are. 0 when no names are known.", Type: table.Uint32},
-	{Name: "source", Comment: "The source of the names, such as \"sc2reader 1.9.0, LotV/97364\". Empty when none are known.", Type: table.Text},
-	{Name: "expansion", Comment: "The expansion whose balance data has the names: \"WoL\", \"HotS\" or \"LotV\". Empty when none are known.", Type: table.Text},
+	{Name: "build", Nullable: true, Comment: "The first build of the game whose names these are. Absent when no names are known.", Type: table.Uint32},
+	{Name: "source", Nullable: true, Comment: "The source of the names, such as \"sc2reader 1.9.0, LotV/97364\". Absent when none are known.", Type: table.Text},
+	{Name: "expansion", Nullable: true, Comment: "The expansion whose balance data has the names: \"WoL\", \"HotS\" or \"LotV\". Absent when none are known.", Type: table.Text},
 	{Name: "expansion_guessed", Comment: "True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The expansion is then the one of the game's version. All names are guessed.", Type: table.Bool},
 	{Name: "build_guessed", Comment: "True when no names are known for the replay's build, which is then newer or older than the nearest build with names. All names are guessed.", Type: table.Bool},
 }
@@ -860,7 +860,7 @@ var columnsOfRewardOverride = []table.Field{
 var columnsOfAttribute = []table.Field{
 	{Name: "namespace", Comment: "The owner of the attribute's namespace. 999 is Blizzard.", Type: table.Uint32},
 	{Name: "id", Comment: "The attribute.", Type: table.Uint32},
-	{Name: "name", Comment: "The attribute's name, such as \"race\". Empty when not known.", Type: table.Name},
+	{Name: "name", Nullable: true, Comment: "The attribute's name, such as \"race\". Absent when not known.", Type: table.Name},
 	{Name: "scope", Comment: "The player's number, or 16 for the game.", Type: table.Uint32},
 	{Name: "value", Comment: "The value, when it is text of up to four characters, such as \"Terr\". Spaces before and after it are removed.", Type: table.Text},
 	{Name: "number", Nullable: true, Comment: "The value, when it is not text, such as some speeds and colours of 1.0. Absent for text.", Type: table.Uint32},
@@ -1165,7 +1165,11 @@ func rowPlayerRef(c []table.Column, m *sc2replay.PlayerRef) {
 	} else {
 		c[2].Null()
 	}
-	c[3].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[3].Name(m.Name)
+	} else {
+		c[3].Null()
+	}
 }
 
 func rowCameraUpdate(c []table.Column, m *sc2replay.CameraUpdate) {
@@ -1273,7 +1277,11 @@ func rowAbility(c []table.Column, m *sc2replay.Ability) {
 	} else {
 		c[2].Null()
 	}
-	c[3].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[3].Name(m.Name)
+	} else {
+		c[3].Null()
+	}
 	c[4].Bool(m.NameGuessed)
 }
 
@@ -1315,7 +1323,11 @@ func rowTargetUnit(c []table.Column, m *sc2replay.TargetUnit) {
 			c[12].Null()
 		}
 	}
-	c[16].Name(m.SnapshotUnitName)
+	if len(m.SnapshotUnitName) > 0 {
+		c[16].Name(m.SnapshotUnitName)
+	} else {
+		c[16].Null()
+	}
 	c[17].Bool(m.SnapshotUnitNameGuessed)
 }
 
@@ -1324,7 +1336,11 @@ func rowUnit(c []table.Column, m *sc2replay.Unit) {
 	c[0].Uint32(m.Tag)
 	c[1].Uint32(m.Index)
 	c[2].Uint32(m.Recycle)
-	c[3].Name(m.TypeName)
+	if len(m.TypeName) > 0 {
+		c[3].Name(m.TypeName)
+	} else {
+		c[3].Null()
+	}
 	c[4].Enum(int32(m.Class))
 	c[5].Bool(m.TypeGuessed)
 }
@@ -1400,7 +1416,11 @@ func rowSubgroup(c []table.Column, m *sc2replay.Subgroup) {
 	c[1].Uint32(m.SubgroupPriority)
 	c[2].Uint32(m.IntraSubgroupPriority)
 	c[3].Uint32(m.Count)
-	c[4].Name(m.UnitName)
+	if len(m.UnitName) > 0 {
+		c[4].Name(m.UnitName)
+	} else {
+		c[4].Null()
+	}
 	c[5].Bool(m.UnitNameGuessed)
 }
 
@@ -1510,7 +1530,11 @@ func rowTriggerUi(c []table.Column, m *sc2replay.TriggerUi) {
 
 func rowField(c []table.Column, m *sc2replay.Field) {
 	_ = c[9]
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	if m.ValueCase != sc2replay.FieldValueNone {
 		c[2].Enum(int32(m.ValueCase))
 	} else {
@@ -1612,7 +1636,11 @@ func rowUnitTypeChange(c []table.Column, m *sc2replay.UnitTypeChange) {
 			c[0].Null()
 		}
 	}
-	c[7].Name(m.PreviousTypeName)
+	if len(m.PreviousTypeName) > 0 {
+		c[7].Name(m.PreviousTypeName)
+	} else {
+		c[7].Null()
+	}
 	if m.HasStartedTick {
 		c[8].Int32(m.StartedTick)
 	} else {
@@ -1720,7 +1748,11 @@ func rowStart(c []table.Column, m *sc2replay.Start) {
 			c[23].Null()
 		}
 	}
-	c[43].Text(m.GameSpeed)
+	if len(m.GameSpeed) > 0 {
+		c[43].Text(m.GameSpeed)
+	} else {
+		c[43].Null()
+	}
 	c[44].Float64(m.ClockSeconds)
 	c[45].Float64(m.LoopsPerClockSecond)
 }
@@ -1772,14 +1804,30 @@ func rowPartStatus(c []table.Column, m *sc2replay.PartStatus) {
 	c[3].Int64(m.BytesRead)
 	c[4].Int64(m.Events)
 	c[5].Int32(m.LastTick)
-	c[6].Text(m.Error)
+	if len(m.Error) > 0 {
+		c[6].Text(m.Error)
+	} else {
+		c[6].Null()
+	}
 }
 
 func rowNameTable(c []table.Column, m *sc2replay.NameTable) {
 	_ = c[4]
-	c[0].Uint32(m.Build)
-	c[1].Text(m.Source)
-	c[2].Text(m.Expansion)
+	if m.Build != 0 {
+		c[0].Uint32(m.Build)
+	} else {
+		c[0].Null()
+	}
+	if len(m.Source) > 0 {
+		c[1].Text(m.Source)
+	} else {
+		c[1].Null()
+	}
+	if len(m.Expansion) > 0 {
+		c[2].Text(m.Expansion)
+	} else {
+		c[2].Null()
+	}
 	c[3].Bool(m.ExpansionGuessed)
 	c[4].Bool(m.BuildGuessed)
 }
@@ -2242,7 +2290,11 @@ func rowAttribute(c []table.Column, m *sc2replay.Attribute) {
 	_ = c[5]
 	c[0].Uint32(m.Namespace)
 	c[1].Uint32(m.Id)
-	c[2].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[2].Name(m.Name)
+	} else {
+		c[2].Null()
+	}
 	c[3].Uint32(m.Scope)
 	c[4].Text(m.Value)
 	if m.HasNumber {
@@ -2299,8 +2351,16 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 			c[0].Null()
 		}
 	}
-	c[5].Name(m.Clan)
-	c[6].Text(m.ToonHandle)
+	if len(m.Clan) > 0 {
+		c[5].Name(m.Clan)
+	} else {
+		c[5].Null()
+	}
+	if len(m.ToonHandle) > 0 {
+		c[6].Text(m.ToonHandle)
+	} else {
+		c[6].Null()
+	}
 	c[7].Text(m.Race)
 	c[8].Uint32(m.Team)
 	c[9].Bool(m.Observer)
@@ -2330,9 +2390,21 @@ func rowPlayerInfo(c []table.Column, m *sc2replay.PlayerInfo) {
 	} else {
 		c[20].Null()
 	}
-	c[21].Name(m.ColorName)
-	c[22].Text(m.Difficulty)
-	c[23].Text(m.PickedRace)
+	if len(m.ColorName) > 0 {
+		c[21].Name(m.ColorName)
+	} else {
+		c[21].Null()
+	}
+	if len(m.Difficulty) > 0 {
+		c[22].Text(m.Difficulty)
+	} else {
+		c[22].Null()
+	}
+	if len(m.PickedRace) > 0 {
+		c[23].Text(m.PickedRace)
+	} else {
+		c[23].Null()
+	}
 	c[24].Enum(int32(m.ObserverSource))
 }
 
@@ -2345,7 +2417,11 @@ func rowMember(c []table.Column, m *sc2replay.Member) {
 	c[4].Int64(m.DataOffset)
 	c[5].Binary(m.Data)
 	c[6].Bool(m.Redacted)
-	c[7].Text(m.Error)
+	if len(m.Error) > 0 {
+		c[7].Text(m.Error)
+	} else {
+		c[7].Null()
+	}
 }
 
 func rowEnd(c []table.Column, m *sc2replay.End) {
@@ -2732,7 +2808,11 @@ func rowBankValue(c []table.Column, m *sc2replay.BankValue) {
 func rowBankSignature(c []table.Column, m *sc2replay.BankSignature) {
 	_ = c[1]
 	c[0].Binary(m.Signature)
-	c[1].Text(m.ToonHandle)
+	if len(m.ToonHandle) > 0 {
+		c[1].Text(m.ToonHandle)
+	} else {
+		c[1].Null()
+	}
 }
 
 func rowSaveGame(c []table.Column, m *sc2replay.SaveGame) {
@@ -2741,7 +2821,11 @@ func rowSaveGame(c []table.Column, m *sc2replay.SaveGame) {
 	c[1].Bool(m.Automatic)
 	c[2].Bool(m.Overwrite)
 	c[3].Name(m.Name)
-	c[4].Text(m.Description)
+	if len(m.Description) > 0 {
+		c[4].Text(m.Description)
+	} else {
+		c[4].Null()
+	}
 }
 
 func rowGameCheat(c []table.Column, m *sc2replay.GameCheat) {
@@ -2756,13 +2840,21 @@ func rowGameCheat(c []table.Column, m *sc2replay.GameCheat) {
 	}
 	c[3].Int32(m.Time)
 	c[4].Text(m.Verb)
-	c[5].Text(m.Arguments)
+	if len(m.Arguments) > 0 {
+		c[5].Text(m.Arguments)
+	} else {
+		c[5].Null()
+	}
 }
 
 func rowBroadcastCheat(c []table.Column, m *sc2replay.BroadcastCheat) {
 	_ = c[1]
 	c[0].Text(m.Verb)
-	c[1].Text(m.Arguments)
+	if len(m.Arguments) > 0 {
+		c[1].Text(m.Arguments)
+	} else {
+		c[1].Null()
+	}
 }
 
 func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
@@ -2770,8 +2862,16 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 	c[0].Int32(m.Beacon)
 	c[1].Int32(m.Ally)
 	c[2].Int32(m.Autocast)
-	c[3].Int32(m.Flags)
-	c[4].Int32(m.Build)
+	if m.HasFlags {
+		c[3].Int32(m.Flags)
+	} else {
+		c[3].Null()
+	}
+	if m.HasBuild {
+		c[4].Int32(m.Build)
+	} else {
+		c[4].Null()
+	}
 	if !c[5].Off {
 		if m.HasTargetUnit {
 			table.Fields(c[5:])
@@ -2799,7 +2899,11 @@ func rowAiCommunicate(c []table.Column, m *sc2replay.AiCommunicate) {
 			c[15].Null()
 		}
 	}
-	c[19].Name(m.TargetUnitSnapshotUnitName)
+	if len(m.TargetUnitSnapshotUnitName) > 0 {
+		c[19].Name(m.TargetUnitSnapshotUnitName)
+	} else {
+		c[19].Null()
+	}
 	c[20].Bool(m.TargetUnitSnapshotUnitNameGuessed)
 }
 
@@ -2908,7 +3012,11 @@ func rowFactUnit(c []table.Column, m *sc2replay.FactUnit) {
 			c[0].Null()
 		}
 	}
-	c[7].Name(m.FirstTypeName)
+	if len(m.FirstTypeName) > 0 {
+		c[7].Name(m.FirstTypeName)
+	} else {
+		c[7].Null()
+	}
 	if m.HasAppearedTick {
 		c[8].Int32(m.AppearedTick)
 	} else {

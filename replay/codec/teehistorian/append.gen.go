@@ -621,7 +621,7 @@ func appendSay(b []byte, m *teehistorian.Say) []byte {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.Mode))
 	}
-	if m.TargetClientId != 0 {
+	if m.TargetClientId != -1 {
 		b = append(b, 0x10)
 		b = protoappend.Sint32(b, m.TargetClientId)
 	}

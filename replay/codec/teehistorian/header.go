@@ -11,6 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 // ticksPerSecond is the speed of every game on a DDNet server.
@@ -56,17 +57,17 @@ func headerMessage(h *teehistorian.Header) *teehistorianv1.Header {
 	m := &teehistorianv1.Header{
 		Version:         h.Version,
 		GameUuid:        h.GameUUID,
-		PrevGameUuid:    h.PrevGameUUID,
+		PrevGameUuid:    codec.Known(h.PrevGameUUID),
 		ServerVersion:   h.ServerVersion,
 		StartTimeText:   h.StartTimeText,
 		ServerName:      h.ServerName,
-		ServerPort:      h.ServerPort,
+		ServerPort:      codec.Known(h.ServerPort),
 		GameType:        h.GameType,
 		MapName:         h.MapName,
-		MapSize:         h.MapSize,
-		MapSha256:       h.MapSHA256,
+		MapSize:         codec.Known(h.MapSize),
+		MapSha256:       codec.Known(h.MapSHA256),
 		MapCrc:          h.MapCRC,
-		PrngDescription: h.PRNGDescription,
+		PrngDescription: codec.Known(h.PRNGDescription),
 		Config:          h.Config,
 		Tuning:          h.Tuning,
 		Uuids:           h.UUIDs,

@@ -122,11 +122,13 @@ func (s *sessions) session(d *teehistorian.Decoder, ev *teehistorian.Event, id i
 	p := s.open[id]
 	c := d.State().Client(id)
 	if p == nil {
-		p = &replaydv1.Participant{ClientId: id, FromTick: ev.AtTick}
+		p = &replaydv1.Participant{ClientId: id, FromTick: new(ev.AtTick)}
 		if !c.Present {
 			return p
 		}
-		p.CarriedOver = s.previous && !s.used[id] && (ev.AtTick == 0 || !c.Joined)
+		if s.previous && !s.used[id] && (ev.AtTick == 0 || !c.Joined) {
+			p.CarriedOver, p.FromTick = true, nil
+		}
 		s.open[id], s.used[id] = p, true
 		if len(s.list) < maxParticipants && s.grow(sessionSize) {
 			s.list = append(s.list, p)
@@ -162,7 +164,7 @@ func (s *sessions) drop(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	if p == nil {
 		return
 	}
-	p.LeaveReason = text(ev.Drop.Reason[:min(len(ev.Drop.Reason), maxReason/3)]) // what is not UTF-8 grows
+	p.LeaveReason = codec.Known(text(ev.Drop.Reason[:min(len(ev.Drop.Reason), maxReason/3)])) // what is not UTF-8 grows
 	slot := ev.Drop.ReclaimedClientId
 	if slot < 0 {
 		return

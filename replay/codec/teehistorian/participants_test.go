@@ -183,16 +183,16 @@ func TestParticipants(t *testing.T) {
 	country, slot := int32(7), int32(0)
 	want := []*replaydv1.Participant{
 		{
-			Names: []string{"alice", "alina"}, Clan: "clan", Country: &country, FromTick: 10, EnterTick: &ten, Roles: []string{"admin"},
+			Names: []string{"alice", "alina"}, Clan: "clan", Country: &country, FromTick: new(int32(10)), EnterTick: &ten, Roles: []string{"admin"},
 			Teams: []int32{5}, Finishes: []*replaydv1.Finish{{Tick: 20, Time: 8}}, FinishCount: 1,
 			ConnectionIds: []string{"61616161-6161-6161-6161-616161616161", "62626262-6262-6262-6262-626262626262"},
 		},
 		{
-			ClientId: 1, Names: []string{"(1)al"}, FromTick: 20, EnterTick: &twenty, ToTick: &twenty, LeaveReason: "Timeout Protection used",
+			ClientId: 1, Names: []string{"(1)al"}, FromTick: new(int32(20)), EnterTick: &twenty, ToTick: &twenty, LeaveReason: new("Timeout Protection used"),
 			ReclaimedClientId: &slot, ConnectionIds: []string{"62626262-6262-6262-6262-626262626262"},
 		},
-		{ClientId: 1, FromTick: 20, ToTick: &twenty},
-		{ClientId: 2, Names: []string{"asks"}, NameRequested: true, FromTick: 20, Country: &none},
+		{ClientId: 1, FromTick: new(int32(20)), ToTick: &twenty},
+		{ClientId: 2, Names: []string{"asks"}, NameRequested: true, FromTick: new(int32(20)), Country: &none},
 	}
 	all := codec.Secrets{Reveal: decoders.AllSecrets}
 	data := game(records...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/filter"
 )
 
@@ -50,7 +51,7 @@ func players(roster []byte) []*replaydv1.Player {
 	}
 	for id, c := range clients.Clients() {
 		list = append(list, &replaydv1.Player{
-			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: &c.Team, Role: text(c.Role),
+			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: &c.Team, Role: codec.Known(text(c.Role)),
 		})
 	}
 	return list

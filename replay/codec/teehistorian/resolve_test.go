@@ -37,7 +37,7 @@ func TestResolve(t *testing.T) {
 			want := (*teehistorianv1.Player)(nil)
 			if id := clientOf(got); id >= 0 {
 				c := d.State().Client(id)
-				want = &teehistorianv1.Player{Name: valid(c.Name), Clan: valid(c.Clan), Team: &c.Team, Role: valid(c.Role)}
+				want = &teehistorianv1.Player{Name: valid(c.Name), Clan: valid(c.Clan), Team: &c.Team, Role: codec.Known(valid(c.Role))}
 			}
 			if !proto.Equal(got.GetPlayer(), want) {
 				t.Fatalf("event %d, %v: %v, want %v", i, got, got.GetPlayer(), want)

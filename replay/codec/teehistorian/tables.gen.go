@@ -42,11 +42,11 @@ var Tables = table.Format{
 		{Name: "message", Comment: "A game message that a client sent. The server records it before checking it, so it may be cut or make no sense. By design, chat and votes of 0.6 clients are not recorded.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
 			{Name: "protocol", Comment: "The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is the one that fits.", Type: table.Name, Enum: namesOfProtocol},
-			{Name: "message_id", Comment: "The message's number in that protocol. 0 for an extended message, which has a UUID instead.", Type: table.Int32},
+			{Name: "message_id", Nullable: true, Comment: "The message's number in that protocol. Absent for an extended message, which has a UUID instead.", Type: table.Int32},
 			{Name: "uuid", Comment: "The UUID in text form of an extended message. Empty otherwise.", Type: table.Text},
 			{Name: "name", Comment: "The message's name, such as \"cl_start_info\", even when its contents could not be read. For an unknown extended message, the name in the file's header, such as \"save-code@netmsg.ddnet.org\". Empty otherwise.", Type: table.Name},
 			{Name: "raw", Comment: "The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.", Type: table.Binary},
-			{Name: "error", Comment: "The reason why the contents could not be read. Empty when they could be read, and for unknown messages.", Type: table.Text},
+			{Name: "error", Nullable: true, Comment: "The reason why the contents could not be read. Absent when they could be read, and for unknown messages.", Type: table.Text},
 			{Name: "redacted", Comment: "True when raw and parts of the contents were withheld because they may hold a secret.", Type: table.Bool},
 			{Name: "content_case", Type: table.Name, Nullable: true, Comment: "Which of the columns of content is set. Missing when none is.", Enum: map[int32]string{
 				1:  "say",
@@ -102,7 +102,7 @@ var Tables = table.Format{
 		}},
 		{Name: "drop", Comment: "A client's connection ended.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The slot that became free.", Type: table.Int32},
-			{Name: "reason", Comment: "The server's text for the reason. Empty when the client left without one.", Type: table.Text},
+			{Name: "reason", Nullable: true, Comment: "The server's text for the reason. Absent when the client left without one.", Type: table.Text},
 			{Name: "reclaimed_client_id", Nullable: true, Comment: "The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was in this one, without a login. Absent for all other drops, and where more than one slot has the code.", Type: table.Int32},
 		}},
 		{Name: "console_command", Comment: "A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration file.", Fields: []table.Field{
@@ -115,9 +115,9 @@ var Tables = table.Format{
 		{Name: "finish", Comment: "The server closed the file properly. Always the last event.", Fields: []table.Field{}},
 		{Name: "unknown_ex", Comment: "An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data could not be read.", Fields: []table.Field{
 			{Name: "uuid", Comment: "The record's UUID in text form.", Type: table.Text},
-			{Name: "name", Comment: "The record's name, such as \"teehistorian-custom@example.org\". Empty when the file's header does not name it.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The record's name, such as \"teehistorian-custom@example.org\". Absent when the file's header does not name it.", Type: table.Name},
 			{Name: "data", Comment: "The record's data as recorded. Empty when redacted.", Type: table.Binary},
-			{Name: "error", Comment: "The reason why a known record could not be read. Empty for an unknown record.", Type: table.Text},
+			{Name: "error", Nullable: true, Comment: "The reason why a known record could not be read. Absent for an unknown record.", Type: table.Text},
 			{Name: "redacted", Comment: "True when the data was withheld because it may hold a secret.", Type: table.Bool},
 		}},
 		{Name: "test", Comment: "The server's test record. It is never written in production.", Fields: []table.Field{}},
@@ -125,13 +125,13 @@ var Tables = table.Format{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
 			{Name: "level", Comment: "The login's level. For a login by role, the level of that name, or unspecified where the role has another name.", Type: table.Name, Enum: namesOfAuthLevel},
 			{Name: "auth_name", Comment: "The login's name, as configured by the operator.", Type: table.Name},
-			{Name: "role", Comment: "The role: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Empty before DDNet 20.1.1, which records only the level.", Type: table.Name},
+			{Name: "role", Nullable: true, Comment: "The role: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Absent before DDNet 20.1.1, which records only the level.", Type: table.Name},
 		}},
 		{Name: "auth_login", Comment: "A client logged in to the remote console.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
 			{Name: "level", Comment: "The login's level. For a login by role, the level of that name, or unspecified where the role has another name.", Type: table.Name, Enum: namesOfAuthLevel},
 			{Name: "auth_name", Comment: "The login's name, as configured by the operator.", Type: table.Name},
-			{Name: "role", Comment: "The role: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Empty before DDNet 20.1.1, which records only the level.", Type: table.Name},
+			{Name: "role", Nullable: true, Comment: "The role: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Absent before DDNet 20.1.1, which records only the level.", Type: table.Name},
 		}},
 		{Name: "auth_logout", Comment: "A client logged out of the remote console.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
@@ -142,11 +142,11 @@ var Tables = table.Format{
 		}},
 		{Name: "ddnetver", Comment: "A client sent its version. This event may precede or follow player_ready.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
-			{Name: "connection_id", Comment: "A UUID in text form that stays the same while this client program runs. Empty when redacted.", Type: table.Text},
+			{Name: "connection_id", Nullable: true, Comment: "A UUID in text form that stays the same while this client program runs. Absent when redacted.", Type: table.Text},
 			{Name: "version", Comment: "The DDNet version number, such as 16040 for 16.4.", Type: table.Int32},
 			{Name: "version_text", Comment: "The version, as the client spells it.", Type: table.Text},
 			{Name: "redacted", Comment: "True when the connection id was withheld, because it identifies a person's installation.", Type: table.Bool},
-			{Name: "connection_pseudonym", Comment: "A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty when the daemon has no key; see its flag --pseudonym-key.", Type: table.Text},
+			{Name: "connection_pseudonym", Nullable: true, Comment: "A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Absent when the daemon has no key; see its flag --pseudonym-key.", Type: table.Text},
 		}},
 		{Name: "joinver6", Comment: "The client that joins next speaks protocol 0.6.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
@@ -157,7 +157,7 @@ var Tables = table.Format{
 		{Name: "save_success", Comment: "A team's game was saved.", Fields: []table.Field{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
 			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
-			{Name: "save", Comment: "The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.", Type: table.Text},
+			{Name: "save", Nullable: true, Comment: "The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.", Type: table.Text},
 			{Name: "contents", Nullable: true, Comment: "What the text says. Absent when it is empty.", Type: table.Struct, Fields: columnsOfSavedTeam},
 		}},
 		{Name: "save_failure", Comment: "A team's game could not be saved.", Fields: []table.Field{
@@ -166,7 +166,7 @@ var Tables = table.Format{
 		{Name: "load_success", Comment: "A team's saved game was loaded.", Fields: []table.Field{
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
 			{Name: "save_id", Comment: "The save's UUID in text form.", Type: table.Text},
-			{Name: "save", Comment: "The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.", Type: table.Text},
+			{Name: "save", Nullable: true, Comment: "The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.", Type: table.Text},
 			{Name: "contents", Nullable: true, Comment: "What the text says. Absent when it is empty.", Type: table.Struct, Fields: columnsOfSavedTeam},
 		}},
 		{Name: "load_failure", Comment: "A team's saved game could not be loaded.", Fields: []table.Field{
@@ -210,7 +210,7 @@ var Tables = table.Format{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
 			{Name: "joined", Comment: "True while the client is connected, as far as the file records it.", Type: table.Bool},
 			{Name: "protocol", Comment: "The protocol that the client speaks.", Type: table.Name, Enum: namesOfProtocol},
-			{Name: "name", Comment: "The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when not known.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The name that the server shows for the client. Where no record has it, the name that the client asked for. Absent when not known.", Type: table.Name},
 			{Name: "team", Comment: "The team, from 0.", Type: table.Int32},
 			{Name: "alive", Comment: "True while the client has a character.", Type: table.Bool},
 			{Name: "x", Comment: "The character's coordinate in world units. Without a character, the last one.", Type: table.Int32},
@@ -221,10 +221,10 @@ var Tables = table.Format{
 			{Name: "country", Nullable: true, Comment: "The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.", Type: table.Int32},
 			{Name: "skin", Nullable: true, Comment: "The skin, of a 0.6 client. Absent when not known.", Type: table.Struct, Fields: columnsOfSkin},
 			{Name: "skin_parts", Comment: "The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSkinPart}}},
-			{Name: "client_version", Comment: "The DDNet version number, such as 16040 for 16.4. 0 when not known.", Type: table.Int32},
-			{Name: "client_version_text", Comment: "The version, as the client spells it. Empty when not known.", Type: table.Text},
+			{Name: "client_version", Nullable: true, Comment: "The DDNet version number, such as 16040 for 16.4. Absent when not known.", Type: table.Int32},
+			{Name: "client_version_text", Nullable: true, Comment: "The version, as the client spells it. Absent when not known.", Type: table.Text},
 			{Name: "auth_level", Comment: "The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of another name.", Type: table.Name, Enum: namesOfAuthLevel},
-			{Name: "role", Comment: "The role of the client's login: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Empty when it is not logged in.", Type: table.Name},
+			{Name: "role", Nullable: true, Comment: "The role of the client's login: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Absent when it is not logged in.", Type: table.Name},
 			{Name: "practice", Comment: "True while the client's team is in practice mode.", Type: table.Bool},
 			{Name: "ready", Comment: "True when the client has entered the game, as far as the file records it.", Type: table.Bool},
 		}},
@@ -235,7 +235,7 @@ var Tables = table.Format{
 		}},
 		{Name: "fact_finish", Comment: "A client, or a team, has finished the map, and its rank was saved: the server's own record of it (since DDNet 18.3), with what earlier records say of who that was.", Fields: []table.Field{
 			{Name: "client_id", Nullable: true, Comment: "The client. Absent for the finish of a team.", Type: table.Int32},
-			{Name: "name", Comment: "The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of clients that stay over a change of the map. With resolve_players, player then has what earlier files say.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The client's name, as the server has stated it in this file up to here. Absent where it has not: servers do not repeat the names of clients that stay over a change of the map. With resolve_players, player then has what earlier files say.", Type: table.Name},
 			{Name: "team", Nullable: true, Comment: "The team, from 0. Absent behind damage, until a record tells it.", Type: table.Int32},
 			{Name: "fact_finish_time", Comment: "The duration of the run in ticks, as the server saved it.", Type: table.Int32},
 			{Name: "seconds", Comment: "The same in seconds: a fiftieth of it.", Type: table.Float64},
@@ -244,15 +244,15 @@ var Tables = table.Format{
 		}},
 		{Name: "fact_session", Comment: "A client's stay: from its connection, or from where the file first names it, to its end. A file that stops without its end has none of the clients that were connected then, and neither has one with damage of stays that had begun before. Of more than 127 clients that are connected when the server closes the file, it is those with the lowest ids.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
-			{Name: "name", Comment: "The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.", Type: table.Name},
-			{Name: "requested_name", Comment: "The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.", Type: table.Name},
+			{Name: "name", Nullable: true, Comment: "The client's last name, as the server has stated it in this file. Absent where it has not, as in fact_finish.", Type: table.Name},
+			{Name: "requested_name", Nullable: true, Comment: "The last name that the client asked for in this file. The server may have refused it. Absent when it did not ask.", Type: table.Name},
 			{Name: "joined_tick", Nullable: true, Comment: "The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it: servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for one of a client that stayed.", Type: table.Int32},
 			{Name: "first_tick", Nullable: true, Comment: "The tick of the first record of its stay. Absent behind damage, unless that is the join.", Type: table.Int32},
 			{Name: "entered_tick", Nullable: true, Comment: "The tick in which it entered the game. Absent if it did not, and before DDNet 16.0.", Type: table.Int32},
 			{Name: "end", Comment: "How it ended.", Type: table.Name, Enum: namesOfSessionEnd},
-			{Name: "reason", Comment: "The server's text for why. Empty when there is none.", Type: table.Text},
+			{Name: "reason", Nullable: true, Comment: "The server's text for why. Absent when there is none.", Type: table.Text},
 			{Name: "reclaimed_client_id", Nullable: true, Comment: "The slot that the connection took over, as in drop.", Type: table.Int32},
-			{Name: "client_version", Comment: "The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.", Type: table.Int32},
+			{Name: "client_version", Nullable: true, Comment: "The DDNet version of the client's program, such as 16040 for 16.4. Absent when this file does not have it.", Type: table.Int32},
 			{Name: "auth_level", Comment: "The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.", Type: table.Name, Enum: namesOfAuthLevel},
 			{Name: "role", Comment: "The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.", Type: table.Name},
 			{Name: "finishes", Comment: "How many finishes of its own it has in this stay.", Type: table.Int32},
@@ -311,7 +311,7 @@ var columnsOfInput = []table.Field{
 
 var columnsOfSay = []table.Field{
 	{Name: "mode", Comment: "The recipients.", Type: table.Name, Enum: namesOfSayMode},
-	{Name: "target_client_id", Comment: "The recipient of a whisper. -1 for none.", Type: table.Int32},
+	{Name: "target_client_id", Nullable: true, Comment: "The recipient of a whisper. Absent for none: clients then send -1.", Type: table.Int32},
 	{Name: "text", Comment: "The text. Empty when redacted.", Type: table.Text},
 }
 
@@ -363,7 +363,7 @@ var columnsOfCallVote = []table.Field{
 }
 
 var columnsOfIsDdnetLegacy = []table.Field{
-	{Name: "version", Comment: "The DDNet version number. 0 when not known.", Type: table.Int32},
+	{Name: "version", Nullable: true, Comment: "The DDNet version number. Absent when not known.", Type: table.Int32},
 }
 
 var columnsOfShowOthersLegacy = []table.Field{
@@ -407,7 +407,7 @@ var columnsOfSavedTeam = []table.Field{
 	{Name: "tees", Comment: "The characters.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSavedTee}}},
 	{Name: "switches", Comment: "The switches of the map, from number 1 on.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfSavedSwitch}}},
 	{Name: "unknown", Comment: "What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
-	{Name: "error", Comment: "The reason why the rest of the text could not be read. Empty when it was read.", Type: table.Text},
+	{Name: "error", Nullable: true, Comment: "The reason why the rest of the text could not be read. Absent when it was read.", Type: table.Text},
 }
 
 var columnsOfSavedTee = []table.Field{
@@ -459,7 +459,7 @@ var columnsOfSavedTee = []table.Field{
 	{Name: "time_checkpoint_broadcast_end", Comment: "When the message about a time checkpoint ends.", Type: table.Int32},
 	{Name: "last_time_checkpoint", Comment: "The last time checkpoint. -1 is none.", Type: table.Int32},
 	{Name: "last_time_checkpoint_told", Comment: "The last time checkpoint that was told. -1 is none.", Type: table.Int32},
-	{Name: "time_checkpoints", Comment: "The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Float64}}},
+	{Name: "time_checkpoints", Comment: "The time at each of 25 time checkpoints, in seconds. 0, as the game saves it, for those that were not reached.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Float64}}},
 	{Name: "not_eligible_for_finish", Comment: "True when the player was caught with a bot's program, so that a finish does not count.", Type: table.Bool},
 	{Name: "telegun_gun", Comment: "True when the gun teleported.", Type: table.Bool},
 	{Name: "telegun_laser", Comment: "True when the laser teleported.", Type: table.Bool},
@@ -492,7 +492,7 @@ var columnsOfSavedWeapon = []table.Field{
 
 var columnsOfSavedSwitch = []table.Field{
 	{Name: "status", Comment: "1 when it is on.", Type: table.Int32},
-	{Name: "end_time", Comment: "For how many more ticks it stays so. 0 for ever.", Type: table.Int32},
+	{Name: "end_time", Comment: "For how many more ticks it stays so. 0, as the game saves it, for ever.", Type: table.Int32},
 	{Name: "type", Comment: "The number of its type in DDNet.", Type: table.Int32},
 }
 
@@ -500,7 +500,7 @@ var columnsOfPlayer = []table.Field{
 	{Name: "name", Comment: "The name that the server shows for the client. Where no record has it, the name that the client asked for.", Type: table.Name},
 	{Name: "clan", Comment: "The clan.", Type: table.Name},
 	{Name: "team", Nullable: true, Comment: "The team, from 0. Absent when not known.", Type: table.Int32},
-	{Name: "role", Comment: "The role on the remote console: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Empty when the client is not logged in.", Type: table.Name},
+	{Name: "role", Nullable: true, Comment: "The role on the remote console: \"admin\", \"moderator\", \"helper\", or the operator's own name for it. Absent when the client is not logged in.", Type: table.Name},
 }
 
 var namesOfWarning = map[int32]string{
@@ -737,11 +737,19 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 	_ = c[80]
 	c[0].Int32(m.ClientId)
 	c[1].Enum(int32(m.Protocol))
-	c[2].Int32(m.MessageId)
+	if m.MessageId != 0 {
+		c[2].Int32(m.MessageId)
+	} else {
+		c[2].Null()
+	}
 	c[3].Text(m.Uuid)
 	c[4].Name(m.Name)
 	c[5].Binary(m.Raw)
-	c[6].Text(m.Error)
+	if len(m.Error) > 0 {
+		c[6].Text(m.Error)
+	} else {
+		c[6].Null()
+	}
 	c[7].Bool(m.Redacted)
 	if m.ContentCase != teehistorian.MessageContentNone {
 		c[8].Enum(int32(m.ContentCase))
@@ -897,7 +905,11 @@ func rowMessage(c []table.Column, m *teehistorian.Message) {
 func rowSay(c []table.Column, m *teehistorian.Say) {
 	_ = c[2]
 	c[0].Enum(int32(m.Mode))
-	c[1].Int32(m.TargetClientId)
+	if m.TargetClientId != -1 {
+		c[1].Int32(m.TargetClientId)
+	} else {
+		c[1].Null()
+	}
 	c[2].Text(m.Text)
 }
 
@@ -975,7 +987,11 @@ func rowCallVote(c []table.Column, m *teehistorian.CallVote) {
 
 func rowIsDdnetLegacy(c []table.Column, m *teehistorian.IsDdnetLegacy) {
 	_ = c[0]
-	c[0].Int32(m.Version)
+	if m.Version != 0 {
+		c[0].Int32(m.Version)
+	} else {
+		c[0].Null()
+	}
 }
 
 func rowShowOthersLegacy(c []table.Column, m *teehistorian.ShowOthersLegacy) {
@@ -1055,7 +1071,11 @@ func rowJoin(c []table.Column, m *teehistorian.Join) {
 func rowDrop(c []table.Column, m *teehistorian.Drop) {
 	_ = c[2]
 	c[0].Int32(m.ClientId)
-	c[1].Text(m.Reason)
+	if len(m.Reason) > 0 {
+		c[1].Text(m.Reason)
+	} else {
+		c[1].Null()
+	}
 	if m.ReclaimedClientId != -1 {
 		c[2].Int32(m.ReclaimedClientId)
 	} else {
@@ -1080,9 +1100,17 @@ func rowConsoleCommand(c []table.Column, m *teehistorian.ConsoleCommand) {
 func rowUnknownEx(c []table.Column, m *teehistorian.UnknownEx) {
 	_ = c[4]
 	c[0].Text(m.Uuid)
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	c[2].Binary(m.Data)
-	c[3].Text(m.Error)
+	if len(m.Error) > 0 {
+		c[3].Text(m.Error)
+	} else {
+		c[3].Null()
+	}
 	c[4].Bool(m.Redacted)
 }
 
@@ -1091,7 +1119,11 @@ func rowAuthInit(c []table.Column, m *teehistorian.AuthInit) {
 	c[0].Int32(m.ClientId)
 	c[1].Enum(int32(m.Level))
 	c[2].Name(m.AuthName)
-	c[3].Name(m.Role)
+	if len(m.Role) > 0 {
+		c[3].Name(m.Role)
+	} else {
+		c[3].Null()
+	}
 }
 
 func rowAuthLogin(c []table.Column, m *teehistorian.AuthLogin) {
@@ -1099,7 +1131,11 @@ func rowAuthLogin(c []table.Column, m *teehistorian.AuthLogin) {
 	c[0].Int32(m.ClientId)
 	c[1].Enum(int32(m.Level))
 	c[2].Name(m.AuthName)
-	c[3].Name(m.Role)
+	if len(m.Role) > 0 {
+		c[3].Name(m.Role)
+	} else {
+		c[3].Null()
+	}
 }
 
 func rowAuthLogout(c []table.Column, m *teehistorian.AuthLogout) {
@@ -1116,11 +1152,19 @@ func rowDdnetverOld(c []table.Column, m *teehistorian.DdnetverOld) {
 func rowDdnetver(c []table.Column, m *teehistorian.Ddnetver) {
 	_ = c[5]
 	c[0].Int32(m.ClientId)
-	c[1].Text(m.ConnectionId)
+	if len(m.ConnectionId) > 0 {
+		c[1].Text(m.ConnectionId)
+	} else {
+		c[1].Null()
+	}
 	c[2].Int32(m.Version)
 	c[3].Text(m.VersionText)
 	c[4].Bool(m.Redacted)
-	c[5].Text(m.ConnectionPseudonym)
+	if len(m.ConnectionPseudonym) > 0 {
+		c[5].Text(m.ConnectionPseudonym)
+	} else {
+		c[5].Null()
+	}
 }
 
 func rowJoinver6(c []table.Column, m *teehistorian.Joinver6) {
@@ -1137,7 +1181,11 @@ func rowSaveSuccess(c []table.Column, m *teehistorian.SaveSuccess) {
 	_ = c[93]
 	c[0].Int32(m.Team)
 	c[1].Text(m.SaveId)
-	c[2].Text(m.Save)
+	if len(m.Save) > 0 {
+		c[2].Text(m.Save)
+	} else {
+		c[2].Null()
+	}
 	if !c[3].Off {
 		if m.HasContents {
 			table.Fields(c[3:])
@@ -1173,7 +1221,11 @@ func rowSavedTeam(c []table.Column, m *teehistorian.SavedTeam) {
 			c[88].Text(m.Unknown[i])
 		}
 	}
-	c[89].Text(m.Error)
+	if len(m.Error) > 0 {
+		c[89].Text(m.Error)
+	} else {
+		c[89].Null()
+	}
 }
 
 func rowSavedTee(c []table.Column, m *teehistorian.SavedTee) {
@@ -1290,7 +1342,11 @@ func rowLoadSuccess(c []table.Column, m *teehistorian.LoadSuccess) {
 	_ = c[93]
 	c[0].Int32(m.Team)
 	c[1].Text(m.SaveId)
-	c[2].Text(m.Save)
+	if len(m.Save) > 0 {
+		c[2].Text(m.Save)
+	} else {
+		c[2].Null()
+	}
 	if !c[3].Off {
 		if m.HasContents {
 			table.Fields(c[3:])
@@ -1363,7 +1419,11 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 	c[0].Int32(m.ClientId)
 	c[1].Bool(m.Joined)
 	c[2].Enum(int32(m.Protocol))
-	c[3].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[3].Name(m.Name)
+	} else {
+		c[3].Null()
+	}
 	c[4].Int32(m.Team)
 	c[5].Bool(m.Alive)
 	c[6].Int32(m.X)
@@ -1398,10 +1458,22 @@ func rowPlayerState(c []table.Column, m *teehistorian.PlayerState) {
 			rowSkinPart(c[29:], &m.SkinParts[i])
 		}
 	}
-	c[32].Int32(m.ClientVersion)
-	c[33].Text(m.ClientVersionText)
+	if m.ClientVersion != 0 {
+		c[32].Int32(m.ClientVersion)
+	} else {
+		c[32].Null()
+	}
+	if len(m.ClientVersionText) > 0 {
+		c[33].Text(m.ClientVersionText)
+	} else {
+		c[33].Null()
+	}
 	c[34].Enum(int32(m.AuthLevel))
-	c[35].Name(m.Role)
+	if len(m.Role) > 0 {
+		c[35].Name(m.Role)
+	} else {
+		c[35].Null()
+	}
 	c[36].Bool(m.Practice)
 	c[37].Bool(m.Ready)
 }
@@ -1420,7 +1492,11 @@ func rowFactFinish(c []table.Column, m *teehistorian.FactFinish) {
 	} else {
 		c[0].Null()
 	}
-	c[1].Name(m.Name)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
 	if m.Team != -1 {
 		c[2].Int32(m.Team)
 	} else {
@@ -1444,8 +1520,16 @@ func rowFactFinish(c []table.Column, m *teehistorian.FactFinish) {
 func rowFactSession(c []table.Column, m *teehistorian.FactSession) {
 	_ = c[12]
 	c[0].Int32(m.ClientId)
-	c[1].Name(m.Name)
-	c[2].Name(m.RequestedName)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if len(m.RequestedName) > 0 {
+		c[2].Name(m.RequestedName)
+	} else {
+		c[2].Null()
+	}
 	if m.HasJoinedTick {
 		c[3].Int32(m.JoinedTick)
 	} else {
@@ -1462,13 +1546,21 @@ func rowFactSession(c []table.Column, m *teehistorian.FactSession) {
 		c[5].Null()
 	}
 	c[6].Enum(int32(m.End))
-	c[7].Text(m.Reason)
+	if len(m.Reason) > 0 {
+		c[7].Text(m.Reason)
+	} else {
+		c[7].Null()
+	}
 	if m.ReclaimedClientId != -1 {
 		c[8].Int32(m.ReclaimedClientId)
 	} else {
 		c[8].Null()
 	}
-	c[9].Int32(m.ClientVersion)
+	if m.ClientVersion != 0 {
+		c[9].Int32(m.ClientVersion)
+	} else {
+		c[9].Null()
+	}
 	c[10].Enum(int32(m.AuthLevel))
 	c[11].Name(m.Role)
 	c[12].Int32(m.Finishes)
@@ -1539,5 +1631,9 @@ func rowPlayer(c []table.Column, m *teehistorian.Player) {
 	} else {
 		c[2].Null()
 	}
-	c[3].Name(m.Role)
+	if len(m.Role) > 0 {
+		c[3].Name(m.Role)
+	} else {
+		c[3].Null()
+	}
 }

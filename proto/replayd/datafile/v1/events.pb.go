@@ -1175,10 +1175,10 @@ type ItemType struct {
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The number of items of this type. They are contiguous.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The type's UUID. Empty for types without one.
-	Uuid          string `protobuf:"bytes,4,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Absent when not known.
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The type's UUID. Absent for types without one.
+	Uuid          *string `protobuf:"bytes,4,opt,name=uuid,proto3,oneof" json:"uuid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1228,15 +1228,15 @@ func (x *ItemType) GetCount() int32 {
 }
 
 func (x *ItemType) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
 
 func (x *ItemType) GetUuid() string {
-	if x != nil {
-		return x.Uuid
+	if x != nil && x.Uuid != nil {
+		return *x.Uuid
 	}
 	return ""
 }
@@ -2682,8 +2682,8 @@ type TileCount struct {
 	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32 `protobuf:"varint,1,opt,name=tile,proto3" json:"tile,omitempty"`
 	// The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
-	// lower case. Empty for tiles without a name.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// lower case. Absent for tiles without a name.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The number of tiles.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// The smallest column that has one.
@@ -2736,8 +2736,8 @@ func (x *TileCount) GetTile() int32 {
 }
 
 func (x *TileCount) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -2861,8 +2861,8 @@ type PhysicsTile struct {
 	Columns int32 `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
 	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32 `protobuf:"varint,4,opt,name=tile,proto3" json:"tile,omitempty"`
-	// The tile's name, as in TileCount. Empty for tiles without a name.
-	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The tile's name, as in TileCount. Absent for tiles without a name.
+	Name *string `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The number of the teleporter, the switch or the tuning zone, 0 to 255.
 	Number int32 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`
 	// The tile's flags, as in TileLayer: its direction. 0 in the tele, speedup and tune layers.
@@ -2873,7 +2873,7 @@ type PhysicsTile struct {
 	Angle int32 `protobuf:"zigzag32,9,opt,name=angle,proto3" json:"angle,omitempty"`
 	// The force of a speedup, 0 to 255.
 	Force int32 `protobuf:"varint,10,opt,name=force,proto3" json:"force,omitempty"`
-	// The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+	// The largest speed that a speedup gives, 0 to 255. 0, as the map stores it, means that it is not limited.
 	MaxSpeed      int32 `protobuf:"varint,11,opt,name=max_speed,json=maxSpeed,proto3" json:"max_speed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2938,8 +2938,8 @@ func (x *PhysicsTile) GetTile() int32 {
 }
 
 func (x *PhysicsTile) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -3062,15 +3062,15 @@ func (x *Entities) GetEntities() []*Entity {
 // A thing that the map places in the middle of a tile.
 type Entity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its name, such as "spawn", "shotgun", "door". Absent for things without a name.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The tile's index, 192 to 255.
 	Tile int32 `protobuf:"varint,2,opt,name=tile,proto3" json:"tile,omitempty"`
 	// Its position in world units: the middle of its tile.
 	Position *Point `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
-	// The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+	// The number of the switch that controls it. Absent for none. The same thing is in the switch layer and in the game layer;
 	// only the former has the number.
-	Number int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Number *int32 `protobuf:"varint,4,opt,name=number,proto3,oneof" json:"number,omitempty"`
 	// The tile's flags, as in TileLayer: its direction.
 	Flags int32 `protobuf:"varint,5,opt,name=flags,proto3" json:"flags,omitempty"`
 	// The delay in seconds, in the switch layer.
@@ -3110,8 +3110,8 @@ func (*Entity) Descriptor() ([]byte, []int) {
 }
 
 func (x *Entity) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -3131,8 +3131,8 @@ func (x *Entity) GetPosition() *Point {
 }
 
 func (x *Entity) GetNumber() int32 {
-	if x != nil {
-		return x.Number
+	if x != nil && x.Number != nil {
+		return *x.Number
 	}
 	return 0
 }
@@ -4042,12 +4042,12 @@ type SoundSource struct {
 	SoundEnvelopeOffsetMs int32 `protobuf:"zigzag32,9,opt,name=sound_envelope_offset_ms,json=soundEnvelopeOffsetMs,proto3" json:"sound_envelope_offset_ms,omitempty"`
 	// The area in which the sound is heard.
 	Shape SoundShape `protobuf:"varint,10,opt,name=shape,proto3,enum=replayd.datafile.v1.SoundShape" json:"shape,omitempty"`
-	// Width of a rectangle in world units, fixed point. 0 for a circle.
-	Width int32 `protobuf:"zigzag32,11,opt,name=width,proto3" json:"width,omitempty"`
-	// Height of a rectangle in world units, fixed point. 0 for a circle.
-	Height int32 `protobuf:"zigzag32,12,opt,name=height,proto3" json:"height,omitempty"`
-	// Radius of a circle in world units. 0 for a rectangle.
-	Radius        int32 `protobuf:"zigzag32,13,opt,name=radius,proto3" json:"radius,omitempty"`
+	// Width of a rectangle in world units, fixed point. Absent for a circle.
+	Width *int32 `protobuf:"zigzag32,11,opt,name=width,proto3,oneof" json:"width,omitempty"`
+	// Height of a rectangle in world units, fixed point. Absent for a circle.
+	Height *int32 `protobuf:"zigzag32,12,opt,name=height,proto3,oneof" json:"height,omitempty"`
+	// Radius of a circle in world units. Absent for a rectangle.
+	Radius        *int32 `protobuf:"zigzag32,13,opt,name=radius,proto3,oneof" json:"radius,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4153,22 +4153,22 @@ func (x *SoundSource) GetShape() SoundShape {
 }
 
 func (x *SoundSource) GetWidth() int32 {
-	if x != nil {
-		return x.Width
+	if x != nil && x.Width != nil {
+		return *x.Width
 	}
 	return 0
 }
 
 func (x *SoundSource) GetHeight() int32 {
-	if x != nil {
-		return x.Height
+	if x != nil && x.Height != nil {
+		return *x.Height
 	}
 	return 0
 }
 
 func (x *SoundSource) GetRadius() int32 {
-	if x != nil {
-		return x.Radius
+	if x != nil && x.Radius != nil {
+		return *x.Radius
 	}
 	return 0
 }
@@ -4462,8 +4462,8 @@ type UuidType struct {
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
 	// The UUID.
 	Uuid string `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// The name that the UUID is made from. Empty when not known.
-	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The name that the UUID is made from. Absent when not known.
+	Name          *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4513,8 +4513,8 @@ func (x *UuidType) GetUuid() string {
 }
 
 func (x *UuidType) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -4528,10 +4528,10 @@ type RawItem struct {
 	Type int32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
 	// The item's id within its type.
 	Id int32 `protobuf:"varint,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The type's name. Empty when not known.
-	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// The type's UUID. Empty for types without one.
-	Uuid string `protobuf:"bytes,5,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	// The type's name. Absent when not known.
+	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The type's UUID. Absent for types without one.
+	Uuid *string `protobuf:"bytes,5,opt,name=uuid,proto3,oneof" json:"uuid,omitempty"`
 	// The position of this piece in the item, in bytes.
 	Offset int32 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The size of the whole item in bytes.
@@ -4594,15 +4594,15 @@ func (x *RawItem) GetId() int32 {
 }
 
 func (x *RawItem) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
 
 func (x *RawItem) GetUuid() string {
-	if x != nil {
-		return x.Uuid
+	if x != nil && x.Uuid != nil {
+		return *x.Uuid
 	}
 	return ""
 }
@@ -4763,12 +4763,14 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x0einflated_bytes\x18\t \x01(\x03R\rinflatedBytes\x12\x1d\n" +
 	"\n" +
 	"file_bytes\x18\n" +
-	" \x01(\x03R\tfileBytes\"\\\n" +
+	" \x01(\x03R\tfileBytes\"\x84\x01\n" +
 	"\bItemType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x04 \x01(\tR\x04uuid\"9\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04uuid\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04uuid\x88\x01\x01B\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_uuid\"9\n" +
 	"\aVersion\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x14\n" +
 	"\x05extra\x18\x02 \x03(\x11R\x05extra\"\xac\x01\n" +
@@ -4893,47 +4895,51 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x126\n" +
 	"\x06counts\x18\x04 \x03(\v2\x1e.replayd.datafile.v1.TileCountR\x06countsB\b\n" +
-	"\x06_group\"\x9d\x01\n" +
+	"\x06_group\"\xb1\x01\n" +
 	"\tTileCount\x12\x12\n" +
-	"\x04tile\x18\x01 \x01(\x05R\x04tile\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x04tile\x18\x01 \x01(\x05R\x04tile\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x05R\x05count\x12\x13\n" +
 	"\x05min_x\x18\x04 \x01(\x05R\x04minX\x12\x13\n" +
 	"\x05min_y\x18\x05 \x01(\x05R\x04minY\x12\x13\n" +
 	"\x05max_x\x18\x06 \x01(\x05R\x04maxX\x12\x13\n" +
-	"\x05max_y\x18\a \x01(\x05R\x04maxY\"\xbb\x01\n" +
+	"\x05max_y\x18\a \x01(\x05R\x04maxYB\a\n" +
+	"\x05_name\"\xbb\x01\n" +
 	"\fPhysicsTiles\x12\x14\n" +
 	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x126\n" +
 	"\x05tiles\x18\x04 \x03(\v2 .replayd.datafile.v1.PhysicsTileR\x05tilesB\b\n" +
-	"\x06_group\"\xfb\x01\n" +
+	"\x06_group\"\x8f\x02\n" +
 	"\vPhysicsTile\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x05R\x01y\x12\x18\n" +
 	"\acolumns\x18\x03 \x01(\x05R\acolumns\x12\x12\n" +
-	"\x04tile\x18\x04 \x01(\x05R\x04tile\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12\x16\n" +
+	"\x04tile\x18\x04 \x01(\x05R\x04tile\x12\x1d\n" +
+	"\x04name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x16\n" +
 	"\x06number\x18\x06 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05flags\x18\a \x01(\x05R\x05flags\x12\x17\n" +
 	"\adelay_s\x18\b \x01(\x05R\x06delayS\x12\x14\n" +
 	"\x05angle\x18\t \x01(\x11R\x05angle\x12\x14\n" +
 	"\x05force\x18\n" +
 	" \x01(\x05R\x05force\x12\x1b\n" +
-	"\tmax_speed\x18\v \x01(\x05R\bmaxSpeed\"\xb8\x01\n" +
+	"\tmax_speed\x18\v \x01(\x05R\bmaxSpeedB\a\n" +
+	"\x05_name\"\xb8\x01\n" +
 	"\bEntities\x12\x14\n" +
 	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x127\n" +
 	"\bentities\x18\x04 \x03(\v2\x1b.replayd.datafile.v1.EntityR\bentitiesB\b\n" +
-	"\x06_group\"\xaf\x01\n" +
-	"\x06Entity\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x06_group\"\xd9\x01\n" +
+	"\x06Entity\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
 	"\x04tile\x18\x02 \x01(\x05R\x04tile\x126\n" +
-	"\bposition\x18\x03 \x01(\v2\x1a.replayd.datafile.v1.PointR\bposition\x12\x16\n" +
-	"\x06number\x18\x04 \x01(\x05R\x06number\x12\x14\n" +
+	"\bposition\x18\x03 \x01(\v2\x1a.replayd.datafile.v1.PointR\bposition\x12!\n" +
+	"\x06number\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x06number\x88\x01\x01\x12\x14\n" +
 	"\x05flags\x18\x05 \x01(\x05R\x05flags\x12\x17\n" +
-	"\adelay_s\x18\x06 \x01(\x05R\x06delayS\"\xc7\x02\n" +
+	"\adelay_s\x18\x06 \x01(\x05R\x06delaySB\a\n" +
+	"\x05_nameB\t\n" +
+	"\a_number\"\xc7\x02\n" +
 	"\x04Link\x12\x14\n" +
 	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
@@ -5023,7 +5029,7 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\x05R\x05first\x12:\n" +
 	"\asources\x18\x04 \x03(\v2 .replayd.datafile.v1.SoundSourceR\asourcesB\b\n" +
-	"\x06_group\"\xa6\x04\n" +
+	"\x06_group\"\xd5\x04\n" +
 	"\vSoundSource\x126\n" +
 	"\bposition\x18\x01 \x01(\v2\x1a.replayd.datafile.v1.PointR\bposition\x12\x12\n" +
 	"\x04loop\x18\x02 \x01(\bR\x04loop\x12\x10\n" +
@@ -5035,12 +5041,15 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x0esound_envelope\x18\b \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\rsoundEnvelope\x88\x01\x01\x127\n" +
 	"\x18sound_envelope_offset_ms\x18\t \x01(\x11R\x15soundEnvelopeOffsetMs\x125\n" +
 	"\x05shape\x18\n" +
-	" \x01(\x0e2\x1f.replayd.datafile.v1.SoundShapeR\x05shape\x12\x14\n" +
-	"\x05width\x18\v \x01(\x11R\x05width\x12\x16\n" +
-	"\x06height\x18\f \x01(\x11R\x06height\x12\x16\n" +
-	"\x06radius\x18\r \x01(\x11R\x06radiusB\x14\n" +
+	" \x01(\x0e2\x1f.replayd.datafile.v1.SoundShapeR\x05shape\x12\x19\n" +
+	"\x05width\x18\v \x01(\x11H\x02R\x05width\x88\x01\x01\x12\x1b\n" +
+	"\x06height\x18\f \x01(\x11H\x03R\x06height\x88\x01\x01\x12\x1b\n" +
+	"\x06radius\x18\r \x01(\x11H\x04R\x06radius\x88\x01\x01B\x14\n" +
 	"\x12_position_envelopeB\x11\n" +
-	"\x0f_sound_envelope\"\xba\x01\n" +
+	"\x0f_sound_envelopeB\b\n" +
+	"\x06_widthB\t\n" +
+	"\a_heightB\t\n" +
+	"\a_radius\"\xba\x01\n" +
 	"\x05Sound\x12\x14\n" +
 	"\x05sound\x18\x01 \x01(\x05R\x05sound\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x05R\aversion\x12\x1a\n" +
@@ -5065,20 +5074,23 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05extra\x18\b \x03(\x11R\x05extra\x12\x1f\n" +
 	"\x05layer\x18\t \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\x05layer\x88\x01\x01B\t\n" +
 	"\a_configB\b\n" +
-	"\x06_layer\"F\n" +
+	"\x06_layer\"Z\n" +
 	"\bUuidType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x12\n" +
-	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"\xad\x01\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01B\a\n" +
+	"\x05_name\"\xd5\x01\n" +
 	"\aRawItem\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\x05R\x04type\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\x05R\x02id\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
-	"\x04uuid\x18\x05 \x01(\tR\x04uuid\x12\x16\n" +
+	"\x02id\x18\x03 \x01(\x05R\x02id\x12\x1d\n" +
+	"\x04name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04uuid\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04uuid\x88\x01\x01\x12\x16\n" +
 	"\x06offset\x18\x06 \x01(\x05R\x06offset\x12\x14\n" +
 	"\x05bytes\x18\a \x01(\x05R\x05bytes\x12\x12\n" +
-	"\x04data\x18\b \x01(\fR\x04data\"a\n" +
+	"\x04data\x18\b \x01(\fR\x04dataB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_uuid\"a\n" +
 	"\aRawData\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x05R\x06offset\x12\x14\n" +
@@ -5301,11 +5313,15 @@ func file_replayd_datafile_v1_events_proto_init() {
 		(*Event_Link)(nil),
 		(*Event_LayerBounds)(nil),
 	}
+	file_replayd_datafile_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
@@ -5315,6 +5331,8 @@ func file_replayd_datafile_v1_events_proto_init() {
 	file_replayd_datafile_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_datafile_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -32,10 +32,10 @@ type Summary struct {
 	Crc32 string `protobuf:"bytes,3,opt,name=crc32,proto3" json:"crc32,omitempty"`
 	// SHA-256 of the whole file, as 64 hexadecimal digits. It equals map_sha256 of a teehistorian file of this map.
 	Sha256 string `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// Width of the game layer in tiles. 0 when there is none.
-	Width int32 `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
-	// Height of the game layer in tiles.
-	Height int32 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
+	// Width of the game layer in tiles. Absent when there is none.
+	Width *int32 `protobuf:"varint,5,opt,name=width,proto3,oneof" json:"width,omitempty"`
+	// Height of the game layer in tiles. Absent when there is none.
+	Height *int32 `protobuf:"varint,6,opt,name=height,proto3,oneof" json:"height,omitempty"`
 	// The layers in file order. At most 4096 of them.
 	Layers []*LayerSummary `protobuf:"bytes,7,rep,name=layers,proto3" json:"layers,omitempty"`
 	// The number of groups.
@@ -113,15 +113,15 @@ func (x *Summary) GetSha256() string {
 }
 
 func (x *Summary) GetWidth() int32 {
-	if x != nil {
-		return x.Width
+	if x != nil && x.Width != nil {
+		return *x.Width
 	}
 	return 0
 }
 
 func (x *Summary) GetHeight() int32 {
-	if x != nil {
-		return x.Height
+	if x != nil && x.Height != nil {
+		return *x.Height
 	}
 	return 0
 }
@@ -288,14 +288,14 @@ var File_replayd_datafile_v1_summary_proto protoreflect.FileDescriptor
 
 const file_replayd_datafile_v1_summary_proto_rawDesc = "" +
 	"\n" +
-	"!replayd/datafile/v1/summary.proto\x12\x13replayd.datafile.v1\x1a replayd/datafile/v1/events.proto\"\xc8\x03\n" +
+	"!replayd/datafile/v1/summary.proto\x12\x13replayd.datafile.v1\x1a replayd/datafile/v1/events.proto\"\xe7\x03\n" +
 	"\aSummary\x123\n" +
 	"\x06header\x18\x01 \x01(\v2\x1b.replayd.datafile.v1.HeaderR\x06header\x12-\n" +
 	"\x04info\x18\x02 \x01(\v2\x19.replayd.datafile.v1.InfoR\x04info\x12\x14\n" +
 	"\x05crc32\x18\x03 \x01(\tR\x05crc32\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\tR\x06sha256\x12\x14\n" +
-	"\x05width\x18\x05 \x01(\x05R\x05width\x12\x16\n" +
-	"\x06height\x18\x06 \x01(\x05R\x06height\x129\n" +
+	"\x06sha256\x18\x04 \x01(\tR\x06sha256\x12\x19\n" +
+	"\x05width\x18\x05 \x01(\x05H\x00R\x05width\x88\x01\x01\x12\x1b\n" +
+	"\x06height\x18\x06 \x01(\x05H\x01R\x06height\x88\x01\x01\x129\n" +
 	"\x06layers\x18\a \x03(\v2!.replayd.datafile.v1.LayerSummaryR\x06layers\x12\x1d\n" +
 	"\n" +
 	"num_groups\x18\b \x01(\x05R\tnumGroups\x12\x1d\n" +
@@ -307,7 +307,9 @@ const file_replayd_datafile_v1_summary_proto_rawDesc = "" +
 	"\rnum_envelopes\x18\v \x01(\x05R\fnumEnvelopes\x12!\n" +
 	"\fnum_settings\x18\f \x01(\x05R\vnumSettings\x12\x1d\n" +
 	"\n" +
-	"num_layers\x18\r \x01(\x05R\tnumLayers\"\xa0\x02\n" +
+	"num_layers\x18\r \x01(\x05R\tnumLayersB\b\n" +
+	"\x06_widthB\t\n" +
+	"\a_height\"\xa0\x02\n" +
 	"\fLayerSummary\x12\x14\n" +
 	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x19\n" +
 	"\x05group\x18\x02 \x01(\x11H\x00R\x05group\x88\x01\x01\x12\x12\n" +
@@ -358,6 +360,7 @@ func file_replayd_datafile_v1_summary_proto_init() {
 		return
 	}
 	file_replayd_datafile_v1_events_proto_init()
+	file_replayd_datafile_v1_summary_proto_msgTypes[0].OneofWrappers = []any{}
 	file_replayd_datafile_v1_summary_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -735,7 +735,7 @@ func (x *EventList) GetStrings() []string {
 // message comes after the names that were sent with it, and before the changes of entities that were sent with it.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tick in which it happened. -1 before the first tick.
+	// The tick in which it happened. Demos count -1 before the first tick.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
 	// What happened. The names of these fields are the event kinds in filters.
 	//
@@ -1827,7 +1827,7 @@ type FieldValue_Bool struct {
 }
 
 type FieldValue_Handle struct {
-	// A handle of an entity, 16777215 for none.
+	// A handle of an entity. 16777215, as the game has it, for none.
 	Handle uint32 `protobuf:"varint,6,opt,name=handle,proto3,oneof"`
 }
 
@@ -2333,8 +2333,8 @@ type CombatLog struct {
 	AttackerName string `protobuf:"bytes,4,opt,name=attacker_name,json=attackerName,proto3" json:"attacker_name,omitempty"`
 	// The owner of the attacker.
 	DamageSourceName string `protobuf:"bytes,5,opt,name=damage_source_name,json=damageSourceName,proto3" json:"damage_source_name,omitempty"`
-	// The ability, item or modifier that caused the entry. Empty for a plain attack.
-	InflictorName string `protobuf:"bytes,6,opt,name=inflictor_name,json=inflictorName,proto3" json:"inflictor_name,omitempty"`
+	// The ability, item or modifier that caused the entry. Absent for a plain attack.
+	InflictorName *string `protobuf:"bytes,6,opt,name=inflictor_name,json=inflictorName,proto3,oneof" json:"inflictor_name,omitempty"`
 	// True when the attacker is an illusion.
 	IsAttackerIllusion bool `protobuf:"varint,7,opt,name=is_attacker_illusion,json=isAttackerIllusion,proto3" json:"is_attacker_illusion,omitempty"`
 	// True when the attacker is a hero.
@@ -2420,7 +2420,7 @@ type CombatLog struct {
 	EventLocation uint32 `protobuf:"varint,47,opt,name=event_location,json=eventLocation,proto3" json:"event_location,omitempty"`
 	// True when attacker and target are the same.
 	TargetIsSelf bool `protobuf:"varint,48,opt,name=target_is_self,json=targetIsSelf,proto3" json:"target_is_self,omitempty"`
-	// 1 physical, 2 magical, 4 pure, 0 not known.
+	// As the game sends it: 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32 `protobuf:"varint,49,opt,name=damage_type,json=damageType,proto3" json:"damage_type,omitempty"`
 	// True when the modifier makes its unit invisible.
 	InvisibilityModifier bool `protobuf:"varint,50,opt,name=invisibility_modifier,json=invisibilityModifier,proto3" json:"invisibility_modifier,omitempty"`
@@ -2489,19 +2489,19 @@ type CombatLog struct {
 	// True when the healing is regeneration.
 	HealFromRegen bool `protobuf:"varint,82,opt,name=heal_from_regen,json=healFromRegen,proto3" json:"heal_from_regen,omitempty"`
 	// The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
-	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
-	ValueName string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3" json:"value_name,omitempty"`
+	// COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Absent for all other types.
+	ValueName *string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3,oneof" json:"value_name,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
 	GameTime *float32 `protobuf:"fixed32,101,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
-	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+	// The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Absent for reasons from 14 on,
 	// because the game has changed their numbers.
-	GoldReasonName string `protobuf:"bytes,102,opt,name=gold_reason_name,json=goldReasonName,proto3" json:"gold_reason_name,omitempty"`
-	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+	GoldReasonName *string `protobuf:"bytes,102,opt,name=gold_reason_name,json=goldReasonName,proto3,oneof" json:"gold_reason_name,omitempty"`
+	// The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Absent when it is not in the decoder's
 	// table.
-	XpReasonName string `protobuf:"bytes,103,opt,name=xp_reason_name,json=xpReasonName,proto3" json:"xp_reason_name,omitempty"`
-	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+	XpReasonName *string `protobuf:"bytes,103,opt,name=xp_reason_name,json=xpReasonName,proto3,oneof" json:"xp_reason_name,omitempty"`
+	// The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Absent when it is not in the decoder's
 	// table.
-	RuneName      string `protobuf:"bytes,104,opt,name=rune_name,json=runeName,proto3" json:"rune_name,omitempty"`
+	RuneName      *string `protobuf:"bytes,104,opt,name=rune_name,json=runeName,proto3,oneof" json:"rune_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2572,8 +2572,8 @@ func (x *CombatLog) GetDamageSourceName() string {
 }
 
 func (x *CombatLog) GetInflictorName() string {
-	if x != nil {
-		return x.InflictorName
+	if x != nil && x.InflictorName != nil {
+		return *x.InflictorName
 	}
 	return ""
 }
@@ -3111,8 +3111,8 @@ func (x *CombatLog) GetHealFromRegen() bool {
 }
 
 func (x *CombatLog) GetValueName() string {
-	if x != nil {
-		return x.ValueName
+	if x != nil && x.ValueName != nil {
+		return *x.ValueName
 	}
 	return ""
 }
@@ -3125,22 +3125,22 @@ func (x *CombatLog) GetGameTime() float32 {
 }
 
 func (x *CombatLog) GetGoldReasonName() string {
-	if x != nil {
-		return x.GoldReasonName
+	if x != nil && x.GoldReasonName != nil {
+		return *x.GoldReasonName
 	}
 	return ""
 }
 
 func (x *CombatLog) GetXpReasonName() string {
-	if x != nil {
-		return x.XpReasonName
+	if x != nil && x.XpReasonName != nil {
+		return *x.XpReasonName
 	}
 	return ""
 }
 
 func (x *CombatLog) GetRuneName() string {
-	if x != nil {
-		return x.RuneName
+	if x != nil && x.RuneName != nil {
+		return *x.RuneName
 	}
 	return ""
 }
@@ -3148,8 +3148,8 @@ func (x *CombatLog) GetRuneName() string {
 // A key of a game event.
 type GameEventKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key's name. Empty when the event's description has no such key.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The key's name. Absent when the event's description has no such key.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The value.
 	//
 	// Types that are valid to be assigned to Value:
@@ -3205,8 +3205,8 @@ func (*GameEventKey) Descriptor() ([]byte, []int) {
 }
 
 func (x *GameEventKey) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -3337,7 +3337,7 @@ type GameEventKey_Handle struct {
 }
 
 type GameEventKey_Player struct {
-	// A player's slot. -1 for nobody.
+	// A player's slot. -1, as the game sends it, for nobody.
 	Player int32 `protobuf:"zigzag32,8,opt,name=player,proto3,oneof"`
 }
 
@@ -3360,8 +3360,8 @@ type GameEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event's number.
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The event's name. Empty when no description preceded the event.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The event's name. Absent when no description preceded the event.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The keys.
 	Keys          []*GameEventKey `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3406,8 +3406,8 @@ func (x *GameEvent) GetId() int32 {
 }
 
 func (x *GameEvent) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -3704,8 +3704,8 @@ type Modifier struct {
 	Index int32 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// The serial number among the parent's modifiers.
 	Serial int32 `protobuf:"varint,4,opt,name=serial,proto3" json:"serial,omitempty"`
-	// The modifier's name, such as "modifier_tower_aura". Empty when not known.
-	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The modifier's name, such as "modifier_tower_aura". Absent when not known.
+	Name *string `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The index of the entry of the string table ActiveModifiers.
 	Slot uint32 `protobuf:"varint,6,opt,name=slot,proto3" json:"slot,omitempty"`
 	// The level of its ability.
@@ -3714,7 +3714,7 @@ type Modifier struct {
 	StackCount int32 `protobuf:"varint,8,opt,name=stack_count,json=stackCount,proto3" json:"stack_count,omitempty"`
 	// When it began, in seconds of game time.
 	CreationTime float32 `protobuf:"fixed32,9,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
-	// How long it lasts, in seconds. -1 for ever.
+	// How long it lasts, in seconds. -1, as the game sends it, for ever.
 	Duration float32 `protobuf:"fixed32,10,opt,name=duration,proto3" json:"duration,omitempty"`
 	// Handle of the unit that caused it.
 	Caster uint32 `protobuf:"varint,11,opt,name=caster,proto3" json:"caster,omitempty"`
@@ -3791,8 +3791,8 @@ func (x *Modifier) GetSerial() int32 {
 }
 
 func (x *Modifier) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -3883,8 +3883,8 @@ type Order struct {
 	Type int32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of the units.
 	Units []int32 `protobuf:"varint,3,rep,packed,name=units,proto3" json:"units,omitempty"`
-	// Slot of the target. 0 for none.
-	TargetIndex int32 `protobuf:"varint,4,opt,name=target_index,json=targetIndex,proto3" json:"target_index,omitempty"`
+	// Slot of the target. Absent for none.
+	TargetIndex *int32 `protobuf:"varint,4,opt,name=target_index,json=targetIndex,proto3,oneof" json:"target_index,omitempty"`
 	// The ability's number. Absent for none.
 	AbilityId *int32 `protobuf:"varint,5,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
 	// The target position. Absent when not known.
@@ -3895,10 +3895,10 @@ type Order struct {
 	SequenceNumber int32 `protobuf:"varint,8,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
 	// The game's flags.
 	Flags uint32 `protobuf:"varint,9,opt,name=flags,proto3" json:"flags,omitempty"`
-	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
-	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
-	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
-	AbilityName   string `protobuf:"bytes,11,opt,name=ability_name,json=abilityName,proto3" json:"ability_name,omitempty"`
+	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Absent for types newer than the decoder's table.
+	TypeName *string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3,oneof" json:"type_name,omitempty"`
+	// The name of the ability or item, such as "axe_berserkers_call". Absent for none, and when it is not in the decoder's table.
+	AbilityName   *string `protobuf:"bytes,11,opt,name=ability_name,json=abilityName,proto3,oneof" json:"ability_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3955,8 +3955,8 @@ func (x *Order) GetUnits() []int32 {
 }
 
 func (x *Order) GetTargetIndex() int32 {
-	if x != nil {
-		return x.TargetIndex
+	if x != nil && x.TargetIndex != nil {
+		return *x.TargetIndex
 	}
 	return 0
 }
@@ -3997,15 +3997,15 @@ func (x *Order) GetFlags() uint32 {
 }
 
 func (x *Order) GetTypeName() string {
-	if x != nil {
-		return x.TypeName
+	if x != nil && x.TypeName != nil {
+		return *x.TypeName
 	}
 	return ""
 }
 
 func (x *Order) GetAbilityName() string {
-	if x != nil {
-		return x.AbilityName
+	if x != nil && x.AbilityName != nil {
+		return *x.AbilityName
 	}
 	return ""
 }
@@ -4108,10 +4108,10 @@ type UserCmd struct {
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there.
 	PlayerSlot *int32 `protobuf:"varint,2,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
-	// The server's tick in which it was executed. 0 when not known.
-	ServerTick int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
-	// The client's tick. 0 when not known.
-	ClientTick int32 `protobuf:"varint,4,opt,name=client_tick,json=clientTick,proto3" json:"client_tick,omitempty"`
+	// The server's tick in which it was executed. Absent when not known.
+	ServerTick *int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3,oneof" json:"server_tick,omitempty"`
+	// The client's tick. Absent when not known.
+	ClientTick *int32 `protobuf:"varint,4,opt,name=client_tick,json=clientTick,proto3,oneof" json:"client_tick,omitempty"`
 	// The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
 	// the player's command before; see delta_data.
 	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
@@ -4171,15 +4171,15 @@ func (x *UserCmd) GetPlayerSlot() int32 {
 }
 
 func (x *UserCmd) GetServerTick() int32 {
-	if x != nil {
-		return x.ServerTick
+	if x != nil && x.ServerTick != nil {
+		return *x.ServerTick
 	}
 	return 0
 }
 
 func (x *UserCmd) GetClientTick() int32 {
-	if x != nil {
-		return x.ClientTick
+	if x != nil && x.ClientTick != nil {
+		return *x.ClientTick
 	}
 	return 0
 }
@@ -4230,18 +4230,18 @@ type UserInput struct {
 	LeftMove float32 `protobuf:"fixed32,6,opt,name=left_move,json=leftMove,proto3" json:"left_move,omitempty"`
 	// Movement upward, from -1 to 1.
 	UpMove float32 `protobuf:"fixed32,7,opt,name=up_move,json=upMove,proto3" json:"up_move,omitempty"`
-	// The impulse command. 0 for none.
+	// The impulse command. 0, as the game sends it, for none.
 	Impulse int32 `protobuf:"varint,8,opt,name=impulse,proto3" json:"impulse,omitempty"`
-	// The slot of the entity of the weapon that the player switches to. 0 for none.
-	Weapon int32 `protobuf:"varint,9,opt,name=weapon,proto3" json:"weapon,omitempty"`
+	// The slot of the entity of the weapon that the player switches to. Absent for none.
+	Weapon *int32 `protobuf:"varint,9,opt,name=weapon,proto3,oneof" json:"weapon,omitempty"`
 	// The seed of random numbers.
 	RandomSeed int32 `protobuf:"varint,10,opt,name=random_seed,json=randomSeed,proto3" json:"random_seed,omitempty"`
 	// How far the mouse moved to the right, in counts.
 	MouseDx int32 `protobuf:"varint,11,opt,name=mouse_dx,json=mouseDx,proto3" json:"mouse_dx,omitempty"`
 	// How far the mouse moved down, in counts.
 	MouseDy int32 `protobuf:"varint,12,opt,name=mouse_dy,json=mouseDy,proto3" json:"mouse_dy,omitempty"`
-	// The handle of the player's pawn: index and serial number. 16777215 for none.
-	Pawn uint32 `protobuf:"varint,13,opt,name=pawn,proto3" json:"pawn,omitempty"`
+	// The handle of the player's pawn: index and serial number. Absent for none.
+	Pawn *uint32 `protobuf:"varint,13,opt,name=pawn,proto3,oneof" json:"pawn,omitempty"`
 	// Flags of the game.
 	Flags int32 `protobuf:"varint,14,opt,name=flags,proto3" json:"flags,omitempty"`
 	// Changes of buttons and angles between two ticks, in their order.
@@ -4345,8 +4345,8 @@ func (x *UserInput) GetImpulse() int32 {
 }
 
 func (x *UserInput) GetWeapon() int32 {
-	if x != nil {
-		return x.Weapon
+	if x != nil && x.Weapon != nil {
+		return *x.Weapon
 	}
 	return 0
 }
@@ -4373,8 +4373,8 @@ func (x *UserInput) GetMouseDy() int32 {
 }
 
 func (x *UserInput) GetPawn() uint32 {
-	if x != nil {
-		return x.Pawn
+	if x != nil && x.Pawn != nil {
+		return *x.Pawn
 	}
 	return 0
 }
@@ -4424,8 +4424,8 @@ func (x *UserInput) GetLeftHand() bool {
 // A change of input between two ticks.
 type SubtickMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The button, as its bit. 0 for none.
-	Button uint64 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
+	// The button, as its bit. Absent for none.
+	Button *uint64 `protobuf:"varint,1,opt,name=button,proto3,oneof" json:"button,omitempty"`
 	// True when it was pressed, false when it was released.
 	Pressed bool `protobuf:"varint,2,opt,name=pressed,proto3" json:"pressed,omitempty"`
 	// When, as a part of the tick from 0 to 1.
@@ -4473,8 +4473,8 @@ func (*SubtickMove) Descriptor() ([]byte, []int) {
 }
 
 func (x *SubtickMove) GetButton() uint64 {
-	if x != nil {
-		return x.Button
+	if x != nil && x.Button != nil {
+		return *x.Button
 	}
 	return 0
 }
@@ -4635,8 +4635,8 @@ type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message's number.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Absent when not known.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
 	// several events.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -4694,8 +4694,8 @@ func (x *Message) GetId() uint32 {
 }
 
 func (x *Message) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -4754,9 +4754,9 @@ type MessageField struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The field's number.
 	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+	// The game's name of the field, by the published definition of the message. Absent when not known, and when the field has another
 	// wire type than in the definition.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
 	WireType uint32 `protobuf:"varint,3,opt,name=wire_type,json=wireType,proto3" json:"wire_type,omitempty"`
 	// The number, of the wire types 0, 1 and 5, as unsigned bits. How they are meant, such as signed or as a float, depends on the message.
@@ -4809,8 +4809,8 @@ func (x *MessageField) GetNumber() uint32 {
 }
 
 func (x *MessageField) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -4858,19 +4858,19 @@ type ChatEvent struct {
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
 	// A value that depends on the type. Deadlock: the first of values.
 	Value uint32 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
+	// Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1, as the game sends it, for none.
 	Players []int32 `protobuf:"zigzag32,3,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// A second value.
 	Value2 uint32 `protobuf:"varint,4,opt,name=value2,proto3" json:"value2,omitempty"`
 	// A third value.
 	Value3 uint32 `protobuf:"varint,5,opt,name=value3,proto3" json:"value3,omitempty"`
-	// The time in seconds. 0 when not known.
-	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
+	// The time in seconds. Absent when not known.
+	Time *float32 `protobuf:"fixed32,6,opt,name=time,proto3,oneof" json:"time,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
-	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Absent for types newer than
 	// the decoder's table.
-	TypeName string `protobuf:"bytes,8,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	TypeName *string `protobuf:"bytes,8,opt,name=type_name,json=typeName,proto3,oneof" json:"type_name,omitempty"`
 	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
 	// them before the event. Empty when not known.
 	HeroNames []string `protobuf:"bytes,9,rep,name=hero_names,json=heroNames,proto3" json:"hero_names,omitempty"`
@@ -4946,8 +4946,8 @@ func (x *ChatEvent) GetValue3() uint32 {
 }
 
 func (x *ChatEvent) GetTime() float32 {
-	if x != nil {
-		return x.Time
+	if x != nil && x.Time != nil {
+		return *x.Time
 	}
 	return 0
 }
@@ -4960,8 +4960,8 @@ func (x *ChatEvent) GetGameTime() float32 {
 }
 
 func (x *ChatEvent) GetTypeName() string {
-	if x != nil {
-		return x.TypeName
+	if x != nil && x.TypeName != nil {
+		return *x.TypeName
 	}
 	return ""
 }
@@ -4985,8 +4985,8 @@ type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Dota: id of the player. Deadlock: the player's slot. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
-	// The channel: the game's number. 0 when not known.
-	Channel uint32 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	// The channel: the game's number. Absent when not known.
+	Channel *uint32 `protobuf:"varint,2,opt,name=channel,proto3,oneof" json:"channel,omitempty"`
 	// The text.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// The name of the speaker, in messages that carry it instead of an id.
@@ -4997,14 +4997,14 @@ type Chat struct {
 	EntityIndex *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName string `protobuf:"bytes,8,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
-	HeroName string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
+	PlayerName *string `protobuf:"bytes,8,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
+	// Dota: the player's hero, from the same entity. Absent when not known, and before a hero is picked.
+	HeroName *string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
 	// Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
 	AllChat *bool `protobuf:"varint,10,opt,name=all_chat,json=allChat,proto3,oneof" json:"all_chat,omitempty"`
-	// Deadlock: the color of the player's lane: the game's number. 0 for none.
-	LaneColor     int32 `protobuf:"varint,11,opt,name=lane_color,json=laneColor,proto3" json:"lane_color,omitempty"`
+	// Deadlock: the color of the player's lane: the game's number. Absent for none.
+	LaneColor     *int32 `protobuf:"varint,11,opt,name=lane_color,json=laneColor,proto3,oneof" json:"lane_color,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5047,8 +5047,8 @@ func (x *Chat) GetPlayerId() int32 {
 }
 
 func (x *Chat) GetChannel() uint32 {
-	if x != nil {
-		return x.Channel
+	if x != nil && x.Channel != nil {
+		return *x.Channel
 	}
 	return 0
 }
@@ -5089,15 +5089,15 @@ func (x *Chat) GetGameTime() float32 {
 }
 
 func (x *Chat) GetPlayerName() string {
-	if x != nil {
-		return x.PlayerName
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
 	}
 	return ""
 }
 
 func (x *Chat) GetHeroName() string {
-	if x != nil {
-		return x.HeroName
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
 	}
 	return ""
 }
@@ -5110,8 +5110,8 @@ func (x *Chat) GetAllChat() bool {
 }
 
 func (x *Chat) GetLaneColor() int32 {
-	if x != nil {
-		return x.LaneColor
+	if x != nil && x.LaneColor != nil {
+		return *x.LaneColor
 	}
 	return 0
 }
@@ -5129,20 +5129,20 @@ type Ping struct {
 	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
 	// True when the entity itself was pinged.
 	Direct bool `protobuf:"varint,5,opt,name=direct,proto3" json:"direct,omitempty"`
-	// The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
+	// The kind of ping: the game's number. 0, as the game sends it, for the ping of an ability in Deadlock.
 	Type uint32 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName string `protobuf:"bytes,7,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
+	PlayerName *string `protobuf:"bytes,7,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
 	// Deadlock: the place, in world units. Absent in other games, and when it is not sent.
 	Position *Vector `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
-	// Deadlock: the number of the ping's message, to which players may respond. 0 for none.
-	MessageId uint32 `protobuf:"varint,9,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
-	AbilityId uint32 `protobuf:"varint,10,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
-	// Deadlock: the hero that was pinged. Empty for none.
-	TargetName string `protobuf:"bytes,11,opt,name=target_name,json=targetName,proto3" json:"target_name,omitempty"`
-	// Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
-	TargetClass uint32 `protobuf:"varint,12,opt,name=target_class,json=targetClass,proto3" json:"target_class,omitempty"`
+	// Deadlock: the number of the ping's message, to which players may respond. Absent for none.
+	MessageId *uint32 `protobuf:"varint,9,opt,name=message_id,json=messageId,proto3,oneof" json:"message_id,omitempty"`
+	// Deadlock: the ability or item that was pinged, as the game's hash of its name. Absent for none.
+	AbilityId *uint32 `protobuf:"varint,10,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
+	// Deadlock: the hero that was pinged. Absent for none.
+	TargetName *string `protobuf:"bytes,11,opt,name=target_name,json=targetName,proto3,oneof" json:"target_name,omitempty"`
+	// Deadlock: the class of the entity that was pinged: the game's number. Absent for none.
+	TargetClass *uint32 `protobuf:"varint,12,opt,name=target_class,json=targetClass,proto3,oneof" json:"target_class,omitempty"`
 	// Deadlock: true when the pinged entity is an enemy.
 	IsEnemy bool `protobuf:"varint,13,opt,name=is_enemy,json=isEnemy,proto3" json:"is_enemy,omitempty"`
 	// Deadlock: true when the minimap was pinged.
@@ -5151,10 +5151,10 @@ type Ping struct {
 	IsBlind bool `protobuf:"varint,15,opt,name=is_blind,json=isBlind,proto3" json:"is_blind,omitempty"`
 	// Deadlock: how the ping is shown and heard: the game's number.
 	Marker int32 `protobuf:"varint,16,opt,name=marker,proto3" json:"marker,omitempty"`
-	// Deadlock: what the hero says: the game's number. 0 for nothing.
-	Speech int32 `protobuf:"varint,17,opt,name=speech,proto3" json:"speech,omitempty"`
-	// Deadlock: the response that was chosen. Empty for none.
-	Response string `protobuf:"bytes,18,opt,name=response,proto3" json:"response,omitempty"`
+	// Deadlock: what the hero says: the game's number. Absent for nothing.
+	Speech *int32 `protobuf:"varint,17,opt,name=speech,proto3,oneof" json:"speech,omitempty"`
+	// Deadlock: the response that was chosen. Absent for none.
+	Response *string `protobuf:"bytes,18,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	// Deadlock: the time until the ability can be used, or until the next ping, in seconds.
 	Cooldown      float32 `protobuf:"fixed32,19,opt,name=cooldown,proto3" json:"cooldown,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5234,8 +5234,8 @@ func (x *Ping) GetType() uint32 {
 }
 
 func (x *Ping) GetPlayerName() string {
-	if x != nil {
-		return x.PlayerName
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
 	}
 	return ""
 }
@@ -5248,29 +5248,29 @@ func (x *Ping) GetPosition() *Vector {
 }
 
 func (x *Ping) GetMessageId() uint32 {
-	if x != nil {
-		return x.MessageId
+	if x != nil && x.MessageId != nil {
+		return *x.MessageId
 	}
 	return 0
 }
 
 func (x *Ping) GetAbilityId() uint32 {
-	if x != nil {
-		return x.AbilityId
+	if x != nil && x.AbilityId != nil {
+		return *x.AbilityId
 	}
 	return 0
 }
 
 func (x *Ping) GetTargetName() string {
-	if x != nil {
-		return x.TargetName
+	if x != nil && x.TargetName != nil {
+		return *x.TargetName
 	}
 	return ""
 }
 
 func (x *Ping) GetTargetClass() uint32 {
-	if x != nil {
-		return x.TargetClass
+	if x != nil && x.TargetClass != nil {
+		return *x.TargetClass
 	}
 	return 0
 }
@@ -5304,15 +5304,15 @@ func (x *Ping) GetMarker() int32 {
 }
 
 func (x *Ping) GetSpeech() int32 {
-	if x != nil {
-		return x.Speech
+	if x != nil && x.Speech != nil {
+		return *x.Speech
 	}
 	return 0
 }
 
 func (x *Ping) GetResponse() string {
-	if x != nil {
-		return x.Response
+	if x != nil && x.Response != nil {
+		return *x.Response
 	}
 	return ""
 }
@@ -5335,8 +5335,8 @@ type MapLine struct {
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
 	// True when a new line begins here. False when the line continues from the previous point.
 	Initial bool `protobuf:"varint,4,opt,name=initial,proto3" json:"initial,omitempty"`
-	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName    string `protobuf:"bytes,5,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// The player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
+	PlayerName    *string `protobuf:"bytes,5,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5400,8 +5400,8 @@ func (x *MapLine) GetInitial() bool {
 }
 
 func (x *MapLine) GetPlayerName() string {
-	if x != nil {
-		return x.PlayerName
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
 	}
 	return ""
 }
@@ -5413,22 +5413,22 @@ type ChatWheel struct {
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The number of the phrase.
 	MessageId uint32 `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The player's account. 0 when not known.
-	AccountId uint32 `protobuf:"varint,3,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	// The hero that the phrase is about. 0 for none.
-	HeroId int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
-	// Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
-	HeroName string `protobuf:"bytes,5,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
-	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
-	PlayerName string `protobuf:"bytes,6,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// Dota: the number of an emoticon. 0 for none.
-	EmoticonId uint32 `protobuf:"varint,7,opt,name=emoticon_id,json=emoticonId,proto3" json:"emoticon_id,omitempty"`
+	// The player's account. Absent when not known.
+	AccountId *uint32 `protobuf:"varint,3,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
+	// The hero that the phrase is about. Absent for none.
+	HeroId *int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3,oneof" json:"hero_id,omitempty"`
+	// Dota: that hero's name. Absent for none, and when it is not in the decoder's table.
+	HeroName *string `protobuf:"bytes,5,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
+	PlayerName *string `protobuf:"bytes,6,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
+	// Dota: the number of an emoticon. Absent for none.
+	EmoticonId *uint32 `protobuf:"varint,7,opt,name=emoticon_id,json=emoticonId,proto3,oneof" json:"emoticon_id,omitempty"`
 	// Deadlock: slot of the entity of the player's hero. Absent when not known.
 	PawnIndex *int32 `protobuf:"varint,8,opt,name=pawn_index,json=pawnIndex,proto3,oneof" json:"pawn_index,omitempty"`
-	// Deadlock: a part of the phrase. Empty for none.
-	Param string `protobuf:"bytes,9,opt,name=param,proto3" json:"param,omitempty"`
-	// Deadlock: the color of the player's lane: the game's number. 0 for none.
-	LaneColor     int32 `protobuf:"varint,10,opt,name=lane_color,json=laneColor,proto3" json:"lane_color,omitempty"`
+	// Deadlock: a part of the phrase. Absent for none.
+	Param *string `protobuf:"bytes,9,opt,name=param,proto3,oneof" json:"param,omitempty"`
+	// Deadlock: the color of the player's lane: the game's number. Absent for none.
+	LaneColor     *int32 `protobuf:"varint,10,opt,name=lane_color,json=laneColor,proto3,oneof" json:"lane_color,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5478,36 +5478,36 @@ func (x *ChatWheel) GetMessageId() uint32 {
 }
 
 func (x *ChatWheel) GetAccountId() uint32 {
-	if x != nil {
-		return x.AccountId
+	if x != nil && x.AccountId != nil {
+		return *x.AccountId
 	}
 	return 0
 }
 
 func (x *ChatWheel) GetHeroId() int32 {
-	if x != nil {
-		return x.HeroId
+	if x != nil && x.HeroId != nil {
+		return *x.HeroId
 	}
 	return 0
 }
 
 func (x *ChatWheel) GetHeroName() string {
-	if x != nil {
-		return x.HeroName
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
 	}
 	return ""
 }
 
 func (x *ChatWheel) GetPlayerName() string {
-	if x != nil {
-		return x.PlayerName
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
 	}
 	return ""
 }
 
 func (x *ChatWheel) GetEmoticonId() uint32 {
-	if x != nil {
-		return x.EmoticonId
+	if x != nil && x.EmoticonId != nil {
+		return *x.EmoticonId
 	}
 	return 0
 }
@@ -5520,15 +5520,15 @@ func (x *ChatWheel) GetPawnIndex() int32 {
 }
 
 func (x *ChatWheel) GetParam() string {
-	if x != nil {
-		return x.Param
+	if x != nil && x.Param != nil {
+		return *x.Param
 	}
 	return ""
 }
 
 func (x *ChatWheel) GetLaneColor() int32 {
-	if x != nil {
-		return x.LaneColor
+	if x != nil && x.LaneColor != nil {
+		return *x.LaneColor
 	}
 	return 0
 }
@@ -5558,8 +5558,8 @@ type Damage struct {
 	AbilityIndex *int32 `protobuf:"varint,9,opt,name=ability_index,json=abilityIndex,proto3,oneof" json:"ability_index,omitempty"`
 	// Slot of the entity that attacks for the attacker. Absent for none.
 	AttackingIndex *int32 `protobuf:"varint,10,opt,name=attacking_index,json=attackingIndex,proto3,oneof" json:"attacking_index,omitempty"`
-	// The ability or item. 0 for none.
-	AbilityId uint32 `protobuf:"varint,11,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
+	// The ability or item. Absent for none.
+	AbilityId *uint32 `protobuf:"varint,11,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
 	// Deadlock: what kind of entity the attacker is: the game's number.
 	AttackerClass uint32 `protobuf:"varint,12,opt,name=attacker_class,json=attackerClass,proto3" json:"attacker_class,omitempty"`
 	// Deadlock: what kind of entity the victim is: the game's number.
@@ -5576,20 +5576,20 @@ type Damage struct {
 	Absorbed float32 `protobuf:"fixed32,18,opt,name=absorbed,proto3" json:"absorbed,omitempty"`
 	// Deadlock: how much of the damage is for a critical hit.
 	CritDamage float32 `protobuf:"fixed32,19,opt,name=crit_damage,json=critDamage,proto3" json:"crit_damage,omitempty"`
-	// The part of the body that was hit: the game's number. Deadlock: -1 for none.
+	// The part of the body that was hit: the game's number. Deadlock: -1, as the game sends it, for none.
 	HitGroup int32 `protobuf:"varint,20,opt,name=hit_group,json=hitGroup,proto3" json:"hit_group,omitempty"`
-	// Deadlock: how many hits the event stands for. 0 when not sent.
-	Hits int32 `protobuf:"varint,21,opt,name=hits,proto3" json:"hits,omitempty"`
-	// Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
-	HealthLost int32 `protobuf:"varint,22,opt,name=health_lost,json=healthLost,proto3" json:"health_lost,omitempty"`
+	// Deadlock: how many hits the event stands for. Absent when not sent.
+	Hits *int32 `protobuf:"varint,21,opt,name=hits,proto3,oneof" json:"hits,omitempty"`
+	// Deadlock: how much health was lost, where that is less than the damage. Absent when not sent.
+	HealthLost *int32 `protobuf:"varint,22,opt,name=health_lost,json=healthLost,proto3,oneof" json:"health_lost,omitempty"`
 	// Deadlock: the game's flags.
 	Flags uint64 `protobuf:"varint,23,opt,name=flags,proto3" json:"flags,omitempty"`
 	// Deadlock: the direction. Absent when not sent.
 	Direction *Vector `protobuf:"bytes,24,opt,name=direction,proto3" json:"direction,omitempty"`
 	// Deadlock: true for damage that the game counts beside other damage.
 	IsSecondary bool `protobuf:"varint,25,opt,name=is_secondary,json=isSecondary,proto3" json:"is_secondary,omitempty"`
-	// Deadlock: the effectiveness. 0 when not sent.
-	Effectiveness float32 `protobuf:"fixed32,26,opt,name=effectiveness,proto3" json:"effectiveness,omitempty"`
+	// Deadlock: the effectiveness. Absent when not sent.
+	Effectiveness *float32 `protobuf:"fixed32,26,opt,name=effectiveness,proto3,oneof" json:"effectiveness,omitempty"`
 	// Deadlock: the server's tick. Absent when not sent.
 	ServerTick *int32 `protobuf:"varint,27,opt,name=server_tick,json=serverTick,proto3,oneof" json:"server_tick,omitempty"`
 	// Counter-Strike 2: slot of the player whose damage it is. Absent when not known.
@@ -5602,10 +5602,10 @@ type Damage struct {
 	Penetrations int32 `protobuf:"varint,31,opt,name=penetrations,proto3" json:"penetrations,omitempty"`
 	// Counter-Strike 2: true when the player died of it.
 	IsKill bool `protobuf:"varint,32,opt,name=is_kill,json=isKill,proto3" json:"is_kill,omitempty"`
-	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
-	PreDamageWhole int32 `protobuf:"varint,33,opt,name=pre_damage_whole,json=preDamageWhole,proto3" json:"pre_damage_whole,omitempty"`
-	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
-	AbsorbedWhole int32 `protobuf:"varint,34,opt,name=absorbed_whole,json=absorbedWhole,proto3" json:"absorbed_whole,omitempty"`
+	// Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. Absent in others.
+	PreDamageWhole *int32 `protobuf:"varint,33,opt,name=pre_damage_whole,json=preDamageWhole,proto3,oneof" json:"pre_damage_whole,omitempty"`
+	// Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. Absent in others.
+	AbsorbedWhole *int32 `protobuf:"varint,34,opt,name=absorbed_whole,json=absorbedWhole,proto3,oneof" json:"absorbed_whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5711,8 +5711,8 @@ func (x *Damage) GetAttackingIndex() int32 {
 }
 
 func (x *Damage) GetAbilityId() uint32 {
-	if x != nil {
-		return x.AbilityId
+	if x != nil && x.AbilityId != nil {
+		return *x.AbilityId
 	}
 	return 0
 }
@@ -5781,15 +5781,15 @@ func (x *Damage) GetHitGroup() int32 {
 }
 
 func (x *Damage) GetHits() int32 {
-	if x != nil {
-		return x.Hits
+	if x != nil && x.Hits != nil {
+		return *x.Hits
 	}
 	return 0
 }
 
 func (x *Damage) GetHealthLost() int32 {
-	if x != nil {
-		return x.HealthLost
+	if x != nil && x.HealthLost != nil {
+		return *x.HealthLost
 	}
 	return 0
 }
@@ -5816,8 +5816,8 @@ func (x *Damage) GetIsSecondary() bool {
 }
 
 func (x *Damage) GetEffectiveness() float32 {
-	if x != nil {
-		return x.Effectiveness
+	if x != nil && x.Effectiveness != nil {
+		return *x.Effectiveness
 	}
 	return 0
 }
@@ -5865,15 +5865,15 @@ func (x *Damage) GetIsKill() bool {
 }
 
 func (x *Damage) GetPreDamageWhole() int32 {
-	if x != nil {
-		return x.PreDamageWhole
+	if x != nil && x.PreDamageWhole != nil {
+		return *x.PreDamageWhole
 	}
 	return 0
 }
 
 func (x *Damage) GetAbsorbedWhole() int32 {
-	if x != nil {
-		return x.AbsorbedWhole
+	if x != nil && x.AbsorbedWhole != nil {
+		return *x.AbsorbedWhole
 	}
 	return 0
 }
@@ -5891,10 +5891,10 @@ type Kill struct {
 	AssisterIndexes []int32 `protobuf:"varint,4,rep,packed,name=assister_indexes,json=assisterIndexes,proto3" json:"assister_indexes,omitempty"`
 	// Slot of the entity to which the kill counts. Absent for none.
 	ScorerIndex *int32 `protobuf:"varint,5,opt,name=scorer_index,json=scorerIndex,proto3,oneof" json:"scorer_index,omitempty"`
-	// Why the victim respawns: the game's number. 0 when not sent.
-	RespawnReason int32 `protobuf:"varint,6,opt,name=respawn_reason,json=respawnReason,proto3" json:"respawn_reason,omitempty"`
-	// The victim's team. 0 when not sent.
-	VictimTeam    int32 `protobuf:"varint,7,opt,name=victim_team,json=victimTeam,proto3" json:"victim_team,omitempty"`
+	// Why the victim respawns: the game's number. Absent when not sent.
+	RespawnReason *int32 `protobuf:"varint,6,opt,name=respawn_reason,json=respawnReason,proto3,oneof" json:"respawn_reason,omitempty"`
+	// The victim's team. Absent when not sent.
+	VictimTeam    *int32 `protobuf:"varint,7,opt,name=victim_team,json=victimTeam,proto3,oneof" json:"victim_team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5965,15 +5965,15 @@ func (x *Kill) GetScorerIndex() int32 {
 }
 
 func (x *Kill) GetRespawnReason() int32 {
-	if x != nil {
-		return x.RespawnReason
+	if x != nil && x.RespawnReason != nil {
+		return *x.RespawnReason
 	}
 	return 0
 }
 
 func (x *Kill) GetVictimTeam() int32 {
-	if x != nil {
-		return x.VictimTeam
+	if x != nil && x.VictimTeam != nil {
+		return *x.VictimTeam
 	}
 	return 0
 }
@@ -5981,8 +5981,8 @@ func (x *Kill) GetVictimTeam() int32 {
 // A player killed several heroes without dying, or such a streak ended.
 type KillStreak struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Handle of the entity of the player's hero. 16777215 for none.
-	Pawn uint32 `protobuf:"varint,1,opt,name=pawn,proto3" json:"pawn,omitempty"`
+	// Handle of the entity of the player's hero. Absent for none.
+	Pawn *uint32 `protobuf:"varint,1,opt,name=pawn,proto3,oneof" json:"pawn,omitempty"`
 	// The number of kills.
 	Kills int32 `protobuf:"varint,2,opt,name=kills,proto3" json:"kills,omitempty"`
 	// True for the first kill of the match.
@@ -6026,8 +6026,8 @@ func (*KillStreak) Descriptor() ([]byte, []int) {
 }
 
 func (x *KillStreak) GetPawn() uint32 {
-	if x != nil {
-		return x.Pawn
+	if x != nil && x.Pawn != nil {
+		return *x.Pawn
 	}
 	return 0
 }
@@ -6144,14 +6144,14 @@ type Shot struct {
 	Seed uint32 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	// Slot of the entity that fired. Absent for none.
 	ShooterIndex *int32 `protobuf:"varint,4,opt,name=shooter_index,json=shooterIndex,proto3,oneof" json:"shooter_index,omitempty"`
-	// Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
-	Shooter uint32 `protobuf:"varint,5,opt,name=shooter,proto3" json:"shooter,omitempty"`
-	// The spread. 0 when not sent.
-	Spread float32 `protobuf:"fixed32,6,opt,name=spread,proto3" json:"spread,omitempty"`
-	// Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
-	WeaponId uint32 `protobuf:"varint,7,opt,name=weapon_id,json=weaponId,proto3" json:"weapon_id,omitempty"`
-	// Counter-Strike 2: the number of the weapon's kind. 0 in other games.
-	ItemDefIndex uint32 `protobuf:"varint,8,opt,name=item_def_index,json=itemDefIndex,proto3" json:"item_def_index,omitempty"`
+	// Counter-Strike 2: handle of the entity that fired. Absent for none, and in other games.
+	Shooter *uint32 `protobuf:"varint,5,opt,name=shooter,proto3,oneof" json:"shooter,omitempty"`
+	// The spread. Absent when not sent.
+	Spread *float32 `protobuf:"fixed32,6,opt,name=spread,proto3,oneof" json:"spread,omitempty"`
+	// Counter-Strike 2: handle of the weapon. Absent for none, and in other games.
+	WeaponId *uint32 `protobuf:"varint,7,opt,name=weapon_id,json=weaponId,proto3,oneof" json:"weapon_id,omitempty"`
+	// Counter-Strike 2: the number of the weapon's kind. Absent in other games.
+	ItemDefIndex *uint32 `protobuf:"varint,8,opt,name=item_def_index,json=itemDefIndex,proto3,oneof" json:"item_def_index,omitempty"`
 	// Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
 	Mode uint32 `protobuf:"varint,9,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Counter-Strike 2: the inaccuracy.
@@ -6172,16 +6172,16 @@ type Shot struct {
 	IsInAir bool `protobuf:"varint,17,opt,name=is_in_air,json=isInAir,proto3" json:"is_in_air,omitempty"`
 	// Counter-Strike 2: true when the player looks through a scope.
 	IsScoped bool `protobuf:"varint,18,opt,name=is_scoped,json=isScoped,proto3" json:"is_scoped,omitempty"`
-	// Counter-Strike 2: the tick. 0 when not sent.
-	Tick int32 `protobuf:"varint,19,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Counter-Strike 2: the tick. Absent when not sent.
+	Tick *int32 `protobuf:"varint,19,opt,name=tick,proto3,oneof" json:"tick,omitempty"`
 	// Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
 	AimPunch *Vector `protobuf:"bytes,20,opt,name=aim_punch,json=aimPunch,proto3" json:"aim_punch,omitempty"`
-	// Counter-Strike 2: the tick of the attack. 0 when not sent.
-	AttackTick int32 `protobuf:"varint,21,opt,name=attack_tick,json=attackTick,proto3" json:"attack_tick,omitempty"`
+	// Counter-Strike 2: the tick of the attack. Absent when not sent.
+	AttackTick *int32 `protobuf:"varint,21,opt,name=attack_tick,json=attackTick,proto3,oneof" json:"attack_tick,omitempty"`
 	// Counter-Strike 2: the fraction of the tick of the attack.
 	AttackTickFraction float32 `protobuf:"fixed32,22,opt,name=attack_tick_fraction,json=attackTickFraction,proto3" json:"attack_tick_fraction,omitempty"`
-	// Counter-Strike 2: the tick that the player saw. 0 when not sent.
-	RenderTick int32 `protobuf:"varint,23,opt,name=render_tick,json=renderTick,proto3" json:"render_tick,omitempty"`
+	// Counter-Strike 2: the tick that the player saw. Absent when not sent.
+	RenderTick *int32 `protobuf:"varint,23,opt,name=render_tick,json=renderTick,proto3,oneof" json:"render_tick,omitempty"`
 	// Counter-Strike 2: the fraction of the tick that the player saw.
 	RenderTickFraction float32 `protobuf:"fixed32,24,opt,name=render_tick_fraction,json=renderTickFraction,proto3" json:"render_tick_fraction,omitempty"`
 	// Counter-Strike 2: the inaccuracy because of movement.
@@ -6196,8 +6196,8 @@ type Shot struct {
 	Penetration float32 `protobuf:"fixed32,29,opt,name=penetration,proto3" json:"penetration,omitempty"`
 	// Deadlock: false when an ability fired without a gun.
 	IsFromGun bool `protobuf:"varint,30,opt,name=is_from_gun,json=isFromGun,proto3" json:"is_from_gun,omitempty"`
-	// Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
-	Bullets uint32 `protobuf:"varint,31,opt,name=bullets,proto3" json:"bullets,omitempty"`
+	// Deadlock: how many bullets are fired instead of the weapon's number. Absent for the weapon's.
+	Bullets *uint32 `protobuf:"varint,31,opt,name=bullets,proto3,oneof" json:"bullets,omitempty"`
 	// Deadlock: the angles before they were changed, in degrees. Absent when not sent.
 	OriginalAngles *Vector `protobuf:"bytes,32,opt,name=original_angles,json=originalAngles,proto3" json:"original_angles,omitempty"`
 	// Deadlock: the weapon, as the game's hash of its name.
@@ -6206,18 +6206,18 @@ type Shot struct {
 	ShotNumber uint32 `protobuf:"varint,34,opt,name=shot_number,json=shotNumber,proto3" json:"shot_number,omitempty"`
 	// Deadlock: slot of an entity that is not hit. Absent for none.
 	IgnoredIndex *int32 `protobuf:"varint,35,opt,name=ignored_index,json=ignoredIndex,proto3,oneof" json:"ignored_index,omitempty"`
-	// Deadlock: the range in world units. 0 when not sent.
-	MaxRange float32 `protobuf:"fixed32,36,opt,name=max_range,json=maxRange,proto3" json:"max_range,omitempty"`
-	// Deadlock: the number by which later messages name the shot. 0 when not sent.
-	ShotId uint32 `protobuf:"varint,37,opt,name=shot_id,json=shotId,proto3" json:"shot_id,omitempty"`
+	// Deadlock: the range in world units. Absent when not sent.
+	MaxRange *float32 `protobuf:"fixed32,36,opt,name=max_range,json=maxRange,proto3,oneof" json:"max_range,omitempty"`
+	// Deadlock: the number by which later messages name the shot. Absent when not sent.
+	ShotId *uint32 `protobuf:"varint,37,opt,name=shot_id,json=shotId,proto3,oneof" json:"shot_id,omitempty"`
 	// Deadlock: true when the client predicts whom it hits.
 	IsPredicted bool `protobuf:"varint,38,opt,name=is_predicted,json=isPredicted,proto3" json:"is_predicted,omitempty"`
-	// Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
-	BulletRadius float32 `protobuf:"fixed32,39,opt,name=bullet_radius,json=bulletRadius,proto3" json:"bullet_radius,omitempty"`
-	// Deadlock: the speed of the bullet. 0 for the weapon's.
-	BulletSpeed float32 `protobuf:"fixed32,40,opt,name=bullet_speed,json=bulletSpeed,proto3" json:"bullet_speed,omitempty"`
-	// Deadlock: the gravity of the bullet. 0 for the weapon's.
-	BulletGravity float32 `protobuf:"fixed32,41,opt,name=bullet_gravity,json=bulletGravity,proto3" json:"bullet_gravity,omitempty"`
+	// Deadlock: the radius of the bullet, in world units. Absent for the weapon's.
+	BulletRadius *float32 `protobuf:"fixed32,39,opt,name=bullet_radius,json=bulletRadius,proto3,oneof" json:"bullet_radius,omitempty"`
+	// Deadlock: the speed of the bullet. Absent for the weapon's.
+	BulletSpeed *float32 `protobuf:"fixed32,40,opt,name=bullet_speed,json=bulletSpeed,proto3,oneof" json:"bullet_speed,omitempty"`
+	// Deadlock: the gravity of the bullet. Absent for the weapon's.
+	BulletGravity *float32 `protobuf:"fixed32,41,opt,name=bullet_gravity,json=bulletGravity,proto3,oneof" json:"bullet_gravity,omitempty"`
 	// Deadlock: the number of the muzzle.
 	Muzzle int32 `protobuf:"varint,42,opt,name=muzzle,proto3" json:"muzzle,omitempty"`
 	// Deadlock: true when the bullet is an ability.
@@ -6289,29 +6289,29 @@ func (x *Shot) GetShooterIndex() int32 {
 }
 
 func (x *Shot) GetShooter() uint32 {
-	if x != nil {
-		return x.Shooter
+	if x != nil && x.Shooter != nil {
+		return *x.Shooter
 	}
 	return 0
 }
 
 func (x *Shot) GetSpread() float32 {
-	if x != nil {
-		return x.Spread
+	if x != nil && x.Spread != nil {
+		return *x.Spread
 	}
 	return 0
 }
 
 func (x *Shot) GetWeaponId() uint32 {
-	if x != nil {
-		return x.WeaponId
+	if x != nil && x.WeaponId != nil {
+		return *x.WeaponId
 	}
 	return 0
 }
 
 func (x *Shot) GetItemDefIndex() uint32 {
-	if x != nil {
-		return x.ItemDefIndex
+	if x != nil && x.ItemDefIndex != nil {
+		return *x.ItemDefIndex
 	}
 	return 0
 }
@@ -6387,8 +6387,8 @@ func (x *Shot) GetIsScoped() bool {
 }
 
 func (x *Shot) GetTick() int32 {
-	if x != nil {
-		return x.Tick
+	if x != nil && x.Tick != nil {
+		return *x.Tick
 	}
 	return 0
 }
@@ -6401,8 +6401,8 @@ func (x *Shot) GetAimPunch() *Vector {
 }
 
 func (x *Shot) GetAttackTick() int32 {
-	if x != nil {
-		return x.AttackTick
+	if x != nil && x.AttackTick != nil {
+		return *x.AttackTick
 	}
 	return 0
 }
@@ -6415,8 +6415,8 @@ func (x *Shot) GetAttackTickFraction() float32 {
 }
 
 func (x *Shot) GetRenderTick() int32 {
-	if x != nil {
-		return x.RenderTick
+	if x != nil && x.RenderTick != nil {
+		return *x.RenderTick
 	}
 	return 0
 }
@@ -6471,8 +6471,8 @@ func (x *Shot) GetIsFromGun() bool {
 }
 
 func (x *Shot) GetBullets() uint32 {
-	if x != nil {
-		return x.Bullets
+	if x != nil && x.Bullets != nil {
+		return *x.Bullets
 	}
 	return 0
 }
@@ -6506,15 +6506,15 @@ func (x *Shot) GetIgnoredIndex() int32 {
 }
 
 func (x *Shot) GetMaxRange() float32 {
-	if x != nil {
-		return x.MaxRange
+	if x != nil && x.MaxRange != nil {
+		return *x.MaxRange
 	}
 	return 0
 }
 
 func (x *Shot) GetShotId() uint32 {
-	if x != nil {
-		return x.ShotId
+	if x != nil && x.ShotId != nil {
+		return *x.ShotId
 	}
 	return 0
 }
@@ -6527,22 +6527,22 @@ func (x *Shot) GetIsPredicted() bool {
 }
 
 func (x *Shot) GetBulletRadius() float32 {
-	if x != nil {
-		return x.BulletRadius
+	if x != nil && x.BulletRadius != nil {
+		return *x.BulletRadius
 	}
 	return 0
 }
 
 func (x *Shot) GetBulletSpeed() float32 {
-	if x != nil {
-		return x.BulletSpeed
+	if x != nil && x.BulletSpeed != nil {
+		return *x.BulletSpeed
 	}
 	return 0
 }
 
 func (x *Shot) GetBulletGravity() float32 {
-	if x != nil {
-		return x.BulletGravity
+	if x != nil && x.BulletGravity != nil {
+		return *x.BulletGravity
 	}
 	return 0
 }
@@ -6653,8 +6653,8 @@ type Impact struct {
 	WeaponSubclass uint32 `protobuf:"varint,9,opt,name=weapon_subclass,json=weaponSubclass,proto3" json:"weapon_subclass,omitempty"`
 	// Slot of the entity that fired. Absent for none.
 	ShooterIndex *int32 `protobuf:"varint,10,opt,name=shooter_index,json=shooterIndex,proto3,oneof" json:"shooter_index,omitempty"`
-	// The radius of the bullet, in world units. 0 for the weapon's.
-	BulletRadius  float32 `protobuf:"fixed32,11,opt,name=bullet_radius,json=bulletRadius,proto3" json:"bullet_radius,omitempty"`
+	// The radius of the bullet, in world units. Absent for the weapon's.
+	BulletRadius  *float32 `protobuf:"fixed32,11,opt,name=bullet_radius,json=bulletRadius,proto3,oneof" json:"bullet_radius,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6760,8 +6760,8 @@ func (x *Impact) GetShooterIndex() int32 {
 }
 
 func (x *Impact) GetBulletRadius() float32 {
-	if x != nil {
-		return x.BulletRadius
+	if x != nil && x.BulletRadius != nil {
+		return *x.BulletRadius
 	}
 	return 0
 }
@@ -6771,8 +6771,8 @@ type Voice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player's slot. Absent when not known.
 	PlayerSlot *int32 `protobuf:"varint,1,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
-	// The Steam id. 0 when not known.
-	SteamId uint64 `protobuf:"varint,2,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// The Steam id. Absent when not known.
+	SteamId *uint64 `protobuf:"varint,2,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	// How it is packed. Formats newer than this list are sent as the game's number plus one.
 	Format VoiceFormat `protobuf:"varint,3,opt,name=format,proto3,enum=replayd.dem.v1.VoiceFormat" json:"format,omitempty"`
 	// The speech. Empty unless the request asks for it (Secrets).
@@ -6781,28 +6781,28 @@ type Voice struct {
 	Size uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
 	// True when data was left out, because it is what a person said.
 	Redacted bool `protobuf:"varint,6,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// Samples in a second. 0 when not known.
-	SampleRate uint32 `protobuf:"varint,7,opt,name=sample_rate,json=sampleRate,proto3" json:"sample_rate,omitempty"`
-	// The server's tick. 0 when not known.
-	Tick uint32 `protobuf:"varint,8,opt,name=tick,proto3" json:"tick,omitempty"`
-	// The number of bytes before this speech. 0 when not known.
-	SequenceBytes int32 `protobuf:"varint,9,opt,name=sequence_bytes,json=sequenceBytes,proto3" json:"sequence_bytes,omitempty"`
-	// The number of the section of speech. 0 when not known.
-	Section uint32 `protobuf:"varint,10,opt,name=section,proto3" json:"section,omitempty"`
-	// The first sample. 0 when not known.
-	SampleOffset uint32 `protobuf:"varint,11,opt,name=sample_offset,json=sampleOffset,proto3" json:"sample_offset,omitempty"`
-	// How many packets data has. 0 when not known.
-	Packets uint32 `protobuf:"varint,12,opt,name=packets,proto3" json:"packets,omitempty"`
+	// Samples in a second. Absent when not known.
+	SampleRate *uint32 `protobuf:"varint,7,opt,name=sample_rate,json=sampleRate,proto3,oneof" json:"sample_rate,omitempty"`
+	// The server's tick. Absent when not known.
+	Tick *uint32 `protobuf:"varint,8,opt,name=tick,proto3,oneof" json:"tick,omitempty"`
+	// The number of bytes before this speech. Absent when not known.
+	SequenceBytes *int32 `protobuf:"varint,9,opt,name=sequence_bytes,json=sequenceBytes,proto3,oneof" json:"sequence_bytes,omitempty"`
+	// The number of the section of speech. Absent when not known.
+	Section *uint32 `protobuf:"varint,10,opt,name=section,proto3,oneof" json:"section,omitempty"`
+	// The first sample. Absent when not known.
+	SampleOffset *uint32 `protobuf:"varint,11,opt,name=sample_offset,json=sampleOffset,proto3,oneof" json:"sample_offset,omitempty"`
+	// How many packets data has. Absent when not known.
+	Packets *uint32 `protobuf:"varint,12,opt,name=packets,proto3,oneof" json:"packets,omitempty"`
 	// Where the packets of data begin, in bytes.
 	PacketOffsets []uint32 `protobuf:"varint,13,rep,packed,name=packet_offsets,json=packetOffsets,proto3" json:"packet_offsets,omitempty"`
-	// How loud it is. 0 when not known.
-	Level float32 `protobuf:"fixed32,14,opt,name=level,proto3" json:"level,omitempty"`
+	// How loud it is. Absent when not known.
+	Level *float32 `protobuf:"fixed32,14,opt,name=level,proto3,oneof" json:"level,omitempty"`
 	// True when only players near the speaker hear it.
 	Proximity bool `protobuf:"varint,15,opt,name=proximity,proto3" json:"proximity,omitempty"`
 	// Who can hear it: the game's bits.
 	AudibleMask int32 `protobuf:"varint,16,opt,name=audible_mask,json=audibleMask,proto3" json:"audible_mask,omitempty"`
-	// The game's number for how the speech is passed on. 0 when not sent.
-	Passthrough int32 `protobuf:"varint,17,opt,name=passthrough,proto3" json:"passthrough,omitempty"`
+	// The game's number for how the speech is passed on. Absent when not sent.
+	Passthrough *int32 `protobuf:"varint,17,opt,name=passthrough,proto3,oneof" json:"passthrough,omitempty"`
 	// Slot of the entity that speaks. Absent when not known.
 	EntityIndex   *int32 `protobuf:"varint,18,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -6847,8 +6847,8 @@ func (x *Voice) GetPlayerSlot() int32 {
 }
 
 func (x *Voice) GetSteamId() uint64 {
-	if x != nil {
-		return x.SteamId
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
 	}
 	return 0
 }
@@ -6882,43 +6882,43 @@ func (x *Voice) GetRedacted() bool {
 }
 
 func (x *Voice) GetSampleRate() uint32 {
-	if x != nil {
-		return x.SampleRate
+	if x != nil && x.SampleRate != nil {
+		return *x.SampleRate
 	}
 	return 0
 }
 
 func (x *Voice) GetTick() uint32 {
-	if x != nil {
-		return x.Tick
+	if x != nil && x.Tick != nil {
+		return *x.Tick
 	}
 	return 0
 }
 
 func (x *Voice) GetSequenceBytes() int32 {
-	if x != nil {
-		return x.SequenceBytes
+	if x != nil && x.SequenceBytes != nil {
+		return *x.SequenceBytes
 	}
 	return 0
 }
 
 func (x *Voice) GetSection() uint32 {
-	if x != nil {
-		return x.Section
+	if x != nil && x.Section != nil {
+		return *x.Section
 	}
 	return 0
 }
 
 func (x *Voice) GetSampleOffset() uint32 {
-	if x != nil {
-		return x.SampleOffset
+	if x != nil && x.SampleOffset != nil {
+		return *x.SampleOffset
 	}
 	return 0
 }
 
 func (x *Voice) GetPackets() uint32 {
-	if x != nil {
-		return x.Packets
+	if x != nil && x.Packets != nil {
+		return *x.Packets
 	}
 	return 0
 }
@@ -6931,8 +6931,8 @@ func (x *Voice) GetPacketOffsets() []uint32 {
 }
 
 func (x *Voice) GetLevel() float32 {
-	if x != nil {
-		return x.Level
+	if x != nil && x.Level != nil {
+		return *x.Level
 	}
 	return 0
 }
@@ -6952,8 +6952,8 @@ func (x *Voice) GetAudibleMask() int32 {
 }
 
 func (x *Voice) GetPassthrough() int32 {
-	if x != nil {
-		return x.Passthrough
+	if x != nil && x.Passthrough != nil {
+		return *x.Passthrough
 	}
 	return 0
 }
@@ -6968,16 +6968,16 @@ func (x *Voice) GetEntityIndex() int32 {
 // A player in the results of a match.
 type SummaryPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The player's account. 0 when not known.
-	AccountId uint32 `protobuf:"varint,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// The player's account. Absent when not known.
+	AccountId *uint32 `protobuf:"varint,1,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
 	// The player's slot: the game's number.
 	Slot uint32 `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`
-	// The hero's number. 0 for none.
-	HeroId int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
-	// Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
-	HeroName string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
-	// The player's name. Empty when not sent.
-	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The hero's number. Absent for none.
+	HeroId *int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3,oneof" json:"hero_id,omitempty"`
+	// Dota: the hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
+	HeroName *string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
+	// The player's name. Absent when not sent.
+	Name *string `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
 	Team *int32 `protobuf:"varint,6,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	// Kills.
@@ -7008,15 +7008,15 @@ type SummaryPlayer struct {
 	Gold uint32 `protobuf:"varint,19,opt,name=gold,proto3" json:"gold,omitempty"`
 	// Dota: gold spent.
 	GoldSpent uint32 `protobuf:"varint,20,opt,name=gold_spent,json=goldSpent,proto3" json:"gold_spent,omitempty"`
-	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+	// Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0, as the game sends it, for none.
 	// Deadlock: the items that were bought, in order.
 	Items []int64 `protobuf:"varint,21,rep,packed,name=items,proto3" json:"items,omitempty"`
 	// Dota: names of the items, in the same order. An empty text for none, and for an item that is not in the decoder's table.
 	ItemNames []string `protobuf:"bytes,22,rep,name=item_names,json=itemNames,proto3" json:"item_names,omitempty"`
-	// How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
-	Left uint32 `protobuf:"varint,23,opt,name=left,proto3" json:"left,omitempty"`
-	// Deadlock: the number of the player's lane. 0 when not known.
-	Lane          uint32 `protobuf:"varint,24,opt,name=lane,proto3" json:"lane,omitempty"`
+	// How the player left: the game's number. Deadlock: the second of the match. Absent for a player who stayed.
+	Left *uint32 `protobuf:"varint,23,opt,name=left,proto3,oneof" json:"left,omitempty"`
+	// Deadlock: the number of the player's lane. Absent when not known.
+	Lane          *uint32 `protobuf:"varint,24,opt,name=lane,proto3,oneof" json:"lane,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7052,8 +7052,8 @@ func (*SummaryPlayer) Descriptor() ([]byte, []int) {
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
-	if x != nil {
-		return x.AccountId
+	if x != nil && x.AccountId != nil {
+		return *x.AccountId
 	}
 	return 0
 }
@@ -7066,22 +7066,22 @@ func (x *SummaryPlayer) GetSlot() uint32 {
 }
 
 func (x *SummaryPlayer) GetHeroId() int32 {
-	if x != nil {
-		return x.HeroId
+	if x != nil && x.HeroId != nil {
+		return *x.HeroId
 	}
 	return 0
 }
 
 func (x *SummaryPlayer) GetHeroName() string {
-	if x != nil {
-		return x.HeroName
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
 	}
 	return ""
 }
 
 func (x *SummaryPlayer) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -7206,15 +7206,15 @@ func (x *SummaryPlayer) GetItemNames() []string {
 }
 
 func (x *SummaryPlayer) GetLeft() uint32 {
-	if x != nil {
-		return x.Left
+	if x != nil && x.Left != nil {
+		return *x.Left
 	}
 	return 0
 }
 
 func (x *SummaryPlayer) GetLane() uint32 {
-	if x != nil {
-		return x.Lane
+	if x != nil && x.Lane != nil {
+		return *x.Lane
 	}
 	return 0
 }
@@ -7226,28 +7226,28 @@ type MatchSummary struct {
 	MatchId uint64 `protobuf:"varint,1,opt,name=match_id,json=matchId,proto3" json:"match_id,omitempty"`
 	// The length in seconds.
 	Duration uint32 `protobuf:"varint,2,opt,name=duration,proto3" json:"duration,omitempty"`
-	// When the match began, in seconds since 1970. 0 when not known.
-	StartTime uint32 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// When the match began, in seconds since 1970. Absent when not known.
+	StartTime *uint32 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
 	// The mode: the game's number.
 	GameMode int32 `protobuf:"varint,4,opt,name=game_mode,json=gameMode,proto3" json:"game_mode,omitempty"`
-	// Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
-	GameModeName string `protobuf:"bytes,5,opt,name=game_mode_name,json=gameModeName,proto3" json:"game_mode_name,omitempty"`
+	// Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
+	GameModeName *string `protobuf:"bytes,5,opt,name=game_mode_name,json=gameModeName,proto3,oneof" json:"game_mode_name,omitempty"`
 	// The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
 	Outcome int32 `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent.
 	Winner *int32 `protobuf:"varint,7,opt,name=winner,proto3,oneof" json:"winner,omitempty"`
 	// The players, in the game's order.
 	Players []*SummaryPlayer `protobuf:"bytes,8,rep,name=players,proto3" json:"players,omitempty"`
-	// Dota: the second of the first kill. 0 when not known.
-	FirstBloodTime uint32 `protobuf:"varint,9,opt,name=first_blood_time,json=firstBloodTime,proto3" json:"first_blood_time,omitempty"`
+	// Dota: the second of the first kill. Absent when not known.
+	FirstBloodTime *uint32 `protobuf:"varint,9,opt,name=first_blood_time,json=firstBloodTime,proto3,oneof" json:"first_blood_time,omitempty"`
 	// Dota: Radiant's kills. Deadlock: the first team's score.
 	FirstScore uint32 `protobuf:"varint,10,opt,name=first_score,json=firstScore,proto3" json:"first_score,omitempty"`
 	// Dota: Dire's kills. Deadlock: the second team's score.
 	SecondScore uint32 `protobuf:"varint,11,opt,name=second_score,json=secondScore,proto3" json:"second_score,omitempty"`
 	// Dota: the length before the horn in seconds.
 	PreGameDuration uint32 `protobuf:"varint,12,opt,name=pre_game_duration,json=preGameDuration,proto3" json:"pre_game_duration,omitempty"`
-	// Dota: the league's number. 0 for none.
-	LeagueId uint32 `protobuf:"varint,13,opt,name=league_id,json=leagueId,proto3" json:"league_id,omitempty"`
+	// Dota: the league's number. Absent for none.
+	LeagueId *uint32 `protobuf:"varint,13,opt,name=league_id,json=leagueId,proto3,oneof" json:"league_id,omitempty"`
 	// Dota: the towers of each team that stand: the game's bits.
 	TowerStatus []uint32 `protobuf:"varint,14,rep,packed,name=tower_status,json=towerStatus,proto3" json:"tower_status,omitempty"`
 	// Dota: the barracks of each team that stand: the game's bits.
@@ -7308,8 +7308,8 @@ func (x *MatchSummary) GetDuration() uint32 {
 }
 
 func (x *MatchSummary) GetStartTime() uint32 {
-	if x != nil {
-		return x.StartTime
+	if x != nil && x.StartTime != nil {
+		return *x.StartTime
 	}
 	return 0
 }
@@ -7322,8 +7322,8 @@ func (x *MatchSummary) GetGameMode() int32 {
 }
 
 func (x *MatchSummary) GetGameModeName() string {
-	if x != nil {
-		return x.GameModeName
+	if x != nil && x.GameModeName != nil {
+		return *x.GameModeName
 	}
 	return ""
 }
@@ -7350,8 +7350,8 @@ func (x *MatchSummary) GetPlayers() []*SummaryPlayer {
 }
 
 func (x *MatchSummary) GetFirstBloodTime() uint32 {
-	if x != nil {
-		return x.FirstBloodTime
+	if x != nil && x.FirstBloodTime != nil {
+		return *x.FirstBloodTime
 	}
 	return 0
 }
@@ -7378,8 +7378,8 @@ func (x *MatchSummary) GetPreGameDuration() uint32 {
 }
 
 func (x *MatchSummary) GetLeagueId() uint32 {
-	if x != nil {
-		return x.LeagueId
+	if x != nil && x.LeagueId != nil {
+		return *x.LeagueId
 	}
 	return 0
 }
@@ -7446,12 +7446,12 @@ type FileHeader struct {
 	DemoVersionName string `protobuf:"bytes,11,opt,name=demo_version_name,json=demoVersionName,proto3" json:"demo_version_name,omitempty"`
 	// The id of the demo format's version.
 	DemoVersionGuid string `protobuf:"bytes,12,opt,name=demo_version_guid,json=demoVersionGuid,proto3" json:"demo_version_guid,omitempty"`
-	// The build of the engine. 0 when not known.
-	BuildNum int32 `protobuf:"varint,13,opt,name=build_num,json=buildNum,proto3" json:"build_num,omitempty"`
-	// The game: "dota", "csgo", "citadel". Empty when not known.
-	Game string `protobuf:"bytes,14,opt,name=game,proto3" json:"game,omitempty"`
-	// The server's tick at the start. 0 when not known.
-	ServerStartTick int32 `protobuf:"varint,15,opt,name=server_start_tick,json=serverStartTick,proto3" json:"server_start_tick,omitempty"`
+	// The build of the engine. Absent when not known.
+	BuildNum *int32 `protobuf:"varint,13,opt,name=build_num,json=buildNum,proto3,oneof" json:"build_num,omitempty"`
+	// The game: "dota", "csgo", "citadel". Absent when not known.
+	Game *string `protobuf:"bytes,14,opt,name=game,proto3,oneof" json:"game,omitempty"`
+	// The server's tick at the start. Absent when not known.
+	ServerStartTick *int32 `protobuf:"varint,15,opt,name=server_start_tick,json=serverStartTick,proto3,oneof" json:"server_start_tick,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -7571,22 +7571,22 @@ func (x *FileHeader) GetDemoVersionGuid() string {
 }
 
 func (x *FileHeader) GetBuildNum() int32 {
-	if x != nil {
-		return x.BuildNum
+	if x != nil && x.BuildNum != nil {
+		return *x.BuildNum
 	}
 	return 0
 }
 
 func (x *FileHeader) GetGame() string {
-	if x != nil {
-		return x.Game
+	if x != nil && x.Game != nil {
+		return *x.Game
 	}
 	return ""
 }
 
 func (x *FileHeader) GetServerStartTick() int32 {
-	if x != nil {
-		return x.ServerStartTick
+	if x != nil && x.ServerStartTick != nil {
+		return *x.ServerStartTick
 	}
 	return 0
 }
@@ -7682,8 +7682,8 @@ type DraftPick struct {
 	Team uint32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
 	// The hero's number.
 	HeroId int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
-	// The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
-	HeroName      string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	// The hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
+	HeroName      *string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7740,8 +7740,8 @@ func (x *DraftPick) GetHeroId() int32 {
 }
 
 func (x *DraftPick) GetHeroName() string {
-	if x != nil {
-		return x.HeroName
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
 	}
 	return ""
 }
@@ -7757,22 +7757,22 @@ type Match struct {
 	Winner int32 `protobuf:"varint,3,opt,name=winner,proto3" json:"winner,omitempty"`
 	// The players, in order of their slots.
 	Players []*MatchPlayer `protobuf:"bytes,4,rep,name=players,proto3" json:"players,omitempty"`
-	// The league's number. 0 for none.
-	LeagueId uint32 `protobuf:"varint,5,opt,name=league_id,json=leagueId,proto3" json:"league_id,omitempty"`
+	// The league's number. Absent for none.
+	LeagueId *uint32 `protobuf:"varint,5,opt,name=league_id,json=leagueId,proto3,oneof" json:"league_id,omitempty"`
 	// The draft, in order.
 	Draft []*DraftPick `protobuf:"bytes,6,rep,name=draft,proto3" json:"draft,omitempty"`
-	// Radiant's team. 0 for none.
-	RadiantTeamId uint32 `protobuf:"varint,7,opt,name=radiant_team_id,json=radiantTeamId,proto3" json:"radiant_team_id,omitempty"`
-	// Dire's team. 0 for none.
-	DireTeamId uint32 `protobuf:"varint,8,opt,name=dire_team_id,json=direTeamId,proto3" json:"dire_team_id,omitempty"`
+	// Radiant's team. Absent for none.
+	RadiantTeamId *uint32 `protobuf:"varint,7,opt,name=radiant_team_id,json=radiantTeamId,proto3,oneof" json:"radiant_team_id,omitempty"`
+	// Dire's team. Absent for none.
+	DireTeamId *uint32 `protobuf:"varint,8,opt,name=dire_team_id,json=direTeamId,proto3,oneof" json:"dire_team_id,omitempty"`
 	// The tag of Radiant's team.
 	RadiantTeamTag string `protobuf:"bytes,9,opt,name=radiant_team_tag,json=radiantTeamTag,proto3" json:"radiant_team_tag,omitempty"`
 	// The tag of Dire's team.
 	DireTeamTag string `protobuf:"bytes,10,opt,name=dire_team_tag,json=direTeamTag,proto3" json:"dire_team_tag,omitempty"`
-	// When the match ended, in seconds since 1970. 0 when not known.
-	EndTime uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
-	GameModeName  string `protobuf:"bytes,12,opt,name=game_mode_name,json=gameModeName,proto3" json:"game_mode_name,omitempty"`
+	// When the match ended, in seconds since 1970. Absent when not known.
+	EndTime *uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
+	GameModeName  *string `protobuf:"bytes,12,opt,name=game_mode_name,json=gameModeName,proto3,oneof" json:"game_mode_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7836,8 +7836,8 @@ func (x *Match) GetPlayers() []*MatchPlayer {
 }
 
 func (x *Match) GetLeagueId() uint32 {
-	if x != nil {
-		return x.LeagueId
+	if x != nil && x.LeagueId != nil {
+		return *x.LeagueId
 	}
 	return 0
 }
@@ -7850,15 +7850,15 @@ func (x *Match) GetDraft() []*DraftPick {
 }
 
 func (x *Match) GetRadiantTeamId() uint32 {
-	if x != nil {
-		return x.RadiantTeamId
+	if x != nil && x.RadiantTeamId != nil {
+		return *x.RadiantTeamId
 	}
 	return 0
 }
 
 func (x *Match) GetDireTeamId() uint32 {
-	if x != nil {
-		return x.DireTeamId
+	if x != nil && x.DireTeamId != nil {
+		return *x.DireTeamId
 	}
 	return 0
 }
@@ -7878,15 +7878,15 @@ func (x *Match) GetDireTeamTag() string {
 }
 
 func (x *Match) GetEndTime() uint32 {
-	if x != nil {
-		return x.EndTime
+	if x != nil && x.EndTime != nil {
+		return *x.EndTime
 	}
 	return 0
 }
 
 func (x *Match) GetGameModeName() string {
-	if x != nil {
-		return x.GameModeName
+	if x != nil && x.GameModeName != nil {
+		return *x.GameModeName
 	}
 	return ""
 }
@@ -8002,8 +8002,8 @@ type ServerInfo struct {
 	HostName string `protobuf:"bytes,12,opt,name=host_name,json=hostName,proto3" json:"host_name,omitempty"`
 	// The addon's name.
 	AddonName string `protobuf:"bytes,13,opt,name=addon_name,json=addonName,proto3" json:"addon_name,omitempty"`
-	// The game's build. 0 when the directory does not contain it.
-	GameBuild     int32 `protobuf:"varint,14,opt,name=game_build,json=gameBuild,proto3" json:"game_build,omitempty"`
+	// The game's build. Absent when the directory does not contain it.
+	GameBuild     *int32 `protobuf:"varint,14,opt,name=game_build,json=gameBuild,proto3,oneof" json:"game_build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8130,8 +8130,8 @@ func (x *ServerInfo) GetAddonName() string {
 }
 
 func (x *ServerInfo) GetGameBuild() int32 {
-	if x != nil {
-		return x.GameBuild
+	if x != nil && x.GameBuild != nil {
+		return *x.GameBuild
 	}
 	return 0
 }
@@ -8143,8 +8143,8 @@ type ClassInfo struct {
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The class's name, which is also its serializer's.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The name of its table. Empty in newer files.
-	TableName     string `protobuf:"bytes,3,opt,name=table_name,json=tableName,proto3" json:"table_name,omitempty"`
+	// The name of its table. Absent in newer files.
+	TableName     *string `protobuf:"bytes,3,opt,name=table_name,json=tableName,proto3,oneof" json:"table_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8194,8 +8194,8 @@ func (x *ClassInfo) GetName() string {
 }
 
 func (x *ClassInfo) GetTableName() string {
-	if x != nil {
-		return x.TableName
+	if x != nil && x.TableName != nil {
+		return *x.TableName
 	}
 	return ""
 }
@@ -8207,18 +8207,18 @@ type SerializerField struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The field's type, as the game spells it.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// How many bits a quantized number has. 0 when not known.
-	BitCount int32 `protobuf:"varint,3,opt,name=bit_count,json=bitCount,proto3" json:"bit_count,omitempty"`
+	// How many bits a quantized number has. Absent when not known.
+	BitCount *int32 `protobuf:"varint,3,opt,name=bit_count,json=bitCount,proto3,oneof" json:"bit_count,omitempty"`
 	// The lowest value of a quantized number.
 	Low *float32 `protobuf:"fixed32,4,opt,name=low,proto3,oneof" json:"low,omitempty"`
 	// The highest value of a quantized number.
 	High *float32 `protobuf:"fixed32,5,opt,name=high,proto3,oneof" json:"high,omitempty"`
 	// The flags of a quantized number.
 	EncodeFlags int32 `protobuf:"varint,6,opt,name=encode_flags,json=encodeFlags,proto3" json:"encode_flags,omitempty"`
-	// The encoder's name. Empty for the type's default encoder.
-	Encoder string `protobuf:"bytes,7,opt,name=encoder,proto3" json:"encoder,omitempty"`
-	// The serializer of the field's contents. Empty for plain values.
-	Serializer string `protobuf:"bytes,8,opt,name=serializer,proto3" json:"serializer,omitempty"`
+	// The encoder's name. Absent for the type's default encoder.
+	Encoder *string `protobuf:"bytes,7,opt,name=encoder,proto3,oneof" json:"encoder,omitempty"`
+	// The serializer of the field's contents. Absent for plain values.
+	Serializer *string `protobuf:"bytes,8,opt,name=serializer,proto3,oneof" json:"serializer,omitempty"`
 	// That serializer's version.
 	SerializerVersion int32 `protobuf:"varint,9,opt,name=serializer_version,json=serializerVersion,proto3" json:"serializer_version,omitempty"`
 	// The path of the embedded structures that the field stems from.
@@ -8274,8 +8274,8 @@ func (x *SerializerField) GetType() string {
 }
 
 func (x *SerializerField) GetBitCount() int32 {
-	if x != nil {
-		return x.BitCount
+	if x != nil && x.BitCount != nil {
+		return *x.BitCount
 	}
 	return 0
 }
@@ -8302,15 +8302,15 @@ func (x *SerializerField) GetEncodeFlags() int32 {
 }
 
 func (x *SerializerField) GetEncoder() string {
-	if x != nil {
-		return x.Encoder
+	if x != nil && x.Encoder != nil {
+		return *x.Encoder
 	}
 	return ""
 }
 
 func (x *SerializerField) GetSerializer() string {
-	if x != nil {
-		return x.Serializer
+	if x != nil && x.Serializer != nil {
+		return *x.Serializer
 	}
 	return ""
 }
@@ -8580,8 +8580,8 @@ type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record's number.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Valve's name of the record, such as "DEM_AnimationData". Absent when not known.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The bytes of the record's decompressed contents from offset on. Large records are split into several events.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	// The position of data in the contents, in bytes. 0 unless the record is split into several events.
@@ -8637,8 +8637,8 @@ func (x *Command) GetId() uint32 {
 }
 
 func (x *Command) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -8884,8 +8884,8 @@ type PlayerInfo struct {
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// The player's name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The Steam id. 0 for bots.
-	SteamId uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// The Steam id. Absent for bots.
+	SteamId *uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	// The number by which the server identifies the player.
 	UserId int32 `protobuf:"varint,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// True when it is a bot.
@@ -8941,8 +8941,8 @@ func (x *PlayerInfo) GetName() string {
 }
 
 func (x *PlayerInfo) GetSteamId() uint64 {
-	if x != nil {
-		return x.SteamId
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
 	}
 	return 0
 }
@@ -9095,15 +9095,15 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06paused\x18\x03 \x01(\bR\x06paused\x12/\n" +
 	"\x05phase\x18\x04 \x01(\x0e2\x19.replayd.dem.v1.GamePhaseR\x05phaseB\f\n" +
 	"\n" +
-	"_game_time\"\xed\x1b\n" +
+	"_game_time\"\xfc\x1c\n" +
 	"\tCombatLog\x121\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1d.replayd.dem.v1.CombatLogTypeR\x04type\x12\x1f\n" +
 	"\vtarget_name\x18\x02 \x01(\tR\n" +
 	"targetName\x12,\n" +
 	"\x12target_source_name\x18\x03 \x01(\tR\x10targetSourceName\x12#\n" +
 	"\rattacker_name\x18\x04 \x01(\tR\fattackerName\x12,\n" +
-	"\x12damage_source_name\x18\x05 \x01(\tR\x10damageSourceName\x12%\n" +
-	"\x0einflictor_name\x18\x06 \x01(\tR\rinflictorName\x120\n" +
+	"\x12damage_source_name\x18\x05 \x01(\tR\x10damageSourceName\x120\n" +
+	"\x0einflictor_name\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\rinflictorName\x88\x01\x01\x120\n" +
 	"\x14is_attacker_illusion\x18\a \x01(\bR\x12isAttackerIllusion\x12(\n" +
 	"\x10is_attacker_hero\x18\b \x01(\bR\x0eisAttackerHero\x12,\n" +
 	"\x12is_target_illusion\x18\t \x01(\bR\x10isTargetIllusion\x12$\n" +
@@ -9187,17 +9187,23 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\fuses_charges\x18O \x01(\bR\vusesCharges\x12&\n" +
 	"\x0ftracked_stat_id\x18P \x01(\rR\rtrackedStatId\x128\n" +
 	"\x18modifier_purged_duration\x18Q \x01(\x02R\x16modifierPurgedDuration\x12&\n" +
-	"\x0fheal_from_regen\x18R \x01(\bR\rhealFromRegen\x12\x1d\n" +
+	"\x0fheal_from_regen\x18R \x01(\bR\rhealFromRegen\x12(\n" +
 	"\n" +
-	"value_name\x18d \x01(\tR\tvalueName\x12 \n" +
-	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12(\n" +
-	"\x10gold_reason_name\x18f \x01(\tR\x0egoldReasonName\x12$\n" +
-	"\x0exp_reason_name\x18g \x01(\tR\fxpReasonName\x12\x1b\n" +
-	"\trune_name\x18h \x01(\tR\bruneNameB\f\n" +
+	"value_name\x18d \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\tvalueName\x88\x01\x01\x12 \n" +
+	"\tgame_time\x18e \x01(\x02H\x02R\bgameTime\x88\x01\x01\x123\n" +
+	"\x10gold_reason_name\x18f \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\x0egoldReasonName\x88\x01\x01\x12/\n" +
+	"\x0exp_reason_name\x18g \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\fxpReasonName\x88\x01\x01\x12&\n" +
+	"\trune_name\x18h \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\bruneName\x88\x01\x01B\x11\n" +
+	"\x0f_inflictor_nameB\r\n" +
+	"\v_value_nameB\f\n" +
 	"\n" +
-	"_game_time\"\xe3\x02\n" +
-	"\fGameEventKey\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"_game_timeB\x13\n" +
+	"\x11_gold_reason_nameB\x11\n" +
+	"\x0f_xp_reason_nameB\f\n" +
+	"\n" +
+	"_rune_name\"\xf7\x02\n" +
+	"\fGameEventKey\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x16\n" +
 	"\x05float\x18\x03 \x01(\x02H\x00R\x05float\x12\x12\n" +
 	"\x03int\x18\x04 \x01(\x12H\x00R\x03int\x12\x14\n" +
@@ -9205,20 +9211,22 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04uint\x18\x06 \x01(\x04H\x00R\x04uint\x12\x18\n" +
 	"\x06handle\x18\a \x01(\rH\x00R\x06handle\x12\x18\n" +
 	"\x06player\x18\b \x01(\x11H\x00R\x06player\x12$\n" +
-	"\vplayer_name\x18\t \x01(\tH\x01R\n" +
+	"\vplayer_name\x18\t \x01(\tH\x02R\n" +
 	"playerName\x88\x01\x01\x12\x1e\n" +
 	"\bsteam_id\x18\n" +
-	" \x01(\x04H\x02R\asteamId\x88\x01\x01\x12\"\n" +
+	" \x01(\x04H\x03R\asteamId\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"value_name\x18\v \x01(\tH\x03R\tvalueName\x88\x01\x01B\a\n" +
-	"\x05valueB\x0e\n" +
+	"value_name\x18\v \x01(\tH\x04R\tvalueName\x88\x01\x01B\a\n" +
+	"\x05valueB\a\n" +
+	"\x05_nameB\x0e\n" +
 	"\f_player_nameB\v\n" +
 	"\t_steam_idB\r\n" +
-	"\v_value_name\"a\n" +
+	"\v_value_name\"u\n" +
 	"\tGameEvent\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x120\n" +
-	"\x04keys\x18\x03 \x03(\v2\x1c.replayd.dem.v1.GameEventKeyR\x04keys\":\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x04keys\x18\x03 \x03(\v2\x1c.replayd.dem.v1.GameEventKeyR\x04keysB\a\n" +
+	"\x05_name\":\n" +
 	"\x10GameEventTypeKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\x05R\x04type\"i\n" +
@@ -9237,13 +9245,13 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x12\x19\n" +
 	"\x05value\x18\x05 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\xc3\x03\n" +
+	"\x06_value\"\xd7\x03\n" +
 	"\bModifier\x123\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x1d.replayd.dem.v1.ModifierStateR\x05state\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\rR\x06parent\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\x05R\x05index\x12\x16\n" +
-	"\x06serial\x18\x04 \x01(\x05R\x06serial\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12\x12\n" +
+	"\x06serial\x18\x04 \x01(\x05R\x06serial\x12\x1d\n" +
+	"\x04name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
 	"\x04slot\x18\x06 \x01(\rR\x04slot\x12#\n" +
 	"\rability_level\x18\a \x01(\x05R\fabilityLevel\x12\x1f\n" +
 	"\vstack_count\x18\b \x01(\x05R\n" +
@@ -9257,22 +9265,27 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"aura_owner\x18\r \x01(\rR\tauraOwner\x12\x12\n" +
 	"\x04aura\x18\x0e \x01(\bR\x04aura\x12\x16\n" +
 	"\x06subtle\x18\x0f \x01(\bR\x06subtle\x12\x10\n" +
-	"\x03raw\x18\x10 \x01(\fR\x03raw\"\xf9\x02\n" +
+	"\x03raw\x18\x10 \x01(\fR\x03rawB\a\n" +
+	"\x05_name\"\xca\x03\n" +
 	"\x05Order\x12!\n" +
 	"\fentity_index\x18\x01 \x01(\x05R\ventityIndex\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\x05R\x04type\x12\x14\n" +
-	"\x05units\x18\x03 \x03(\x05R\x05units\x12!\n" +
-	"\ftarget_index\x18\x04 \x01(\x05R\vtargetIndex\x12(\n" +
+	"\x05units\x18\x03 \x03(\x05R\x05units\x12,\n" +
+	"\ftarget_index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\vtargetIndex\x88\x01\x01\x12(\n" +
 	"\n" +
-	"ability_id\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\tabilityId\x88\x01\x01\x122\n" +
+	"ability_id\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\tabilityId\x88\x01\x01\x122\n" +
 	"\bposition\x18\x06 \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12\x14\n" +
 	"\x05queue\x18\a \x01(\bR\x05queue\x12'\n" +
 	"\x0fsequence_number\x18\b \x01(\x05R\x0esequenceNumber\x12\x14\n" +
-	"\x05flags\x18\t \x01(\rR\x05flags\x12\x1b\n" +
+	"\x05flags\x18\t \x01(\rR\x05flags\x12&\n" +
 	"\ttype_name\x18\n" +
-	" \x01(\tR\btypeName\x12!\n" +
-	"\fability_name\x18\v \x01(\tR\vabilityNameB\r\n" +
-	"\v_ability_id\"\xcd\x01\n" +
+	" \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\btypeName\x88\x01\x01\x12,\n" +
+	"\fability_name\x18\v \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\vabilityName\x88\x01\x01B\x0f\n" +
+	"\r_target_indexB\r\n" +
+	"\v_ability_idB\f\n" +
+	"\n" +
+	"_type_nameB\x0f\n" +
+	"\r_ability_name\"\xcd\x01\n" +
 	"\x05Sound\x12\x12\n" +
 	"\x04guid\x18\x01 \x01(\x05R\x04guid\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\rR\x04hash\x129\n" +
@@ -9281,21 +9294,23 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x05 \x01(\x02R\tstartTime\x12\x16\n" +
 	"\x06params\x18\x06 \x01(\fR\x06paramsB\x16\n" +
-	"\x14_source_entity_index\"\xba\x02\n" +
+	"\x14_source_entity_index\"\xf0\x02\n" +
 	"\aUserCmd\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12*\n" +
 	"\vplayer_slot\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
-	"playerSlot\x88\x01\x01\x12\x1f\n" +
-	"\vserver_tick\x18\x03 \x01(\x05R\n" +
-	"serverTick\x12\x1f\n" +
-	"\vclient_tick\x18\x04 \x01(\x05R\n" +
-	"clientTick\x12\x12\n" +
+	"playerSlot\x88\x01\x01\x12*\n" +
+	"\vserver_tick\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\n" +
+	"serverTick\x88\x01\x01\x12*\n" +
+	"\vclient_tick\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x02R\n" +
+	"clientTick\x88\x01\x01\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x125\n" +
 	"\x06source\x18\x06 \x01(\x0e2\x1d.replayd.dem.v1.UserCmdSourceR\x06source\x12\x1d\n" +
 	"\n" +
 	"delta_data\x18\a \x01(\fR\tdeltaData\x12/\n" +
 	"\x05input\x18\b \x01(\v2\x19.replayd.dem.v1.UserInputR\x05inputB\x0e\n" +
-	"\f_player_slot\"\xf0\x05\n" +
+	"\f_player_slotB\x0e\n" +
+	"\f_server_tickB\x0e\n" +
+	"\f_client_tick\"\x9d\x06\n" +
 	"\tUserInput\x12\x18\n" +
 	"\abuttons\x18\x01 \x01(\x04R\abuttons\x12'\n" +
 	"\x0fbuttons_changed\x18\x02 \x01(\x04R\x0ebuttonsChanged\x12)\n" +
@@ -9305,24 +9320,26 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\fforward_move\x18\x05 \x01(\x02R\vforwardMove\x12\x1b\n" +
 	"\tleft_move\x18\x06 \x01(\x02R\bleftMove\x12\x17\n" +
 	"\aup_move\x18\a \x01(\x02R\x06upMove\x12\x18\n" +
-	"\aimpulse\x18\b \x01(\x05R\aimpulse\x12\x16\n" +
-	"\x06weapon\x18\t \x01(\x05R\x06weapon\x12\x1f\n" +
+	"\aimpulse\x18\b \x01(\x05R\aimpulse\x12!\n" +
+	"\x06weapon\x18\t \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\x06weapon\x88\x01\x01\x12\x1f\n" +
 	"\vrandom_seed\x18\n" +
 	" \x01(\x05R\n" +
 	"randomSeed\x12\x19\n" +
 	"\bmouse_dx\x18\v \x01(\x05R\amouseDx\x12\x19\n" +
-	"\bmouse_dy\x18\f \x01(\x05R\amouseDy\x12\x12\n" +
-	"\x04pawn\x18\r \x01(\rR\x04pawn\x12\x14\n" +
+	"\bmouse_dy\x18\f \x01(\x05R\amouseDy\x12 \n" +
+	"\x04pawn\x18\r \x01(\rB\a\xf0\xe1\x18\xfe\xff\xff\x0fH\x01R\x04pawn\x88\x01\x01\x12\x14\n" +
 	"\x05flags\x18\x0e \x01(\x05R\x05flags\x12@\n" +
 	"\rsubtick_moves\x18\x0f \x03(\v2\x1b.replayd.dem.v1.SubtickMoveR\fsubtickMoves\x12A\n" +
 	"\rinput_history\x18\x10 \x03(\v2\x1c.replayd.dem.v1.InputHistoryR\finputHistory\x122\n" +
-	"\x0fattack1_history\x18\x11 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x0eattack1History\x88\x01\x01\x122\n" +
-	"\x0fattack2_history\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x0eattack2History\x88\x01\x01\x12\x1b\n" +
-	"\tleft_hand\x18\x13 \x01(\bR\bleftHandB\x12\n" +
+	"\x0fattack1_history\x18\x11 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x0eattack1History\x88\x01\x01\x122\n" +
+	"\x0fattack2_history\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\x0eattack2History\x88\x01\x01\x12\x1b\n" +
+	"\tleft_hand\x18\x13 \x01(\bR\bleftHandB\t\n" +
+	"\a_weaponB\a\n" +
+	"\x05_pawnB\x12\n" +
 	"\x10_attack1_historyB\x12\n" +
-	"\x10_attack2_history\"\xd5\x01\n" +
-	"\vSubtickMove\x12\x16\n" +
-	"\x06button\x18\x01 \x01(\x04R\x06button\x12\x18\n" +
+	"\x10_attack2_history\"\xeb\x01\n" +
+	"\vSubtickMove\x12!\n" +
+	"\x06button\x18\x01 \x01(\x04B\x04\xf0\xe1\x18\x00H\x00R\x06button\x88\x01\x01\x12\x18\n" +
 	"\apressed\x18\x02 \x01(\bR\apressed\x12\x12\n" +
 	"\x04when\x18\x03 \x01(\x02R\x04when\x12#\n" +
 	"\rforward_delta\x18\x04 \x01(\x02R\fforwardDelta\x12\x1d\n" +
@@ -9330,7 +9347,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"left_delta\x18\x05 \x01(\x02R\tleftDelta\x12\x1f\n" +
 	"\vpitch_delta\x18\x06 \x01(\x02R\n" +
 	"pitchDelta\x12\x1b\n" +
-	"\tyaw_delta\x18\a \x01(\x02R\byawDelta\"\xde\x02\n" +
+	"\tyaw_delta\x18\a \x01(\x02R\byawDeltaB\t\n" +
+	"\a_button\"\xde\x02\n" +
 	"\fInputHistory\x127\n" +
 	"\vview_angles\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\n" +
 	"viewAngles\x12\x1f\n" +
@@ -9343,10 +9361,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05frame\x18\x06 \x01(\x05R\x05frame\x12!\n" +
 	"\x06target\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x06target\x88\x01\x01\x12=\n" +
 	"\x0eshoot_position\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\rshootPositionB\t\n" +
-	"\a_target\"\xfe\x01\n" +
+	"\a_target\"\x92\x02\n" +
 	"\aMessage\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\rR\x04size\x12\x1a\n" +
@@ -9354,110 +9372,138 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06fields\x18\a \x03(\v2\x1c.replayd.dem.v1.MessageFieldR\x06fields\x12\x1f\n" +
 	"\vmore_fields\x18\b \x01(\rR\n" +
 	"moreFields\x12\x1c\n" +
-	"\tmalformed\x18\t \x01(\bR\tmalformed\"\xba\x01\n" +
+	"\tmalformed\x18\t \x01(\bR\tmalformedB\a\n" +
+	"\x05_name\"\xce\x01\n" +
 	"\fMessageField\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1b\n" +
 	"\twire_type\x18\x03 \x01(\rR\bwireType\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\x04R\x05value\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12#\n" +
-	"\rmaybe_message\x18\a \x01(\bR\fmaybeMessage\"\x97\x02\n" +
+	"\rmaybe_message\x18\a \x01(\bR\fmaybeMessageB\a\n" +
+	"\x05_name\"\xbe\x02\n" +
 	"\tChatEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value\x12\x18\n" +
 	"\aplayers\x18\x03 \x03(\x11R\aplayers\x12\x16\n" +
 	"\x06value2\x18\x04 \x01(\rR\x06value2\x12\x16\n" +
-	"\x06value3\x18\x05 \x01(\rR\x06value3\x12\x12\n" +
-	"\x04time\x18\x06 \x01(\x02R\x04time\x12 \n" +
-	"\tgame_time\x18\a \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12\x1b\n" +
-	"\ttype_name\x18\b \x01(\tR\btypeName\x12\x1d\n" +
+	"\x06value3\x18\x05 \x01(\rR\x06value3\x12\x17\n" +
+	"\x04time\x18\x06 \x01(\x02H\x00R\x04time\x88\x01\x01\x12 \n" +
+	"\tgame_time\x18\a \x01(\x02H\x01R\bgameTime\x88\x01\x01\x12&\n" +
+	"\ttype_name\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\btypeName\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"hero_names\x18\t \x03(\tR\theroNames\x12\x16\n" +
 	"\x06values\x18\n" +
-	" \x03(\rR\x06valuesB\f\n" +
+	" \x03(\rR\x06valuesB\a\n" +
+	"\x05_timeB\f\n" +
 	"\n" +
-	"_game_time\"\x9e\x03\n" +
+	"_game_timeB\f\n" +
+	"\n" +
+	"_type_name\"\xfd\x03\n" +
 	"\x04Chat\x12&\n" +
-	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x18\n" +
-	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x1d\n" +
+	"\achannel\x18\x02 \x01(\rH\x01R\achannel\x88\x01\x01\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n" +
 	"\x06sender\x18\x04 \x01(\tR\x06sender\x12!\n" +
 	"\fchannel_name\x18\x05 \x01(\tR\vchannelName\x12,\n" +
-	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01\x12 \n" +
-	"\tgame_time\x18\a \x01(\x02H\x02R\bgameTime\x88\x01\x01\x12\x1f\n" +
-	"\vplayer_name\x18\b \x01(\tR\n" +
-	"playerName\x12\x1b\n" +
-	"\thero_name\x18\t \x01(\tR\bheroName\x12\x1e\n" +
+	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\ventityIndex\x88\x01\x01\x12 \n" +
+	"\tgame_time\x18\a \x01(\x02H\x03R\bgameTime\x88\x01\x01\x12*\n" +
+	"\vplayer_name\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\n" +
+	"playerName\x88\x01\x01\x12&\n" +
+	"\thero_name\x18\t \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\bheroName\x88\x01\x01\x12\x1e\n" +
 	"\ball_chat\x18\n" +
-	" \x01(\bH\x03R\aallChat\x88\x01\x01\x12\x1d\n" +
+	" \x01(\bH\x06R\aallChat\x88\x01\x01\x12(\n" +
 	"\n" +
-	"lane_color\x18\v \x01(\x05R\tlaneColorB\f\n" +
+	"lane_color\x18\v \x01(\x05B\x04\xf0\xe1\x18\x00H\aR\tlaneColor\x88\x01\x01B\f\n" +
 	"\n" +
-	"_player_idB\x0f\n" +
+	"_player_idB\n" +
+	"\n" +
+	"\b_channelB\x0f\n" +
 	"\r_entity_indexB\f\n" +
 	"\n" +
-	"_game_timeB\v\n" +
-	"\t_all_chat\"\xc6\x04\n" +
+	"_game_timeB\x0e\n" +
+	"\f_player_nameB\f\n" +
+	"\n" +
+	"_hero_nameB\v\n" +
+	"\t_all_chatB\r\n" +
+	"\v_lane_color\"\xfa\x05\n" +
 	"\x04Ping\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x03 \x01(\x05R\x01y\x12!\n" +
 	"\x06target\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x06target\x88\x01\x01\x12\x16\n" +
 	"\x06direct\x18\x05 \x01(\bR\x06direct\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\rR\x04type\x12\x1f\n" +
-	"\vplayer_name\x18\a \x01(\tR\n" +
-	"playerName\x122\n" +
-	"\bposition\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12\x1d\n" +
+	"\x04type\x18\x06 \x01(\rR\x04type\x12*\n" +
+	"\vplayer_name\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\n" +
+	"playerName\x88\x01\x01\x122\n" +
+	"\bposition\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12(\n" +
 	"\n" +
-	"message_id\x18\t \x01(\rR\tmessageId\x12\x1d\n" +
+	"message_id\x18\t \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\tmessageId\x88\x01\x01\x12(\n" +
 	"\n" +
 	"ability_id\x18\n" +
-	" \x01(\rR\tabilityId\x12\x1f\n" +
-	"\vtarget_name\x18\v \x01(\tR\n" +
-	"targetName\x12!\n" +
-	"\ftarget_class\x18\f \x01(\rR\vtargetClass\x12\x19\n" +
+	" \x01(\rB\x04\xf0\xe1\x18\x00H\x04R\tabilityId\x88\x01\x01\x12*\n" +
+	"\vtarget_name\x18\v \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\n" +
+	"targetName\x88\x01\x01\x12,\n" +
+	"\ftarget_class\x18\f \x01(\rB\x04\xf0\xe1\x18\x00H\x06R\vtargetClass\x88\x01\x01\x12\x19\n" +
 	"\bis_enemy\x18\r \x01(\bR\aisEnemy\x12\x1d\n" +
 	"\n" +
 	"is_minimap\x18\x0e \x01(\bR\tisMinimap\x12\x19\n" +
 	"\bis_blind\x18\x0f \x01(\bR\aisBlind\x12\x16\n" +
-	"\x06marker\x18\x10 \x01(\x05R\x06marker\x12\x16\n" +
-	"\x06speech\x18\x11 \x01(\x05R\x06speech\x12\x1a\n" +
-	"\bresponse\x18\x12 \x01(\tR\bresponse\x12\x1a\n" +
+	"\x06marker\x18\x10 \x01(\x05R\x06marker\x12!\n" +
+	"\x06speech\x18\x11 \x01(\x05B\x04\xf0\xe1\x18\x00H\aR\x06speech\x88\x01\x01\x12%\n" +
+	"\bresponse\x18\x12 \x01(\tB\x04\xf0\xe1\x18\x00H\bR\bresponse\x88\x01\x01\x12\x1a\n" +
 	"\bcooldown\x18\x13 \x01(\x02R\bcooldownB\f\n" +
 	"\n" +
 	"_player_idB\t\n" +
-	"\a_target\"\x96\x01\n" +
+	"\a_targetB\x0e\n" +
+	"\f_player_nameB\r\n" +
+	"\v_message_idB\r\n" +
+	"\v_ability_idB\x0e\n" +
+	"\f_target_nameB\x0f\n" +
+	"\r_target_classB\t\n" +
+	"\a_speechB\v\n" +
+	"\t_response\"\xb1\x01\n" +
 	"\aMapLine\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x03 \x01(\x05R\x01y\x12\x18\n" +
-	"\ainitial\x18\x04 \x01(\bR\ainitial\x12\x1f\n" +
-	"\vplayer_name\x18\x05 \x01(\tR\n" +
-	"playerNameB\f\n" +
+	"\ainitial\x18\x04 \x01(\bR\ainitial\x12*\n" +
+	"\vplayer_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\n" +
+	"playerName\x88\x01\x01B\f\n" +
 	"\n" +
-	"_player_id\"\xe5\x02\n" +
+	"_player_idB\x0e\n" +
+	"\f_player_name\"\x94\x04\n" +
 	"\tChatWheel\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x02 \x01(\rR\tmessageId\x12\x1d\n" +
+	"message_id\x18\x02 \x01(\rR\tmessageId\x12(\n" +
 	"\n" +
-	"account_id\x18\x03 \x01(\rR\taccountId\x12\x17\n" +
-	"\ahero_id\x18\x04 \x01(\x05R\x06heroId\x12\x1b\n" +
-	"\thero_name\x18\x05 \x01(\tR\bheroName\x12\x1f\n" +
-	"\vplayer_name\x18\x06 \x01(\tR\n" +
-	"playerName\x12\x1f\n" +
-	"\vemoticon_id\x18\a \x01(\rR\n" +
-	"emoticonId\x12(\n" +
+	"account_id\x18\x03 \x01(\rB\x04\xf0\xe1\x18\x00H\x01R\taccountId\x88\x01\x01\x12\"\n" +
+	"\ahero_id\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x02R\x06heroId\x88\x01\x01\x12&\n" +
+	"\thero_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\bheroName\x88\x01\x01\x12*\n" +
+	"\vplayer_name\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\n" +
+	"playerName\x88\x01\x01\x12*\n" +
+	"\vemoticon_id\x18\a \x01(\rB\x04\xf0\xe1\x18\x00H\x05R\n" +
+	"emoticonId\x88\x01\x01\x12(\n" +
 	"\n" +
-	"pawn_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\tpawnIndex\x88\x01\x01\x12\x14\n" +
-	"\x05param\x18\t \x01(\tR\x05param\x12\x1d\n" +
+	"pawn_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x06R\tpawnIndex\x88\x01\x01\x12\x1f\n" +
+	"\x05param\x18\t \x01(\tB\x04\xf0\xe1\x18\x00H\aR\x05param\x88\x01\x01\x12(\n" +
 	"\n" +
 	"lane_color\x18\n" +
-	" \x01(\x05R\tlaneColorB\f\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x00H\bR\tlaneColor\x88\x01\x01B\f\n" +
 	"\n" +
 	"_player_idB\r\n" +
-	"\v_pawn_index\"\xe0\v\n" +
+	"\v_account_idB\n" +
+	"\n" +
+	"\b_hero_idB\f\n" +
+	"\n" +
+	"_hero_nameB\x0e\n" +
+	"\f_player_nameB\x0e\n" +
+	"\f_emoticon_idB\r\n" +
+	"\v_pawn_indexB\b\n" +
+	"\x06_paramB\r\n" +
+	"\v_lane_color\"\xe6\f\n" +
 	"\x06Damage\x12\x16\n" +
 	"\x06damage\x18\x01 \x01(\x05R\x06damage\x12\x1d\n" +
 	"\n" +
@@ -9470,66 +9516,76 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x0eattacker_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\rattackerIndex\x88\x01\x01\x12.\n" +
 	"\rability_index\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\fabilityIndex\x88\x01\x01\x122\n" +
 	"\x0fattacking_index\x18\n" +
-	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x04R\x0eattackingIndex\x88\x01\x01\x12\x1d\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x04R\x0eattackingIndex\x88\x01\x01\x12(\n" +
 	"\n" +
-	"ability_id\x18\v \x01(\rR\tabilityId\x12%\n" +
+	"ability_id\x18\v \x01(\rB\x04\xf0\xe1\x18\x00H\x05R\tabilityId\x88\x01\x01\x12%\n" +
 	"\x0eattacker_class\x18\f \x01(\rR\rattackerClass\x12!\n" +
 	"\fvictim_class\x18\r \x01(\rR\vvictimClass\x12#\n" +
 	"\rvictim_health\x18\x0e \x01(\x05R\fvictimHealth\x12*\n" +
 	"\x11victim_health_max\x18\x0f \x01(\x05R\x0fvictimHealthMax\x12(\n" +
-	"\rvictim_shield\x18\x10 \x01(\x05H\x05R\fvictimShield\x88\x01\x01\x12/\n" +
-	"\x11victim_shield_max\x18\x11 \x01(\x05H\x06R\x0fvictimShieldMax\x88\x01\x01\x12\x1a\n" +
+	"\rvictim_shield\x18\x10 \x01(\x05H\x06R\fvictimShield\x88\x01\x01\x12/\n" +
+	"\x11victim_shield_max\x18\x11 \x01(\x05H\aR\x0fvictimShieldMax\x88\x01\x01\x12\x1a\n" +
 	"\babsorbed\x18\x12 \x01(\x02R\babsorbed\x12\x1f\n" +
 	"\vcrit_damage\x18\x13 \x01(\x02R\n" +
 	"critDamage\x12\x1b\n" +
-	"\thit_group\x18\x14 \x01(\x05R\bhitGroup\x12\x12\n" +
-	"\x04hits\x18\x15 \x01(\x05R\x04hits\x12\x1f\n" +
-	"\vhealth_lost\x18\x16 \x01(\x05R\n" +
-	"healthLost\x12\x14\n" +
+	"\thit_group\x18\x14 \x01(\x05R\bhitGroup\x12\x17\n" +
+	"\x04hits\x18\x15 \x01(\x05H\bR\x04hits\x88\x01\x01\x12$\n" +
+	"\vhealth_lost\x18\x16 \x01(\x05H\tR\n" +
+	"healthLost\x88\x01\x01\x12\x14\n" +
 	"\x05flags\x18\x17 \x01(\x04R\x05flags\x124\n" +
 	"\tdirection\x18\x18 \x01(\v2\x16.replayd.dem.v1.VectorR\tdirection\x12!\n" +
-	"\fis_secondary\x18\x19 \x01(\bR\visSecondary\x12$\n" +
-	"\reffectiveness\x18\x1a \x01(\x02R\reffectiveness\x12$\n" +
-	"\vserver_tick\x18\x1b \x01(\x05H\aR\n" +
+	"\fis_secondary\x18\x19 \x01(\bR\visSecondary\x12)\n" +
+	"\reffectiveness\x18\x1a \x01(\x02H\n" +
+	"R\reffectiveness\x88\x01\x01\x12$\n" +
+	"\vserver_tick\x18\x1b \x01(\x05H\vR\n" +
 	"serverTick\x88\x01\x01\x12.\n" +
-	"\rattacker_slot\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\bR\fattackerSlot\x88\x01\x01\x12*\n" +
-	"\vvictim_slot\x18\x1d \x01(\x05B\x04\xf0\xe1\x18\x01H\tR\n" +
+	"\rattacker_slot\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\fR\fattackerSlot\x88\x01\x01\x12*\n" +
+	"\vvictim_slot\x18\x1d \x01(\x05B\x04\xf0\xe1\x18\x01H\rR\n" +
 	"victimSlot\x88\x01\x01\x12?\n" +
 	"\x0fvictim_position\x18\x1e \x01(\v2\x16.replayd.dem.v1.VectorR\x0evictimPosition\x12\"\n" +
 	"\fpenetrations\x18\x1f \x01(\x05R\fpenetrations\x12\x17\n" +
-	"\ais_kill\x18  \x01(\bR\x06isKill\x12(\n" +
-	"\x10pre_damage_whole\x18! \x01(\x05R\x0epreDamageWhole\x12%\n" +
-	"\x0eabsorbed_whole\x18\" \x01(\x05R\rabsorbedWholeB\x0f\n" +
+	"\ais_kill\x18  \x01(\bR\x06isKill\x12-\n" +
+	"\x10pre_damage_whole\x18! \x01(\x05H\x0eR\x0epreDamageWhole\x88\x01\x01\x12*\n" +
+	"\x0eabsorbed_whole\x18\" \x01(\x05H\x0fR\rabsorbedWhole\x88\x01\x01B\x0f\n" +
 	"\r_victim_indexB\x12\n" +
 	"\x10_inflictor_indexB\x11\n" +
 	"\x0f_attacker_indexB\x10\n" +
 	"\x0e_ability_indexB\x12\n" +
-	"\x10_attacking_indexB\x10\n" +
+	"\x10_attacking_indexB\r\n" +
+	"\v_ability_idB\x10\n" +
 	"\x0e_victim_shieldB\x14\n" +
-	"\x12_victim_shield_maxB\x0e\n" +
+	"\x12_victim_shield_maxB\a\n" +
+	"\x05_hitsB\x0e\n" +
+	"\f_health_lostB\x10\n" +
+	"\x0e_effectivenessB\x0e\n" +
 	"\f_server_tickB\x10\n" +
 	"\x0e_attacker_slotB\x0e\n" +
-	"\f_victim_slot\"\x84\x03\n" +
+	"\f_victim_slotB\x13\n" +
+	"\x11_pre_damage_wholeB\x11\n" +
+	"\x0f_absorbed_whole\"\xb7\x03\n" +
 	"\x04Kill\x12,\n" +
 	"\fvictim_index\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\vvictimIndex\x88\x01\x01\x122\n" +
 	"\x0finflictor_index\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x0einflictorIndex\x88\x01\x01\x120\n" +
 	"\x0eattacker_index\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\rattackerIndex\x88\x01\x01\x12)\n" +
 	"\x10assister_indexes\x18\x04 \x03(\x05R\x0fassisterIndexes\x12,\n" +
-	"\fscorer_index\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\vscorerIndex\x88\x01\x01\x12%\n" +
-	"\x0erespawn_reason\x18\x06 \x01(\x05R\rrespawnReason\x12\x1f\n" +
-	"\vvictim_team\x18\a \x01(\x05R\n" +
-	"victimTeamB\x0f\n" +
+	"\fscorer_index\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\vscorerIndex\x88\x01\x01\x12*\n" +
+	"\x0erespawn_reason\x18\x06 \x01(\x05H\x04R\rrespawnReason\x88\x01\x01\x12*\n" +
+	"\vvictim_team\x18\a \x01(\x05B\x04\xf0\xe1\x18\x00H\x05R\n" +
+	"victimTeam\x88\x01\x01B\x0f\n" +
 	"\r_victim_indexB\x12\n" +
 	"\x10_inflictor_indexB\x11\n" +
 	"\x0f_attacker_indexB\x0f\n" +
-	"\r_scorer_index\"\x8e\x01\n" +
+	"\r_scorer_indexB\x11\n" +
+	"\x0f_respawn_reasonB\x0e\n" +
+	"\f_victim_team\"\xa5\x01\n" +
 	"\n" +
-	"KillStreak\x12\x12\n" +
-	"\x04pawn\x18\x01 \x01(\rR\x04pawn\x12\x14\n" +
+	"KillStreak\x12 \n" +
+	"\x04pawn\x18\x01 \x01(\rB\a\xf0\xe1\x18\xfe\xff\xff\x0fH\x00R\x04pawn\x88\x01\x01\x12\x14\n" +
 	"\x05kills\x18\x02 \x01(\x05R\x05kills\x12$\n" +
 	"\x0eis_first_blood\x18\x03 \x01(\bR\fisFirstBlood\x12\x14\n" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x1a\n" +
-	"\bduration\x18\x05 \x01(\x02R\bduration\"\xb9\x01\n" +
+	"\bduration\x18\x05 \x01(\x02R\bdurationB\a\n" +
+	"\x05_pawn\"\xb9\x01\n" +
 	"\rAbilityChange\x12*\n" +
 	"\vplayer_slot\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
 	"playerSlot\x88\x01\x01\x12\x1d\n" +
@@ -9537,16 +9593,16 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"ability_id\x18\x02 \x01(\rR\tabilityId\x125\n" +
 	"\x04type\x18\x03 \x01(\x0e2!.replayd.dem.v1.AbilityChangeTypeR\x04type\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\x05R\x06numberB\x0e\n" +
-	"\f_player_slot\"\xbd\r\n" +
+	"\f_player_slot\"\x83\x10\n" +
 	"\x04Shot\x12.\n" +
 	"\x06origin\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\x06origin\x12.\n" +
 	"\x06angles\x18\x02 \x01(\v2\x16.replayd.dem.v1.VectorR\x06angles\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\rR\x04seed\x12.\n" +
-	"\rshooter_index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\fshooterIndex\x88\x01\x01\x12\x18\n" +
-	"\ashooter\x18\x05 \x01(\rR\ashooter\x12\x16\n" +
-	"\x06spread\x18\x06 \x01(\x02R\x06spread\x12\x1b\n" +
-	"\tweapon_id\x18\a \x01(\rR\bweaponId\x12$\n" +
-	"\x0eitem_def_index\x18\b \x01(\rR\fitemDefIndex\x12\x12\n" +
+	"\rshooter_index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\fshooterIndex\x88\x01\x01\x12&\n" +
+	"\ashooter\x18\x05 \x01(\rB\a\xf0\xe1\x18\xfe\xff\xff\x0fH\x01R\ashooter\x88\x01\x01\x12\x1b\n" +
+	"\x06spread\x18\x06 \x01(\x02H\x02R\x06spread\x88\x01\x01\x12)\n" +
+	"\tweapon_id\x18\a \x01(\rB\a\xf0\xe1\x18\xfe\xff\xff\x0fH\x03R\bweaponId\x88\x01\x01\x12/\n" +
+	"\x0eitem_def_index\x18\b \x01(\rB\x04\xf0\xe1\x18\x00H\x04R\fitemDefIndex\x88\x01\x01\x12\x12\n" +
 	"\x04mode\x18\t \x01(\rR\x04mode\x12\x1e\n" +
 	"\n" +
 	"inaccuracy\x18\n" +
@@ -9561,45 +9617,64 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vattack_type\x18\x10 \x01(\rR\n" +
 	"attackType\x12\x1a\n" +
 	"\tis_in_air\x18\x11 \x01(\bR\aisInAir\x12\x1b\n" +
-	"\tis_scoped\x18\x12 \x01(\bR\bisScoped\x12\x12\n" +
-	"\x04tick\x18\x13 \x01(\x05R\x04tick\x123\n" +
-	"\taim_punch\x18\x14 \x01(\v2\x16.replayd.dem.v1.VectorR\baimPunch\x12\x1f\n" +
-	"\vattack_tick\x18\x15 \x01(\x05R\n" +
-	"attackTick\x120\n" +
-	"\x14attack_tick_fraction\x18\x16 \x01(\x02R\x12attackTickFraction\x12\x1f\n" +
-	"\vrender_tick\x18\x17 \x01(\x05R\n" +
-	"renderTick\x120\n" +
+	"\tis_scoped\x18\x12 \x01(\bR\bisScoped\x12\x1d\n" +
+	"\x04tick\x18\x13 \x01(\x05B\x04\xf0\xe1\x18\x00H\x05R\x04tick\x88\x01\x01\x123\n" +
+	"\taim_punch\x18\x14 \x01(\v2\x16.replayd.dem.v1.VectorR\baimPunch\x12*\n" +
+	"\vattack_tick\x18\x15 \x01(\x05B\x04\xf0\xe1\x18\x00H\x06R\n" +
+	"attackTick\x88\x01\x01\x120\n" +
+	"\x14attack_tick_fraction\x18\x16 \x01(\x02R\x12attackTickFraction\x12*\n" +
+	"\vrender_tick\x18\x17 \x01(\x05B\x04\xf0\xe1\x18\x00H\aR\n" +
+	"renderTick\x88\x01\x01\x120\n" +
 	"\x14render_tick_fraction\x18\x18 \x01(\x02R\x12renderTickFraction\x12'\n" +
 	"\x0finaccuracy_move\x18\x19 \x01(\x02R\x0einaccuracyMove\x12%\n" +
 	"\x0einaccuracy_air\x18\x1a \x01(\x02R\rinaccuracyAir\x12\x1d\n" +
 	"\n" +
 	"extra_type\x18\x1b \x01(\x05R\textraType\x12.\n" +
-	"\rability_index\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\fabilityIndex\x88\x01\x01\x12 \n" +
+	"\rability_index\x18\x1c \x01(\x05B\x04\xf0\xe1\x18\x01H\bR\fabilityIndex\x88\x01\x01\x12 \n" +
 	"\vpenetration\x18\x1d \x01(\x02R\vpenetration\x12\x1e\n" +
-	"\vis_from_gun\x18\x1e \x01(\bR\tisFromGun\x12\x18\n" +
-	"\abullets\x18\x1f \x01(\rR\abullets\x12?\n" +
+	"\vis_from_gun\x18\x1e \x01(\bR\tisFromGun\x12#\n" +
+	"\abullets\x18\x1f \x01(\rB\x04\xf0\xe1\x18\x00H\tR\abullets\x88\x01\x01\x12?\n" +
 	"\x0foriginal_angles\x18  \x01(\v2\x16.replayd.dem.v1.VectorR\x0eoriginalAngles\x12'\n" +
 	"\x0fweapon_subclass\x18! \x01(\rR\x0eweaponSubclass\x12\x1f\n" +
 	"\vshot_number\x18\" \x01(\rR\n" +
 	"shotNumber\x12.\n" +
-	"\rignored_index\x18# \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\fignoredIndex\x88\x01\x01\x12\x1b\n" +
-	"\tmax_range\x18$ \x01(\x02R\bmaxRange\x12\x17\n" +
-	"\ashot_id\x18% \x01(\rR\x06shotId\x12!\n" +
-	"\fis_predicted\x18& \x01(\bR\visPredicted\x12#\n" +
-	"\rbullet_radius\x18' \x01(\x02R\fbulletRadius\x12!\n" +
-	"\fbullet_speed\x18( \x01(\x02R\vbulletSpeed\x12%\n" +
-	"\x0ebullet_gravity\x18) \x01(\x02R\rbulletGravity\x12\x16\n" +
+	"\rignored_index\x18# \x01(\x05B\x04\xf0\xe1\x18\x01H\n" +
+	"R\fignoredIndex\x88\x01\x01\x12 \n" +
+	"\tmax_range\x18$ \x01(\x02H\vR\bmaxRange\x88\x01\x01\x12\"\n" +
+	"\ashot_id\x18% \x01(\rB\x04\xf0\xe1\x18\x00H\fR\x06shotId\x88\x01\x01\x12!\n" +
+	"\fis_predicted\x18& \x01(\bR\visPredicted\x12.\n" +
+	"\rbullet_radius\x18' \x01(\x02B\x04\xf0\xe1\x18\x00H\rR\fbulletRadius\x88\x01\x01\x12,\n" +
+	"\fbullet_speed\x18( \x01(\x02B\x04\xf0\xe1\x18\x00H\x0eR\vbulletSpeed\x88\x01\x01\x120\n" +
+	"\x0ebullet_gravity\x18) \x01(\x02B\x04\xf0\xe1\x18\x00H\x0fR\rbulletGravity\x88\x01\x01\x12\x16\n" +
 	"\x06muzzle\x18* \x01(\x05R\x06muzzle\x12\x1d\n" +
 	"\n" +
 	"is_ability\x18+ \x01(\bR\tisAbility\x12.\n" +
 	"\x06tracer\x18, \x01(\v2\x16.replayd.dem.v1.TracerR\x06tracer\x129\n" +
 	"\fmore_tracers\x18- \x03(\v2\x16.replayd.dem.v1.TracerR\vmoreTracersB\x10\n" +
-	"\x0e_shooter_indexB\x10\n" +
-	"\x0e_ability_indexB\x10\n" +
-	"\x0e_ignored_index\">\n" +
+	"\x0e_shooter_indexB\n" +
+	"\n" +
+	"\b_shooterB\t\n" +
+	"\a_spreadB\f\n" +
+	"\n" +
+	"_weapon_idB\x11\n" +
+	"\x0f_item_def_indexB\a\n" +
+	"\x05_tickB\x0e\n" +
+	"\f_attack_tickB\x0e\n" +
+	"\f_render_tickB\x10\n" +
+	"\x0e_ability_indexB\n" +
+	"\n" +
+	"\b_bulletsB\x10\n" +
+	"\x0e_ignored_indexB\f\n" +
+	"\n" +
+	"_max_rangeB\n" +
+	"\n" +
+	"\b_shot_idB\x10\n" +
+	"\x0e_bullet_radiusB\x0f\n" +
+	"\r_bullet_speedB\x11\n" +
+	"\x0f_bullet_gravity\">\n" +
 	"\x06Tracer\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\x04R\bresource\x12\x18\n" +
-	"\abullets\x18\x02 \x01(\rR\abullets\"\xf3\x03\n" +
+	"\abullets\x18\x02 \x01(\rR\abullets\"\x90\x04\n" +
 	"\x06Impact\x127\n" +
 	"\vtrace_start\x18\x01 \x01(\v2\x16.replayd.dem.v1.VectorR\n" +
 	"traceStart\x122\n" +
@@ -9612,44 +9687,57 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04bone\x18\b \x01(\rR\x04bone\x12'\n" +
 	"\x0fweapon_subclass\x18\t \x01(\rR\x0eweaponSubclass\x12.\n" +
 	"\rshooter_index\x18\n" +
-	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\fshooterIndex\x88\x01\x01\x12#\n" +
-	"\rbullet_radius\x18\v \x01(\x02R\fbulletRadiusB\x10\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\fshooterIndex\x88\x01\x01\x12.\n" +
+	"\rbullet_radius\x18\v \x01(\x02B\x04\xf0\xe1\x18\x00H\x03R\fbulletRadius\x88\x01\x01B\x10\n" +
 	"\x0e_ability_indexB\f\n" +
 	"\n" +
 	"_hit_indexB\x10\n" +
-	"\x0e_shooter_index\"\xeb\x04\n" +
+	"\x0e_shooter_indexB\x10\n" +
+	"\x0e_bullet_radius\"\xa7\x06\n" +
 	"\x05Voice\x12*\n" +
 	"\vplayer_slot\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
-	"playerSlot\x88\x01\x01\x12\x19\n" +
-	"\bsteam_id\x18\x02 \x01(\x04R\asteamId\x123\n" +
+	"playerSlot\x88\x01\x01\x12$\n" +
+	"\bsteam_id\x18\x02 \x01(\x04B\x04\xf0\xe1\x18\x00H\x01R\asteamId\x88\x01\x01\x123\n" +
 	"\x06format\x18\x03 \x01(\x0e2\x1b.replayd.dem.v1.VoiceFormatR\x06format\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\rR\x04size\x12\x1a\n" +
-	"\bredacted\x18\x06 \x01(\bR\bredacted\x12\x1f\n" +
-	"\vsample_rate\x18\a \x01(\rR\n" +
-	"sampleRate\x12\x12\n" +
-	"\x04tick\x18\b \x01(\rR\x04tick\x12%\n" +
-	"\x0esequence_bytes\x18\t \x01(\x05R\rsequenceBytes\x12\x18\n" +
+	"\bredacted\x18\x06 \x01(\bR\bredacted\x12*\n" +
+	"\vsample_rate\x18\a \x01(\rB\x04\xf0\xe1\x18\x00H\x02R\n" +
+	"sampleRate\x88\x01\x01\x12\x1d\n" +
+	"\x04tick\x18\b \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\x04tick\x88\x01\x01\x12*\n" +
+	"\x0esequence_bytes\x18\t \x01(\x05H\x04R\rsequenceBytes\x88\x01\x01\x12\x1d\n" +
 	"\asection\x18\n" +
-	" \x01(\rR\asection\x12#\n" +
-	"\rsample_offset\x18\v \x01(\rR\fsampleOffset\x12\x18\n" +
-	"\apackets\x18\f \x01(\rR\apackets\x12%\n" +
-	"\x0epacket_offsets\x18\r \x03(\rR\rpacketOffsets\x12\x14\n" +
-	"\x05level\x18\x0e \x01(\x02R\x05level\x12\x1c\n" +
+	" \x01(\rH\x05R\asection\x88\x01\x01\x12(\n" +
+	"\rsample_offset\x18\v \x01(\rH\x06R\fsampleOffset\x88\x01\x01\x12\x1d\n" +
+	"\apackets\x18\f \x01(\rH\aR\apackets\x88\x01\x01\x12%\n" +
+	"\x0epacket_offsets\x18\r \x03(\rR\rpacketOffsets\x12\x19\n" +
+	"\x05level\x18\x0e \x01(\x02H\bR\x05level\x88\x01\x01\x12\x1c\n" +
 	"\tproximity\x18\x0f \x01(\bR\tproximity\x12!\n" +
-	"\faudible_mask\x18\x10 \x01(\x05R\vaudibleMask\x12 \n" +
-	"\vpassthrough\x18\x11 \x01(\x05R\vpassthrough\x12,\n" +
-	"\fentity_index\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01B\x0e\n" +
-	"\f_player_slotB\x0f\n" +
-	"\r_entity_index\"\x98\x05\n" +
-	"\rSummaryPlayer\x12\x1d\n" +
+	"\faudible_mask\x18\x10 \x01(\x05R\vaudibleMask\x12%\n" +
+	"\vpassthrough\x18\x11 \x01(\x05H\tR\vpassthrough\x88\x01\x01\x12,\n" +
+	"\fentity_index\x18\x12 \x01(\x05B\x04\xf0\xe1\x18\x01H\n" +
+	"R\ventityIndex\x88\x01\x01B\x0e\n" +
+	"\f_player_slotB\v\n" +
+	"\t_steam_idB\x0e\n" +
+	"\f_sample_rateB\a\n" +
+	"\x05_tickB\x11\n" +
+	"\x0f_sequence_bytesB\n" +
 	"\n" +
-	"account_id\x18\x01 \x01(\rR\taccountId\x12\x12\n" +
-	"\x04slot\x18\x02 \x01(\rR\x04slot\x12\x17\n" +
-	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12\x1b\n" +
-	"\thero_name\x18\x04 \x01(\tR\bheroName\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12\x17\n" +
-	"\x04team\x18\x06 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x14\n" +
+	"\b_sectionB\x10\n" +
+	"\x0e_sample_offsetB\n" +
+	"\n" +
+	"\b_packetsB\b\n" +
+	"\x06_levelB\x0e\n" +
+	"\f_passthroughB\x0f\n" +
+	"\r_entity_index\"\x9e\x06\n" +
+	"\rSummaryPlayer\x12(\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\rB\x04\xf0\xe1\x18\x00H\x00R\taccountId\x88\x01\x01\x12\x12\n" +
+	"\x04slot\x18\x02 \x01(\rR\x04slot\x12\"\n" +
+	"\ahero_id\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x06heroId\x88\x01\x01\x12&\n" +
+	"\thero_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\bheroName\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\x04name\x88\x01\x01\x12\x17\n" +
+	"\x04team\x18\x06 \x01(\x05H\x04R\x04team\x88\x01\x01\x12\x14\n" +
 	"\x05kills\x18\a \x01(\rR\x05kills\x12\x16\n" +
 	"\x06deaths\x18\b \x01(\rR\x06deaths\x12\x18\n" +
 	"\aassists\x18\t \x01(\rR\aassists\x12\x14\n" +
@@ -9669,34 +9757,47 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"gold_spent\x18\x14 \x01(\rR\tgoldSpent\x12\x14\n" +
 	"\x05items\x18\x15 \x03(\x03R\x05items\x12\x1d\n" +
 	"\n" +
-	"item_names\x18\x16 \x03(\tR\titemNames\x12\x12\n" +
-	"\x04left\x18\x17 \x01(\rR\x04left\x12\x12\n" +
-	"\x04lane\x18\x18 \x01(\rR\x04laneB\a\n" +
-	"\x05_team\"\xf1\x04\n" +
+	"item_names\x18\x16 \x03(\tR\titemNames\x12\x1d\n" +
+	"\x04left\x18\x17 \x01(\rB\x04\xf0\xe1\x18\x00H\x05R\x04left\x88\x01\x01\x12\x1d\n" +
+	"\x04lane\x18\x18 \x01(\rB\x04\xf0\xe1\x18\x00H\x06R\x04lane\x88\x01\x01B\r\n" +
+	"\v_account_idB\n" +
+	"\n" +
+	"\b_hero_idB\f\n" +
+	"\n" +
+	"_hero_nameB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_teamB\a\n" +
+	"\x05_leftB\a\n" +
+	"\x05_lane\"\xe2\x05\n" +
 	"\fMatchSummary\x12\x19\n" +
 	"\bmatch_id\x18\x01 \x01(\x04R\amatchId\x12\x1a\n" +
-	"\bduration\x18\x02 \x01(\rR\bduration\x12\x1d\n" +
+	"\bduration\x18\x02 \x01(\rR\bduration\x12(\n" +
 	"\n" +
-	"start_time\x18\x03 \x01(\rR\tstartTime\x12\x1b\n" +
-	"\tgame_mode\x18\x04 \x01(\x05R\bgameMode\x12$\n" +
-	"\x0egame_mode_name\x18\x05 \x01(\tR\fgameModeName\x12\x18\n" +
+	"start_time\x18\x03 \x01(\rB\x04\xf0\xe1\x18\x00H\x00R\tstartTime\x88\x01\x01\x12\x1b\n" +
+	"\tgame_mode\x18\x04 \x01(\x05R\bgameMode\x12/\n" +
+	"\x0egame_mode_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\fgameModeName\x88\x01\x01\x12\x18\n" +
 	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x1b\n" +
-	"\x06winner\x18\a \x01(\x05H\x00R\x06winner\x88\x01\x01\x127\n" +
-	"\aplayers\x18\b \x03(\v2\x1d.replayd.dem.v1.SummaryPlayerR\aplayers\x12(\n" +
-	"\x10first_blood_time\x18\t \x01(\rR\x0efirstBloodTime\x12\x1f\n" +
+	"\x06winner\x18\a \x01(\x05H\x02R\x06winner\x88\x01\x01\x127\n" +
+	"\aplayers\x18\b \x03(\v2\x1d.replayd.dem.v1.SummaryPlayerR\aplayers\x123\n" +
+	"\x10first_blood_time\x18\t \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\x0efirstBloodTime\x88\x01\x01\x12\x1f\n" +
 	"\vfirst_score\x18\n" +
 	" \x01(\rR\n" +
 	"firstScore\x12!\n" +
 	"\fsecond_score\x18\v \x01(\rR\vsecondScore\x12*\n" +
-	"\x11pre_game_duration\x18\f \x01(\rR\x0fpreGameDuration\x12\x1b\n" +
-	"\tleague_id\x18\r \x01(\rR\bleagueId\x12!\n" +
+	"\x11pre_game_duration\x18\f \x01(\rR\x0fpreGameDuration\x12&\n" +
+	"\tleague_id\x18\r \x01(\rB\x04\xf0\xe1\x18\x00H\x04R\bleagueId\x88\x01\x01\x12!\n" +
 	"\ftower_status\x18\x0e \x03(\rR\vtowerStatus\x12'\n" +
 	"\x0fbarracks_status\x18\x0f \x03(\rR\x0ebarracksStatus\x12\x1d\n" +
 	"\n" +
 	"lobby_type\x18\x10 \x01(\rR\tlobbyType\x12\x10\n" +
 	"\x03raw\x18\x11 \x01(\fR\x03raw\x12\x19\n" +
-	"\braw_size\x18\x12 \x01(\rR\arawSizeB\t\n" +
-	"\a_winner\"\xc3\x04\n" +
+	"\braw_size\x18\x12 \x01(\rR\arawSizeB\r\n" +
+	"\v_start_timeB\x11\n" +
+	"\x0f_game_mode_nameB\t\n" +
+	"\a_winnerB\x13\n" +
+	"\x11_first_blood_timeB\f\n" +
+	"\n" +
+	"_league_id\"\x91\x05\n" +
 	"\n" +
 	"FileHeader\x12\x14\n" +
 	"\x05stamp\x18\x01 \x01(\tR\x05stamp\x12#\n" +
@@ -9713,43 +9814,55 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06addons\x18\n" +
 	" \x01(\tR\x06addons\x12*\n" +
 	"\x11demo_version_name\x18\v \x01(\tR\x0fdemoVersionName\x12*\n" +
-	"\x11demo_version_guid\x18\f \x01(\tR\x0fdemoVersionGuid\x12\x1b\n" +
-	"\tbuild_num\x18\r \x01(\x05R\bbuildNum\x12\x12\n" +
-	"\x04game\x18\x0e \x01(\tR\x04game\x12*\n" +
-	"\x11server_start_tick\x18\x0f \x01(\x05R\x0fserverStartTick\"\xa0\x01\n" +
+	"\x11demo_version_guid\x18\f \x01(\tR\x0fdemoVersionGuid\x12&\n" +
+	"\tbuild_num\x18\r \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\bbuildNum\x88\x01\x01\x12\x1d\n" +
+	"\x04game\x18\x0e \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04game\x88\x01\x01\x125\n" +
+	"\x11server_start_tick\x18\x0f \x01(\x05B\x04\xf0\xe1\x18\x00H\x02R\x0fserverStartTick\x88\x01\x01B\f\n" +
+	"\n" +
+	"_build_numB\a\n" +
+	"\x05_gameB\x14\n" +
+	"\x12_server_start_tick\"\xa0\x01\n" +
 	"\vMatchPlayer\x12\x1b\n" +
 	"\thero_name\x18\x01 \x01(\tR\bheroName\x12\x1f\n" +
 	"\vplayer_name\x18\x02 \x01(\tR\n" +
 	"playerName\x12$\n" +
 	"\x0eis_fake_client\x18\x03 \x01(\bR\fisFakeClient\x12\x19\n" +
 	"\bsteam_id\x18\x04 \x01(\x04R\asteamId\x12\x12\n" +
-	"\x04team\x18\x05 \x01(\x05R\x04team\"n\n" +
+	"\x04team\x18\x05 \x01(\x05R\x04team\"\x87\x01\n" +
 	"\tDraftPick\x12\x17\n" +
 	"\ais_pick\x18\x01 \x01(\bR\x06isPick\x12\x12\n" +
 	"\x04team\x18\x02 \x01(\rR\x04team\x12\x17\n" +
-	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12\x1b\n" +
-	"\thero_name\x18\x04 \x01(\tR\bheroName\"\xaa\x03\n" +
+	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12&\n" +
+	"\thero_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\bheroName\x88\x01\x01B\f\n" +
+	"\n" +
+	"_hero_name\"\xb4\x04\n" +
 	"\x05Match\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tgame_mode\x18\x02 \x01(\x05R\bgameMode\x12\x16\n" +
 	"\x06winner\x18\x03 \x01(\x05R\x06winner\x125\n" +
-	"\aplayers\x18\x04 \x03(\v2\x1b.replayd.dem.v1.MatchPlayerR\aplayers\x12\x1b\n" +
-	"\tleague_id\x18\x05 \x01(\rR\bleagueId\x12/\n" +
-	"\x05draft\x18\x06 \x03(\v2\x19.replayd.dem.v1.DraftPickR\x05draft\x12&\n" +
-	"\x0fradiant_team_id\x18\a \x01(\rR\rradiantTeamId\x12 \n" +
-	"\fdire_team_id\x18\b \x01(\rR\n" +
-	"direTeamId\x12(\n" +
+	"\aplayers\x18\x04 \x03(\v2\x1b.replayd.dem.v1.MatchPlayerR\aplayers\x12&\n" +
+	"\tleague_id\x18\x05 \x01(\rB\x04\xf0\xe1\x18\x00H\x00R\bleagueId\x88\x01\x01\x12/\n" +
+	"\x05draft\x18\x06 \x03(\v2\x19.replayd.dem.v1.DraftPickR\x05draft\x121\n" +
+	"\x0fradiant_team_id\x18\a \x01(\rB\x04\xf0\xe1\x18\x00H\x01R\rradiantTeamId\x88\x01\x01\x12+\n" +
+	"\fdire_team_id\x18\b \x01(\rB\x04\xf0\xe1\x18\x00H\x02R\n" +
+	"direTeamId\x88\x01\x01\x12(\n" +
 	"\x10radiant_team_tag\x18\t \x01(\tR\x0eradiantTeamTag\x12\"\n" +
 	"\rdire_team_tag\x18\n" +
-	" \x01(\tR\vdireTeamTag\x12\x19\n" +
-	"\bend_time\x18\v \x01(\rR\aendTime\x12$\n" +
-	"\x0egame_mode_name\x18\f \x01(\tR\fgameModeName\"\xd8\x01\n" +
+	" \x01(\tR\vdireTeamTag\x12$\n" +
+	"\bend_time\x18\v \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\aendTime\x88\x01\x01\x12/\n" +
+	"\x0egame_mode_name\x18\f \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\fgameModeName\x88\x01\x01B\f\n" +
+	"\n" +
+	"_league_idB\x12\n" +
+	"\x10_radiant_team_idB\x0f\n" +
+	"\r_dire_team_idB\v\n" +
+	"\t_end_timeB\x11\n" +
+	"\x0f_game_mode_name\"\xd8\x01\n" +
 	"\bFileInfo\x12#\n" +
 	"\rplayback_time\x18\x01 \x01(\x02R\fplaybackTime\x12%\n" +
 	"\x0eplayback_ticks\x18\x02 \x01(\x05R\rplaybackTicks\x12'\n" +
 	"\x0fplayback_frames\x18\x03 \x01(\x05R\x0eplaybackFrames\x12+\n" +
 	"\x05match\x18\x04 \x01(\v2\x15.replayd.dem.v1.MatchR\x05match\x12*\n" +
-	"\x11round_start_ticks\x18\x05 \x03(\x05R\x0froundStartTicks\"\xd6\x03\n" +
+	"\x11round_start_ticks\x18\x05 \x03(\x05R\x0froundStartTicks\"\xf0\x03\n" +
 	"\n" +
 	"ServerInfo\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\x05R\bprotocol\x12!\n" +
@@ -9769,32 +9882,39 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\bsky_name\x18\v \x01(\tR\askyName\x12\x1b\n" +
 	"\thost_name\x18\f \x01(\tR\bhostName\x12\x1d\n" +
 	"\n" +
-	"addon_name\x18\r \x01(\tR\taddonName\x12\x1d\n" +
+	"addon_name\x18\r \x01(\tR\taddonName\x12(\n" +
 	"\n" +
-	"game_build\x18\x0e \x01(\x05R\tgameBuildB\x0e\n" +
-	"\f_player_slot\"N\n" +
+	"game_build\x18\x0e \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\tgameBuild\x88\x01\x01B\x0e\n" +
+	"\f_player_slotB\r\n" +
+	"\v_game_build\"h\n" +
 	"\tClassInfo\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
 	"\n" +
-	"table_name\x18\x03 \x01(\tR\ttableName\"\xe2\x02\n" +
+	"table_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\ttableName\x88\x01\x01B\r\n" +
+	"\v_table_name\"\xac\x03\n" +
 	"\x0fSerializerField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1b\n" +
-	"\tbit_count\x18\x03 \x01(\x05R\bbitCount\x12\x15\n" +
-	"\x03low\x18\x04 \x01(\x02H\x00R\x03low\x88\x01\x01\x12\x17\n" +
-	"\x04high\x18\x05 \x01(\x02H\x01R\x04high\x88\x01\x01\x12!\n" +
-	"\fencode_flags\x18\x06 \x01(\x05R\vencodeFlags\x12\x18\n" +
-	"\aencoder\x18\a \x01(\tR\aencoder\x12\x1e\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12&\n" +
+	"\tbit_count\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\bbitCount\x88\x01\x01\x12\x15\n" +
+	"\x03low\x18\x04 \x01(\x02H\x01R\x03low\x88\x01\x01\x12\x17\n" +
+	"\x04high\x18\x05 \x01(\x02H\x02R\x04high\x88\x01\x01\x12!\n" +
+	"\fencode_flags\x18\x06 \x01(\x05R\vencodeFlags\x12#\n" +
+	"\aencoder\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\aencoder\x88\x01\x01\x12)\n" +
 	"\n" +
-	"serializer\x18\b \x01(\tR\n" +
-	"serializer\x12-\n" +
+	"serializer\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\n" +
+	"serializer\x88\x01\x01\x12-\n" +
 	"\x12serializer_version\x18\t \x01(\x05R\x11serializerVersion\x12\x1b\n" +
 	"\tsend_node\x18\n" +
 	" \x01(\tR\bsendNode\x12 \n" +
-	"\vpolymorphic\x18\v \x03(\tR\vpolymorphicB\x06\n" +
+	"\vpolymorphic\x18\v \x03(\tR\vpolymorphicB\f\n" +
+	"\n" +
+	"_bit_countB\x06\n" +
 	"\x04_lowB\a\n" +
-	"\x05_high\"s\n" +
+	"\x05_highB\n" +
+	"\n" +
+	"\b_encoderB\r\n" +
+	"\v_serializer\"s\n" +
 	"\n" +
 	"Serializer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -9808,17 +9928,18 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\bSyncTick\"\"\n" +
 	"\bKeyFrame\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\"\x06\n" +
-	"\x04Stop\"\xe2\x01\n" +
+	"\x04Stop\"\xf6\x01\n" +
 	"\aCommand\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
 	"\x04size\x18\x05 \x01(\rR\x04size\x124\n" +
 	"\x06fields\x18\x06 \x03(\v2\x1c.replayd.dem.v1.MessageFieldR\x06fields\x12\x1f\n" +
 	"\vmore_fields\x18\a \x01(\rR\n" +
 	"moreFields\x12\x1c\n" +
-	"\tmalformed\x18\b \x01(\bR\tmalformed\"\xe7\x02\n" +
+	"\tmalformed\x18\b \x01(\bR\tmalformedB\a\n" +
+	"\x05_name\"\xe7\x02\n" +
 	"\x05Fault\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.replayd.dem.v1.FaultKindR\x04kind\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
@@ -9838,15 +9959,16 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"ServerCvar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1a\n" +
-	"\bredacted\x18\x03 \x01(\bR\bredacted\"\x98\x01\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted\"\xb0\x01\n" +
 	"\n" +
 	"PlayerInfo\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
-	"\bsteam_id\x18\x03 \x01(\x04R\asteamId\x12\x17\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12$\n" +
+	"\bsteam_id\x18\x03 \x01(\x04B\x04\xf0\xe1\x18\x00H\x00R\asteamId\x88\x01\x01\x12\x17\n" +
 	"\auser_id\x18\x04 \x01(\x05R\x06userId\x12\x15\n" +
 	"\x06is_bot\x18\x05 \x01(\bR\x05isBot\x12\x17\n" +
-	"\ais_hltv\x18\x06 \x01(\bR\x06isHltv*\x93\x03\n" +
+	"\ais_hltv\x18\x06 \x01(\bR\x06isHltvB\v\n" +
+	"\t_steam_id*\x93\x03\n" +
 	"\tGamePhase\x12\x1a\n" +
 	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
@@ -10190,12 +10312,17 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
+	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
@@ -10203,15 +10330,22 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

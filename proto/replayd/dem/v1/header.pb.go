@@ -97,9 +97,9 @@ type UnknownType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type, as the file spells it. If the encoder is what is unknown, it follows in brackets: "QAngle(qangle_new)".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
+	// A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Absent when there is none. Then
 	// fields of this type are sent without values, and so are the fields after them in an update.
-	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
+	ReadAs *string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3,oneof" json:"read_as,omitempty"`
 	// The number of default states and creations that prove read_as. When 0, all that were met can be read in other ways as well, or none
 	// was met: each update that has a value of the type is read in all ways, and what they do not agree on is marked as unproven.
 	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
@@ -148,8 +148,8 @@ func (x *UnknownType) GetName() string {
 }
 
 func (x *UnknownType) GetReadAs() string {
-	if x != nil {
-		return x.ReadAs
+	if x != nil && x.ReadAs != nil {
+		return *x.ReadAs
 	}
 	return ""
 }
@@ -473,12 +473,14 @@ const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\vfile_header\x18\x01 \x01(\v2\x1a.replayd.dem.v1.FileHeaderR\n" +
 	"fileHeader\x125\n" +
 	"\tfile_info\x18\x02 \x01(\v2\x18.replayd.dem.v1.FileInfoR\bfileInfo\x12@\n" +
-	"\runknown_types\x18\x03 \x03(\v2\x1b.replayd.dem.v1.UnknownTypeR\funknownTypes\"v\n" +
+	"\runknown_types\x18\x03 \x03(\v2\x1b.replayd.dem.v1.UnknownTypeR\funknownTypes\"\x87\x01\n" +
 	"\vUnknownType\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
-	"\aread_as\x18\x02 \x01(\tR\x06readAs\x12\x16\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
+	"\aread_as\x18\x02 \x01(\tH\x00R\x06readAs\x88\x01\x01\x12\x16\n" +
 	"\x06proofs\x18\x03 \x01(\x05R\x06proofs\x12\"\n" +
-	"\rmay_be_signed\x18\x04 \x01(\bR\vmayBeSigned\";\n" +
+	"\rmay_be_signed\x18\x04 \x01(\bR\vmayBeSignedB\n" +
+	"\n" +
+	"\b_read_as\";\n" +
 	"\vClassFaults\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x16\n" +
 	"\x06faults\x18\x02 \x01(\x03R\x06faults\"\xa5\x04\n" +
@@ -547,6 +549,7 @@ func file_replayd_dem_v1_header_proto_init() {
 		return
 	}
 	file_replayd_dem_v1_events_proto_init()
+	file_replayd_dem_v1_header_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

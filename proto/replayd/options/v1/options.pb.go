@@ -57,7 +57,7 @@ var (
 	//
 	// optional bool string_index = 50717;
 	E_StringIndex = &file_replayd_options_v1_options_proto_extTypes[0]
-	// The number by which the file marks a missing value. The field is then absent.
+	// The number by which the file, or its decoder, marks a missing value. The field is then absent. 0 for a text means the empty one.
 	//
 	// optional sint32 absent = 50718;
 	E_Absent = &file_replayd_options_v1_options_proto_extTypes[1]

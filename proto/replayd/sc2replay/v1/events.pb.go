@@ -21,6 +21,7 @@
 package sc2replayv1
 
 import (
+	_ "github.com/replayd/replayd/proto/replayd/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -2085,8 +2086,8 @@ type PlayerRef struct {
 	PlayerId *uint32 `protobuf:"varint,2,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// Index into the lobby's slots. Absent when not known.
 	Slot *uint32 `protobuf:"varint,3,opt,name=slot,proto3,oneof" json:"slot,omitempty"`
-	// The name, without the clan's tag. Empty when not known.
-	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// The name, without the clan's tag. Absent when not known.
+	Name          *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2143,8 +2144,8 @@ func (x *PlayerRef) GetSlot() uint32 {
 }
 
 func (x *PlayerRef) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -2159,8 +2160,8 @@ type Unit struct {
 	// The number of times that the place was used before.
 	Recycle uint32 `protobuf:"varint,3,opt,name=recycle,proto3" json:"recycle,omitempty"`
 	// The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
-	// before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
-	TypeName string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// before 2.0.8, it is the type that the unit had when it was last selected. Absent when that is not known either.
+	TypeName *string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3,oneof" json:"type_name,omitempty"`
 	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
 	Class UnitClass `protobuf:"varint,5,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
 	// True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
@@ -2222,8 +2223,8 @@ func (x *Unit) GetRecycle() uint32 {
 }
 
 func (x *Unit) GetTypeName() string {
-	if x != nil {
-		return x.TypeName
+	if x != nil && x.TypeName != nil {
+		return *x.TypeName
 	}
 	return ""
 }
@@ -2517,8 +2518,8 @@ type Ability struct {
 	// The command's data, as in the replay.
 	CommandData *uint32 `protobuf:"varint,3,opt,name=command_data,json=commandData,proto3,oneof" json:"command_data,omitempty"`
 	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-	// the names. Empty when not known, as for abilities that a map defines itself.
-	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// the names. Absent when not known, as for abilities that a map defines itself.
+	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
 	// replay does not name.
 	NameGuessed   bool `protobuf:"varint,5,opt,name=name_guessed,json=nameGuessed,proto3" json:"name_guessed,omitempty"`
@@ -2578,8 +2579,8 @@ func (x *Ability) GetCommandData() uint32 {
 }
 
 func (x *Ability) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -2608,8 +2609,8 @@ type TargetUnit struct {
 	SnapshotUpkeepPlayerId *uint32 `protobuf:"varint,6,opt,name=snapshot_upkeep_player_id,json=snapshotUpkeepPlayerId,proto3,oneof" json:"snapshot_upkeep_player_id,omitempty"`
 	// Where the unit was, as the player saw it.
 	SnapshotPoint *Point `protobuf:"bytes,7,opt,name=snapshot_point,json=snapshotPoint,proto3" json:"snapshot_point,omitempty"`
-	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
-	SnapshotUnitName string `protobuf:"bytes,8,opt,name=snapshot_unit_name,json=snapshotUnitName,proto3" json:"snapshot_unit_name,omitempty"`
+	// The name of snapshot_unit_link, such as "Barracks". Absent when not known.
+	SnapshotUnitName *string `protobuf:"bytes,8,opt,name=snapshot_unit_name,json=snapshotUnitName,proto3,oneof" json:"snapshot_unit_name,omitempty"`
 	// True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
 	SnapshotUnitNameGuessed bool `protobuf:"varint,9,opt,name=snapshot_unit_name_guessed,json=snapshotUnitNameGuessed,proto3" json:"snapshot_unit_name_guessed,omitempty"`
 	unknownFields           protoimpl.UnknownFields
@@ -2696,8 +2697,8 @@ func (x *TargetUnit) GetSnapshotPoint() *Point {
 }
 
 func (x *TargetUnit) GetSnapshotUnitName() string {
-	if x != nil {
-		return x.SnapshotUnitName
+	if x != nil && x.SnapshotUnitName != nil {
+		return *x.SnapshotUnitName
 	}
 	return ""
 }
@@ -3062,8 +3063,8 @@ type Subgroup struct {
 	IntraSubgroupPriority uint32 `protobuf:"varint,3,opt,name=intra_subgroup_priority,json=intraSubgroupPriority,proto3" json:"intra_subgroup_priority,omitempty"`
 	// The number of units.
 	Count uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
-	// The name of unit_link, such as "Marine". Empty when not known.
-	UnitName string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
+	// The name of unit_link, such as "Marine". Absent when not known.
+	UnitName *string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3,oneof" json:"unit_name,omitempty"`
 	// True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
 	// does not name, or it is the type that the tracker gave to a unit which was selected by this link.
 	UnitNameGuessed bool `protobuf:"varint,6,opt,name=unit_name_guessed,json=unitNameGuessed,proto3" json:"unit_name_guessed,omitempty"`
@@ -3130,8 +3131,8 @@ func (x *Subgroup) GetCount() uint32 {
 }
 
 func (x *Subgroup) GetUnitName() string {
-	if x != nil {
-		return x.UnitName
+	if x != nil && x.UnitName != nil {
+		return *x.UnitName
 	}
 	return ""
 }
@@ -3557,7 +3558,7 @@ type UnitBorn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The player who controls it. 0 means none.
+	// The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// The player who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -3667,7 +3668,7 @@ type UnitInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The player who controls it. 0 means none.
+	// The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// The player who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -3886,7 +3887,7 @@ type UnitOwnerChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The player who controls it now. 0 means none.
+	// The player who controls it now. 0, as the game sends it, for nobody.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// The player who pays for it now.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -3950,8 +3951,8 @@ type UnitTypeChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with its new type.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The previous type. Empty when not known.
-	PreviousTypeName string `protobuf:"bytes,2,opt,name=previous_type_name,json=previousTypeName,proto3" json:"previous_type_name,omitempty"`
+	// The previous type. Absent when not known.
+	PreviousTypeName *string `protobuf:"bytes,2,opt,name=previous_type_name,json=previousTypeName,proto3,oneof" json:"previous_type_name,omitempty"`
 	// For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
 	// because a replay does not contain when a morph without a type in between began.
 	StartedTick   *int32 `protobuf:"varint,3,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
@@ -3997,8 +3998,8 @@ func (x *UnitTypeChange) GetUnit() *Unit {
 }
 
 func (x *UnitTypeChange) GetPreviousTypeName() string {
-	if x != nil {
-		return x.PreviousTypeName
+	if x != nil && x.PreviousTypeName != nil {
+		return *x.PreviousTypeName
 	}
 	return ""
 }
@@ -6665,8 +6666,8 @@ type BankSignature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The signature: 20 bytes, a SHA-1, or empty.
 	Signature []byte `protobuf:"bytes,1,opt,name=signature,proto3" json:"signature,omitempty"`
-	// The account, such as "1-S2-1-20704188". Empty before 2.0.
-	ToonHandle    string `protobuf:"bytes,2,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
+	// The account, such as "1-S2-1-20704188". Absent before 2.0.
+	ToonHandle    *string `protobuf:"bytes,2,opt,name=toon_handle,json=toonHandle,proto3,oneof" json:"toon_handle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6709,8 +6710,8 @@ func (x *BankSignature) GetSignature() []byte {
 }
 
 func (x *BankSignature) GetToonHandle() string {
-	if x != nil {
-		return x.ToonHandle
+	if x != nil && x.ToonHandle != nil {
+		return *x.ToonHandle
 	}
 	return ""
 }
@@ -6726,8 +6727,8 @@ type SaveGame struct {
 	Overwrite bool `protobuf:"varint,3,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
 	// The name that the player chose.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// The description. Empty for none.
-	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	// The description. Absent for none.
+	Description   *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6791,8 +6792,8 @@ func (x *SaveGame) GetName() string {
 }
 
 func (x *SaveGame) GetDescription() string {
-	if x != nil {
-		return x.Description
+	if x != nil && x.Description != nil {
+		return *x.Description
 	}
 	return ""
 }
@@ -6880,8 +6881,8 @@ type GameCheat struct {
 	Time int32 `protobuf:"zigzag32,2,opt,name=time,proto3" json:"time,omitempty"`
 	// The cheat.
 	Verb string `protobuf:"bytes,3,opt,name=verb,proto3" json:"verb,omitempty"`
-	// The cheat's arguments. Empty for none.
-	Arguments     string `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// The cheat's arguments. Absent for none.
+	Arguments     *string `protobuf:"bytes,4,opt,name=arguments,proto3,oneof" json:"arguments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6938,8 +6939,8 @@ func (x *GameCheat) GetVerb() string {
 }
 
 func (x *GameCheat) GetArguments() string {
-	if x != nil {
-		return x.Arguments
+	if x != nil && x.Arguments != nil {
+		return *x.Arguments
 	}
 	return ""
 }
@@ -6949,8 +6950,8 @@ type BroadcastCheat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cheat.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// The cheat's arguments. Empty for none.
-	Arguments     string `protobuf:"bytes,2,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// The cheat's arguments. Absent for none.
+	Arguments     *string `protobuf:"bytes,2,opt,name=arguments,proto3,oneof" json:"arguments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6993,8 +6994,8 @@ func (x *BroadcastCheat) GetVerb() string {
 }
 
 func (x *BroadcastCheat) GetArguments() string {
-	if x != nil {
-		return x.Arguments
+	if x != nil && x.Arguments != nil {
+		return *x.Arguments
 	}
 	return ""
 }
@@ -7008,11 +7009,11 @@ type AiCommunicate struct {
 	Ally int32 `protobuf:"zigzag32,2,opt,name=ally,proto3" json:"ally,omitempty"`
 	// As in the replay. 0 since 1.5.
 	Autocast int32 `protobuf:"zigzag32,3,opt,name=autocast,proto3" json:"autocast,omitempty"`
-	// As in the replay. 0 before 1.5.
-	Flags int32 `protobuf:"zigzag32,4,opt,name=flags,proto3" json:"flags,omitempty"`
-	// As in the replay. 0 before 1.5.
-	Build int32 `protobuf:"zigzag32,5,opt,name=build,proto3" json:"build,omitempty"`
-	// The unit on which the beacon was set. The tag is 0 when there is none.
+	// As in the replay. Absent before 1.5.
+	Flags *int32 `protobuf:"zigzag32,4,opt,name=flags,proto3,oneof" json:"flags,omitempty"`
+	// As in the replay. Absent before 1.5.
+	Build *int32 `protobuf:"zigzag32,5,opt,name=build,proto3,oneof" json:"build,omitempty"`
+	// The unit on which the beacon was set. The tag is 0, as in the replay, when there is none.
 	TargetUnit *Unit `protobuf:"bytes,6,opt,name=target_unit,json=targetUnit,proto3" json:"target_unit,omitempty"`
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32 `protobuf:"varint,7,opt,name=target_unit_snapshot_unit_link,json=targetUnitSnapshotUnitLink,proto3" json:"target_unit_snapshot_unit_link,omitempty"`
@@ -7022,8 +7023,8 @@ type AiCommunicate struct {
 	TargetUnitSnapshotUpkeepPlayerId *int32 `protobuf:"zigzag32,9,opt,name=target_unit_snapshot_upkeep_player_id,json=targetUnitSnapshotUpkeepPlayerId,proto3,oneof" json:"target_unit_snapshot_upkeep_player_id,omitempty"`
 	// The place.
 	TargetPoint *Point `protobuf:"bytes,10,opt,name=target_point,json=targetPoint,proto3" json:"target_point,omitempty"`
-	// The name of target_unit_snapshot_unit_link. Empty when not known.
-	TargetUnitSnapshotUnitName string `protobuf:"bytes,11,opt,name=target_unit_snapshot_unit_name,json=targetUnitSnapshotUnitName,proto3" json:"target_unit_snapshot_unit_name,omitempty"`
+	// The name of target_unit_snapshot_unit_link. Absent when not known.
+	TargetUnitSnapshotUnitName *string `protobuf:"bytes,11,opt,name=target_unit_snapshot_unit_name,json=targetUnitSnapshotUnitName,proto3,oneof" json:"target_unit_snapshot_unit_name,omitempty"`
 	// True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
 	TargetUnitSnapshotUnitNameGuessed bool `protobuf:"varint,12,opt,name=target_unit_snapshot_unit_name_guessed,json=targetUnitSnapshotUnitNameGuessed,proto3" json:"target_unit_snapshot_unit_name_guessed,omitempty"`
 	unknownFields                     protoimpl.UnknownFields
@@ -7082,15 +7083,15 @@ func (x *AiCommunicate) GetAutocast() int32 {
 }
 
 func (x *AiCommunicate) GetFlags() int32 {
-	if x != nil {
-		return x.Flags
+	if x != nil && x.Flags != nil {
+		return *x.Flags
 	}
 	return 0
 }
 
 func (x *AiCommunicate) GetBuild() int32 {
-	if x != nil {
-		return x.Build
+	if x != nil && x.Build != nil {
+		return *x.Build
 	}
 	return 0
 }
@@ -7131,8 +7132,8 @@ func (x *AiCommunicate) GetTargetPoint() *Point {
 }
 
 func (x *AiCommunicate) GetTargetUnitSnapshotUnitName() string {
-	if x != nil {
-		return x.TargetUnitSnapshotUnitName
+	if x != nil && x.TargetUnitSnapshotUnitName != nil {
+		return *x.TargetUnitSnapshotUnitName
 	}
 	return ""
 }
@@ -7552,8 +7553,8 @@ func (x *Other) GetFields() []*Field {
 // A field of an event, with its value. An optional field that is absent is left out.
 type Field struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field's name. Empty for the elements of a list.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The field's name. Absent for the elements of a list.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The value. Not set when the field is a struct or a list, whose contents are in fields, or when its type has no
 	// values.
 	//
@@ -7602,8 +7603,8 @@ func (*Field) Descriptor() ([]byte, []int) {
 }
 
 func (x *Field) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -7722,8 +7723,8 @@ type PartStatus struct {
 	// The gameloop of the last event that was read.
 	LastTick int32 `protobuf:"varint,6,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
 	// The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
-	// does not match the archive's checksum. Empty when there is no problem.
-	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// does not match the archive's checksum. Absent when there is no problem.
+	Error         *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7801,8 +7802,8 @@ func (x *PartStatus) GetLastTick() int32 {
 }
 
 func (x *PartStatus) GetError() string {
-	if x != nil {
-		return x.Error
+	if x != nil && x.Error != nil {
+		return *x.Error
 	}
 	return ""
 }
@@ -7901,12 +7902,12 @@ func (x *DecodeInfo) GetUnproven() bool {
 // Names of the balance data's abilities and unit types.
 type NameTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first build of the game whose names these are. 0 when no names are known.
-	Build uint32 `protobuf:"varint,1,opt,name=build,proto3" json:"build,omitempty"`
-	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
-	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
-	Expansion string `protobuf:"bytes,3,opt,name=expansion,proto3" json:"expansion,omitempty"`
+	// The first build of the game whose names these are. Absent when no names are known.
+	Build *uint32 `protobuf:"varint,1,opt,name=build,proto3,oneof" json:"build,omitempty"`
+	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Absent when none are known.
+	Source *string `protobuf:"bytes,2,opt,name=source,proto3,oneof" json:"source,omitempty"`
+	// The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Absent when none are known.
+	Expansion *string `protobuf:"bytes,3,opt,name=expansion,proto3,oneof" json:"expansion,omitempty"`
 	// True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
 	// expansion is then the one of the game's version. All names are guessed.
 	ExpansionGuessed bool `protobuf:"varint,4,opt,name=expansion_guessed,json=expansionGuessed,proto3" json:"expansion_guessed,omitempty"`
@@ -7948,22 +7949,22 @@ func (*NameTable) Descriptor() ([]byte, []int) {
 }
 
 func (x *NameTable) GetBuild() uint32 {
-	if x != nil {
-		return x.Build
+	if x != nil && x.Build != nil {
+		return *x.Build
 	}
 	return 0
 }
 
 func (x *NameTable) GetSource() string {
-	if x != nil {
-		return x.Source
+	if x != nil && x.Source != nil {
+		return *x.Source
 	}
 	return ""
 }
 
 func (x *NameTable) GetExpansion() string {
-	if x != nil {
-		return x.Expansion
+	if x != nil && x.Expansion != nil {
+		return *x.Expansion
 	}
 	return ""
 }
@@ -8159,8 +8160,8 @@ type Start struct {
 	LoopsPerRealSecond float64 `protobuf:"fixed64,13,opt,name=loops_per_real_second,json=loopsPerRealSecond,proto3" json:"loops_per_real_second,omitempty"`
 	// How the replay is decoded.
 	DecodeInfo *DecodeInfo `protobuf:"bytes,14,opt,name=decode_info,json=decodeInfo,proto3" json:"decode_info,omitempty"`
-	// The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
-	GameSpeed string `protobuf:"bytes,15,opt,name=game_speed,json=gameSpeed,proto3" json:"game_speed,omitempty"`
+	// The game's speed, such as "Faster". Absent when the replay does not say it. real_seconds is then that of "Faster".
+	GameSpeed *string `protobuf:"bytes,15,opt,name=game_speed,json=gameSpeed,proto3,oneof" json:"game_speed,omitempty"`
 	// The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
 	// games since 3.0, and otherwise seconds of the speed "Normal".
 	ClockSeconds float64 `protobuf:"fixed64,16,opt,name=clock_seconds,json=clockSeconds,proto3" json:"clock_seconds,omitempty"`
@@ -8299,8 +8300,8 @@ func (x *Start) GetDecodeInfo() *DecodeInfo {
 }
 
 func (x *Start) GetGameSpeed() string {
-	if x != nil {
-		return x.GameSpeed
+	if x != nil && x.GameSpeed != nil {
+		return *x.GameSpeed
 	}
 	return ""
 }
@@ -10230,8 +10231,8 @@ type Attribute struct {
 	Namespace uint32 `protobuf:"varint,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The attribute.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// The attribute's name, such as "race". Empty when not known.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The attribute's name, such as "race". Absent when not known.
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The player's number, or 16 for the game.
 	Scope uint32 `protobuf:"varint,4,opt,name=scope,proto3" json:"scope,omitempty"`
 	// The value, when it is text of up to four characters, such as "Terr". Spaces before and after it are removed.
@@ -10287,8 +10288,8 @@ func (x *Attribute) GetId() uint32 {
 }
 
 func (x *Attribute) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -10592,10 +10593,10 @@ type PlayerInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The numbers and the name.
 	Ref *PlayerRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// The clan's tag. Empty for none.
-	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
-	// The account, such as "1-S2-1-20704188". Empty for computers.
-	ToonHandle string `protobuf:"bytes,3,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
+	// The clan's tag. Absent for none.
+	Clan *string `protobuf:"bytes,2,opt,name=clan,proto3,oneof" json:"clan,omitempty"`
+	// The account, such as "1-S2-1-20704188". Absent for computers.
+	ToonHandle *string `protobuf:"bytes,3,opt,name=toon_handle,json=toonHandle,proto3,oneof" json:"toon_handle,omitempty"`
 	// The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
 	Race string `protobuf:"bytes,4,opt,name=race,proto3" json:"race,omitempty"`
 	// The team, from 0.
@@ -10616,12 +10617,12 @@ type PlayerInfo struct {
 	Mmr *int32 `protobuf:"zigzag32,12,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
 	// Actions per minute, from the client's summary.
 	Apm *float64 `protobuf:"fixed64,13,opt,name=apm,proto3,oneof" json:"apm,omitempty"`
-	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
-	ColorName string `protobuf:"bytes,14,opt,name=color_name,json=colorName,proto3" json:"color_name,omitempty"`
-	// A computer's difficulty, such as "Very Hard". Empty for humans.
-	Difficulty string `protobuf:"bytes,15,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
-	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
-	PickedRace string `protobuf:"bytes,16,opt,name=picked_race,json=pickedRace,proto3" json:"picked_race,omitempty"`
+	// The name of the colour that was chosen in the lobby, such as "Light pink". Absent for none.
+	ColorName *string `protobuf:"bytes,14,opt,name=color_name,json=colorName,proto3,oneof" json:"color_name,omitempty"`
+	// A computer's difficulty, such as "Very Hard". Absent for humans.
+	Difficulty *string `protobuf:"bytes,15,opt,name=difficulty,proto3,oneof" json:"difficulty,omitempty"`
+	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Absent for observers, and when not known.
+	PickedRace *string `protobuf:"bytes,16,opt,name=picked_race,json=pickedRace,proto3,oneof" json:"picked_race,omitempty"`
 	// How it is known whether this is a player or an observer.
 	ObserverSource ObserverSource `protobuf:"varint,17,opt,name=observer_source,json=observerSource,proto3,enum=replayd.sc2replay.v1.ObserverSource" json:"observer_source,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -10666,15 +10667,15 @@ func (x *PlayerInfo) GetRef() *PlayerRef {
 }
 
 func (x *PlayerInfo) GetClan() string {
-	if x != nil {
-		return x.Clan
+	if x != nil && x.Clan != nil {
+		return *x.Clan
 	}
 	return ""
 }
 
 func (x *PlayerInfo) GetToonHandle() string {
-	if x != nil {
-		return x.ToonHandle
+	if x != nil && x.ToonHandle != nil {
+		return *x.ToonHandle
 	}
 	return ""
 }
@@ -10750,22 +10751,22 @@ func (x *PlayerInfo) GetApm() float64 {
 }
 
 func (x *PlayerInfo) GetColorName() string {
-	if x != nil {
-		return x.ColorName
+	if x != nil && x.ColorName != nil {
+		return *x.ColorName
 	}
 	return ""
 }
 
 func (x *PlayerInfo) GetDifficulty() string {
-	if x != nil {
-		return x.Difficulty
+	if x != nil && x.Difficulty != nil {
+		return *x.Difficulty
 	}
 	return ""
 }
 
 func (x *PlayerInfo) GetPickedRace() string {
-	if x != nil {
-		return x.PickedRace
+	if x != nil && x.PickedRace != nil {
+		return *x.PickedRace
 	}
 	return ""
 }
@@ -10794,8 +10795,8 @@ type Member struct {
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
 	// True when the contents were withheld because they are private, as in replay.server.battlelobby.
 	Redacted bool `protobuf:"varint,7,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// The reason why the contents are missing. Empty when they are not.
-	Error         string `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	// The reason why the contents are missing. Absent when they are not.
+	Error         *string `protobuf:"bytes,8,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10880,8 +10881,8 @@ func (x *Member) GetRedacted() bool {
 }
 
 func (x *Member) GetError() string {
-	if x != nil {
-		return x.Error
+	if x != nil && x.Error != nil {
+		return *x.Error
 	}
 	return ""
 }
@@ -10938,8 +10939,8 @@ type FactUnit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with its last type.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The type with which it appeared. Empty when not known.
-	FirstTypeName string `protobuf:"bytes,2,opt,name=first_type_name,json=firstTypeName,proto3" json:"first_type_name,omitempty"`
+	// The type with which it appeared. Absent when not known.
+	FirstTypeName *string `protobuf:"bytes,2,opt,name=first_type_name,json=firstTypeName,proto3,oneof" json:"first_type_name,omitempty"`
 	// The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.
 	AppearedTick *int32 `protobuf:"varint,3,opt,name=appeared_tick,json=appearedTick,proto3,oneof" json:"appeared_tick,omitempty"`
 	// The gameloop in which it was complete. Absent if it never was, and when that is not in the replay.
@@ -10998,8 +10999,8 @@ func (x *FactUnit) GetUnit() *Unit {
 }
 
 func (x *FactUnit) GetFirstTypeName() string {
-	if x != nil {
-		return x.FirstTypeName
+	if x != nil && x.FirstTypeName != nil {
+		return *x.FirstTypeName
 	}
 	return ""
 }
@@ -11317,7 +11318,7 @@ var File_replayd_sc2replay_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
+	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a replayd/options/v1/options.proto\"@\n" +
 	"\tEventList\x123\n" +
 	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xb1/\n" +
 	"\x05Event\x12\x17\n" +
@@ -11414,24 +11415,27 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"factPlayer\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kindB\v\n" +
-	"\t_unproven\"\x9b\x01\n" +
+	"\t_unproven\"\xaf\x01\n" +
 	"\tPlayerRef\x12\x1c\n" +
 	"\auser_id\x18\x01 \x01(\rH\x00R\x06userId\x88\x01\x01\x12 \n" +
 	"\tplayer_id\x18\x02 \x01(\rH\x01R\bplayerId\x88\x01\x01\x12\x17\n" +
-	"\x04slot\x18\x03 \x01(\rH\x02R\x04slot\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04nameB\n" +
+	"\x04slot\x18\x03 \x01(\rH\x02R\x04slot\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\x04name\x88\x01\x01B\n" +
 	"\n" +
 	"\b_user_idB\f\n" +
 	"\n" +
 	"_player_idB\a\n" +
-	"\x05_slot\"\xbf\x01\n" +
+	"\x05_slotB\a\n" +
+	"\x05_name\"\xd8\x01\n" +
 	"\x04Unit\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\rR\x03tag\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\arecycle\x18\x03 \x01(\rR\arecycle\x12\x1b\n" +
-	"\ttype_name\x18\x04 \x01(\tR\btypeName\x125\n" +
+	"\arecycle\x18\x03 \x01(\rR\arecycle\x12&\n" +
+	"\ttype_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\btypeName\x88\x01\x01\x125\n" +
 	"\x05class\x18\x05 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\x12!\n" +
-	"\ftype_guessed\x18\x06 \x01(\bR\vtypeGuessed\"1\n" +
+	"\ftype_guessed\x18\x06 \x01(\bR\vtypeGuessedB\f\n" +
+	"\n" +
+	"_type_name\"1\n" +
 	"\x05Point\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x02R\x01y\x12\f\n" +
@@ -11452,14 +11456,15 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\t_distanceB\b\n" +
 	"\x06_pitchB\x06\n" +
 	"\x04_yawB\t\n" +
-	"\a_reason\"\xb2\x01\n" +
+	"\a_reason\"\xc6\x01\n" +
 	"\aAbility\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\rR\x04link\x12#\n" +
 	"\rcommand_index\x18\x02 \x01(\rR\fcommandIndex\x12&\n" +
-	"\fcommand_data\x18\x03 \x01(\rH\x00R\vcommandData\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12!\n" +
+	"\fcommand_data\x18\x03 \x01(\rH\x00R\vcommandData\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x12!\n" +
 	"\fname_guessed\x18\x05 \x01(\bR\vnameGuessedB\x0f\n" +
-	"\r_command_data\"\x9a\x04\n" +
+	"\r_command_dataB\a\n" +
+	"\x05_name\"\xbc\x04\n" +
 	"\n" +
 	"TargetUnit\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
@@ -11468,11 +11473,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x12snapshot_unit_link\x18\x04 \x01(\rR\x10snapshotUnitLink\x12@\n" +
 	"\x1asnapshot_control_player_id\x18\x05 \x01(\rH\x00R\x17snapshotControlPlayerId\x88\x01\x01\x12>\n" +
 	"\x19snapshot_upkeep_player_id\x18\x06 \x01(\rH\x01R\x16snapshotUpkeepPlayerId\x88\x01\x01\x12B\n" +
-	"\x0esnapshot_point\x18\a \x01(\v2\x1b.replayd.sc2replay.v1.PointR\rsnapshotPoint\x12,\n" +
-	"\x12snapshot_unit_name\x18\b \x01(\tR\x10snapshotUnitName\x12;\n" +
+	"\x0esnapshot_point\x18\a \x01(\v2\x1b.replayd.sc2replay.v1.PointR\rsnapshotPoint\x127\n" +
+	"\x12snapshot_unit_name\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\x10snapshotUnitName\x88\x01\x01\x12;\n" +
 	"\x1asnapshot_unit_name_guessed\x18\t \x01(\bR\x17snapshotUnitNameGuessedB\x1d\n" +
 	"\x1b_snapshot_control_player_idB\x1c\n" +
-	"\x1a_snapshot_upkeep_player_id\"\x98\x03\n" +
+	"\x1a_snapshot_upkeep_player_idB\x15\n" +
+	"\x13_snapshot_unit_name\"\x98\x03\n" +
 	"\x03Cmd\x12\x1b\n" +
 	"\tcmd_flags\x18\x01 \x01(\rR\bcmdFlags\x121\n" +
 	"\x04abil\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.AbilityR\x04abil\x12@\n" +
@@ -11497,14 +11503,16 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\rH\x00R\bsequence\x88\x01\x01B\v\n" +
 	"\t_sequence\"1\n" +
 	"\x13CommandManagerReset\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\rR\bsequence\"\xeb\x01\n" +
+	"\bsequence\x18\x01 \x01(\rR\bsequence\"\x84\x02\n" +
 	"\bSubgroup\x12\x1b\n" +
 	"\tunit_link\x18\x01 \x01(\rR\bunitLink\x12+\n" +
 	"\x11subgroup_priority\x18\x02 \x01(\rR\x10subgroupPriority\x126\n" +
 	"\x17intra_subgroup_priority\x18\x03 \x01(\rR\x15intraSubgroupPriority\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\x12\x1b\n" +
-	"\tunit_name\x18\x05 \x01(\tR\bunitName\x12*\n" +
-	"\x11unit_name_guessed\x18\x06 \x01(\bR\x0funitNameGuessed\"\x1f\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\x12&\n" +
+	"\tunit_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\bunitName\x88\x01\x01\x12*\n" +
+	"\x11unit_name_guessed\x18\x06 \x01(\bR\x0funitNameGuessedB\f\n" +
+	"\n" +
+	"_unit_name\"\x1f\n" +
 	"\aIndices\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\"\xb0\x03\n" +
 	"\x0eSelectionDelta\x12(\n" +
@@ -11564,11 +11572,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0fUnitOwnerChange\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
 	"\x11control_player_id\x18\x02 \x01(\rR\x0fcontrolPlayerId\x12(\n" +
-	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\"\xa7\x01\n" +
+	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\"\xc9\x01\n" +
 	"\x0eUnitTypeChange\x12.\n" +
-	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12,\n" +
-	"\x12previous_type_name\x18\x02 \x01(\tR\x10previousTypeName\x12&\n" +
-	"\fstarted_tick\x18\x03 \x01(\x05H\x00R\vstartedTick\x88\x01\x01B\x0f\n" +
+	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x127\n" +
+	"\x12previous_type_name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x10previousTypeName\x88\x01\x01\x12&\n" +
+	"\fstarted_tick\x18\x03 \x01(\x05H\x01R\vstartedTick\x88\x01\x01B\x15\n" +
+	"\x13_previous_type_nameB\x0f\n" +
 	"\r_started_tick\"h\n" +
 	"\aUpgrade\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12*\n" +
@@ -11772,44 +11781,53 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\tBankValue\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\rR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\tR\x04data\"N\n" +
+	"\x04data\x18\x03 \x01(\tR\x04data\"i\n" +
 	"\rBankSignature\x12\x1c\n" +
-	"\tsignature\x18\x01 \x01(\fR\tsignature\x12\x1f\n" +
-	"\vtoon_handle\x18\x02 \x01(\tR\n" +
-	"toonHandle\"\x99\x01\n" +
+	"\tsignature\x18\x01 \x01(\fR\tsignature\x12*\n" +
+	"\vtoon_handle\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\n" +
+	"toonHandle\x88\x01\x01B\x0e\n" +
+	"\f_toon_handle\"\xb4\x01\n" +
 	"\bSaveGame\x12\x1b\n" +
 	"\tfile_name\x18\x01 \x01(\tR\bfileName\x12\x1c\n" +
 	"\tautomatic\x18\x02 \x01(\bR\tautomatic\x12\x1c\n" +
 	"\toverwrite\x18\x03 \x01(\bR\toverwrite\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12 \n" +
-	"\vdescription\x18\x05 \x01(\tR\vdescription\"\x0e\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12+\n" +
+	"\vdescription\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\vdescription\x88\x01\x01B\x0e\n" +
+	"\f_description\"\x0e\n" +
 	"\fSaveGameDone\"\x0e\n" +
-	"\fLoadGameDone\"\x85\x01\n" +
+	"\fLoadGameDone\"\x9e\x01\n" +
 	"\tGameCheat\x122\n" +
 	"\x05point\x18\x01 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05point\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x11R\x04time\x12\x12\n" +
-	"\x04verb\x18\x03 \x01(\tR\x04verb\x12\x1c\n" +
-	"\targuments\x18\x04 \x01(\tR\targuments\"B\n" +
+	"\x04verb\x18\x03 \x01(\tR\x04verb\x12'\n" +
+	"\targuments\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\targuments\x88\x01\x01B\f\n" +
+	"\n" +
+	"_arguments\"[\n" +
 	"\x0eBroadcastCheat\x12\x12\n" +
-	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x1c\n" +
-	"\targuments\x18\x02 \x01(\tR\targuments\"\xde\x05\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12'\n" +
+	"\targuments\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\targuments\x88\x01\x01B\f\n" +
+	"\n" +
+	"_arguments\"\xaa\x06\n" +
 	"\rAiCommunicate\x12\x16\n" +
 	"\x06beacon\x18\x01 \x01(\x11R\x06beacon\x12\x12\n" +
 	"\x04ally\x18\x02 \x01(\x11R\x04ally\x12\x1a\n" +
-	"\bautocast\x18\x03 \x01(\x11R\bautocast\x12\x14\n" +
-	"\x05flags\x18\x04 \x01(\x11R\x05flags\x12\x14\n" +
-	"\x05build\x18\x05 \x01(\x11R\x05build\x12;\n" +
+	"\bautocast\x18\x03 \x01(\x11R\bautocast\x12\x19\n" +
+	"\x05flags\x18\x04 \x01(\x11H\x00R\x05flags\x88\x01\x01\x12\x19\n" +
+	"\x05build\x18\x05 \x01(\x11H\x01R\x05build\x88\x01\x01\x12;\n" +
 	"\vtarget_unit\x18\x06 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\n" +
 	"targetUnit\x12B\n" +
 	"\x1etarget_unit_snapshot_unit_link\x18\a \x01(\rR\x1atargetUnitSnapshotUnitLink\x12V\n" +
-	"&target_unit_snapshot_control_player_id\x18\b \x01(\x11H\x00R!targetUnitSnapshotControlPlayerId\x88\x01\x01\x12T\n" +
-	"%target_unit_snapshot_upkeep_player_id\x18\t \x01(\x11H\x01R targetUnitSnapshotUpkeepPlayerId\x88\x01\x01\x12>\n" +
+	"&target_unit_snapshot_control_player_id\x18\b \x01(\x11H\x02R!targetUnitSnapshotControlPlayerId\x88\x01\x01\x12T\n" +
+	"%target_unit_snapshot_upkeep_player_id\x18\t \x01(\x11H\x03R targetUnitSnapshotUpkeepPlayerId\x88\x01\x01\x12>\n" +
 	"\ftarget_point\x18\n" +
-	" \x01(\v2\x1b.replayd.sc2replay.v1.PointR\vtargetPoint\x12B\n" +
-	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tR\x1atargetUnitSnapshotUnitName\x12Q\n" +
-	"&target_unit_snapshot_unit_name_guessed\x18\f \x01(\bR!targetUnitSnapshotUnitNameGuessedB)\n" +
+	" \x01(\v2\x1b.replayd.sc2replay.v1.PointR\vtargetPoint\x12M\n" +
+	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\x1atargetUnitSnapshotUnitName\x88\x01\x01\x12Q\n" +
+	"&target_unit_snapshot_unit_name_guessed\x18\f \x01(\bR!targetUnitSnapshotUnitNameGuessedB\b\n" +
+	"\x06_flagsB\b\n" +
+	"\x06_buildB)\n" +
 	"'_target_unit_snapshot_control_player_idB(\n" +
-	"&_target_unit_snapshot_upkeep_player_id\"k\n" +
+	"&_target_unit_snapshot_upkeep_player_idB!\n" +
+	"\x1f_target_unit_snapshot_unit_name\"k\n" +
 	"\rCatalogModify\x12\x18\n" +
 	"\acatalog\x18\x01 \x01(\rR\acatalog\x12\x14\n" +
 	"\x05entry\x18\x02 \x01(\rR\x05entry\x12\x14\n" +
@@ -11832,9 +11850,9 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x06stream\x18\x01 \x01(\x0e2!.replayd.sc2replay.v1.EventStreamR\x06stream\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x123\n" +
-	"\x06fields\x18\x04 \x03(\v2\x1b.replayd.sc2replay.v1.FieldR\x06fields\"\x9d\x02\n" +
-	"\x05Field\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\x06fields\x18\x04 \x03(\v2\x1b.replayd.sc2replay.v1.FieldR\x06fields\"\xb1\x02\n" +
+	"\x05Field\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x12\x1f\n" +
 	"\n" +
 	"bool_value\x18\x02 \x01(\bH\x00R\tboolValue\x12\x1d\n" +
 	"\tint_value\x18\x03 \x01(\x12H\x00R\bintValue\x12\x1f\n" +
@@ -11845,7 +11863,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"bits_value\x18\x06 \x01(\v2\x1d.replayd.sc2replay.v1.BitMaskH\x00R\tbitsValue\x123\n" +
 	"\x06fields\x18\a \x03(\v2\x1b.replayd.sc2replay.v1.FieldR\x06fieldsB\a\n" +
-	"\x05value\"\xd5\x01\n" +
+	"\x05valueB\a\n" +
+	"\x05_name\"\xea\x01\n" +
 	"\n" +
 	"PartStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
@@ -11854,8 +11873,9 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"bytes_read\x18\x04 \x01(\x03R\tbytesRead\x12\x16\n" +
 	"\x06events\x18\x05 \x01(\x03R\x06events\x12\x1b\n" +
-	"\tlast_tick\x18\x06 \x01(\x05R\blastTick\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"\x8f\x02\n" +
+	"\tlast_tick\x18\x06 \x01(\x05R\blastTick\x12\x1f\n" +
+	"\x05error\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x05error\x88\x01\x01B\b\n" +
+	"\x06_error\"\x8f\x02\n" +
 	"\n" +
 	"DecodeInfo\x12\x1d\n" +
 	"\n" +
@@ -11865,13 +11885,17 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x05match\x18\x03 \x01(\x0e2 .replayd.sc2replay.v1.TableMatchR\x05match\x126\n" +
 	"\x05parts\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PartStatusR\x05parts\x125\n" +
 	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\x12\x1a\n" +
-	"\bunproven\x18\x06 \x01(\bR\bunproven\"\xa9\x01\n" +
-	"\tNameTable\x12\x14\n" +
-	"\x05build\x18\x01 \x01(\rR\x05build\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1c\n" +
-	"\texpansion\x18\x03 \x01(\tR\texpansion\x12+\n" +
+	"\bunproven\x18\x06 \x01(\bR\bunproven\"\xed\x01\n" +
+	"\tNameTable\x12\x1f\n" +
+	"\x05build\x18\x01 \x01(\rB\x04\xf0\xe1\x18\x00H\x00R\x05build\x88\x01\x01\x12!\n" +
+	"\x06source\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x06source\x88\x01\x01\x12'\n" +
+	"\texpansion\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\texpansion\x88\x01\x01\x12+\n" +
 	"\x11expansion_guessed\x18\x04 \x01(\bR\x10expansionGuessed\x12#\n" +
-	"\rbuild_guessed\x18\x05 \x01(\bR\fbuildGuessed\"\x9c\x01\n" +
+	"\rbuild_guessed\x18\x05 \x01(\bR\fbuildGuessedB\b\n" +
+	"\x06_buildB\t\n" +
+	"\a_sourceB\f\n" +
+	"\n" +
+	"_expansion\"\x9c\x01\n" +
 	"\aVersion\x12\x14\n" +
 	"\x05flags\x18\x01 \x01(\rR\x05flags\x12\x14\n" +
 	"\x05major\x18\x02 \x01(\rR\x05major\x12\x14\n" +
@@ -11882,7 +11906,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"base_build\x18\x06 \x01(\rR\tbaseBuild\"F\n" +
 	"\aRootKey\x12'\n" +
 	"\x0fdata_deprecated\x18\x01 \x01(\tR\x0edataDeprecated\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\tR\x04data\"\x9b\x06\n" +
+	"\x04data\x18\x02 \x01(\tR\x04data\"\xb5\x06\n" +
 	"\x05Start\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x127\n" +
 	"\aversion\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.VersionR\aversion\x12\x12\n" +
@@ -11900,11 +11924,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\freal_seconds\x18\f \x01(\x01R\vrealSeconds\x121\n" +
 	"\x15loops_per_real_second\x18\r \x01(\x01R\x12loopsPerRealSecond\x12A\n" +
 	"\vdecode_info\x18\x0e \x01(\v2 .replayd.sc2replay.v1.DecodeInfoR\n" +
-	"decodeInfo\x12\x1d\n" +
+	"decodeInfo\x12(\n" +
 	"\n" +
-	"game_speed\x18\x0f \x01(\tR\tgameSpeed\x12#\n" +
+	"game_speed\x18\x0f \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\tgameSpeed\x88\x01\x01\x12#\n" +
 	"\rclock_seconds\x18\x10 \x01(\x01R\fclockSeconds\x123\n" +
-	"\x16loops_per_clock_second\x18\x11 \x01(\x01R\x13loopsPerClockSecond\"w\n" +
+	"\x16loops_per_clock_second\x18\x11 \x01(\x01R\x13loopsPerClockSecondB\r\n" +
+	"\v_game_speed\"w\n" +
 	"\x04Toon\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\rR\x06region\x12\x1d\n" +
 	"\n" +
@@ -12128,14 +12153,15 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x11user_initial_data\x18\x01 \x03(\v2\x1f.replayd.sc2replay.v1.LobbyUserR\x0fuserInitialData\x12P\n" +
 	"\x10game_description\x18\x02 \x01(\v2%.replayd.sc2replay.v1.GameDescriptionR\x0fgameDescription\x12A\n" +
 	"\vlobby_state\x18\x03 \x01(\v2 .replayd.sc2replay.v1.LobbyStateR\n" +
-	"lobbyState\"\xa1\x01\n" +
+	"lobbyState\"\xb5\x01\n" +
 	"\tAttribute\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\rR\tnamespace\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\rR\x02id\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x02id\x18\x02 \x01(\rR\x02id\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x14\n" +
 	"\x05scope\x18\x04 \x01(\rR\x05scope\x12\x14\n" +
 	"\x05value\x18\x05 \x01(\tR\x05value\x12\x1b\n" +
-	"\x06number\x18\x06 \x01(\rH\x00R\x06number\x88\x01\x01B\t\n" +
+	"\x06number\x18\x06 \x01(\rH\x01R\x06number\x88\x01\x01B\a\n" +
+	"\x05_nameB\t\n" +
 	"\a_number\"\x9a\x01\n" +
 	"\n" +
 	"Attributes\x12\x1b\n" +
@@ -12165,13 +12191,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x01(\x01R\bduration\x12(\n" +
 	"\x10is_not_available\x18\a \x01(\bR\x0eisNotAvailable\x12>\n" +
 	"\aplayers\x18\b \x03(\v2$.replayd.sc2replay.v1.MetadataPlayerR\aplayers\x12\x12\n" +
-	"\x04json\x18\t \x01(\fR\x04json\"\x85\x05\n" +
+	"\x04json\x18\t \x01(\fR\x04json\"\x83\x06\n" +
 	"\n" +
 	"PlayerInfo\x121\n" +
-	"\x03ref\x18\x01 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x03ref\x12\x12\n" +
-	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x1f\n" +
-	"\vtoon_handle\x18\x03 \x01(\tR\n" +
-	"toonHandle\x12\x12\n" +
+	"\x03ref\x18\x01 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x03ref\x12\x1d\n" +
+	"\x04clan\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04clan\x88\x01\x01\x12*\n" +
+	"\vtoon_handle\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\n" +
+	"toonHandle\x88\x01\x01\x12\x12\n" +
 	"\x04race\x18\x04 \x01(\tR\x04race\x12\x12\n" +
 	"\x04team\x18\x05 \x01(\rR\x04team\x12\x1a\n" +
 	"\bobserver\x18\x06 \x01(\bR\bobserver\x12\x1a\n" +
@@ -12180,20 +12206,25 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x05color\x18\t \x01(\v2\x1b.replayd.sc2replay.v1.ColorR\x05color\x12\x1a\n" +
 	"\bhandicap\x18\n" +
 	" \x01(\rR\bhandicap\x12*\n" +
-	"\x0ehighest_league\x18\v \x01(\rH\x00R\rhighestLeague\x88\x01\x01\x12\x15\n" +
-	"\x03mmr\x18\f \x01(\x11H\x01R\x03mmr\x88\x01\x01\x12\x15\n" +
-	"\x03apm\x18\r \x01(\x01H\x02R\x03apm\x88\x01\x01\x12\x1d\n" +
+	"\x0ehighest_league\x18\v \x01(\rH\x02R\rhighestLeague\x88\x01\x01\x12\x15\n" +
+	"\x03mmr\x18\f \x01(\x11H\x03R\x03mmr\x88\x01\x01\x12\x15\n" +
+	"\x03apm\x18\r \x01(\x01H\x04R\x03apm\x88\x01\x01\x12(\n" +
 	"\n" +
-	"color_name\x18\x0e \x01(\tR\tcolorName\x12\x1e\n" +
+	"color_name\x18\x0e \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\tcolorName\x88\x01\x01\x12)\n" +
 	"\n" +
-	"difficulty\x18\x0f \x01(\tR\n" +
-	"difficulty\x12\x1f\n" +
-	"\vpicked_race\x18\x10 \x01(\tR\n" +
-	"pickedRace\x12M\n" +
-	"\x0fobserver_source\x18\x11 \x01(\x0e2$.replayd.sc2replay.v1.ObserverSourceR\x0eobserverSourceB\x11\n" +
+	"difficulty\x18\x0f \x01(\tB\x04\xf0\xe1\x18\x00H\x06R\n" +
+	"difficulty\x88\x01\x01\x12*\n" +
+	"\vpicked_race\x18\x10 \x01(\tB\x04\xf0\xe1\x18\x00H\aR\n" +
+	"pickedRace\x88\x01\x01\x12M\n" +
+	"\x0fobserver_source\x18\x11 \x01(\x0e2$.replayd.sc2replay.v1.ObserverSourceR\x0eobserverSourceB\a\n" +
+	"\x05_clanB\x0e\n" +
+	"\f_toon_handleB\x11\n" +
 	"\x0f_highest_leagueB\x06\n" +
 	"\x04_mmrB\x06\n" +
-	"\x04_apm\"\xd0\x01\n" +
+	"\x04_apmB\r\n" +
+	"\v_color_nameB\r\n" +
+	"\v_difficultyB\x0e\n" +
+	"\f_picked_race\"\xe5\x01\n" +
 	"\x06Member\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x1f\n" +
@@ -12203,23 +12234,25 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\vdata_offset\x18\x05 \x01(\x03R\n" +
 	"dataOffset\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12\x1a\n" +
-	"\bredacted\x18\a \x01(\bR\bredacted\x12\x14\n" +
-	"\x05error\x18\b \x01(\tR\x05error\"H\n" +
+	"\bredacted\x18\a \x01(\bR\bredacted\x12\x1f\n" +
+	"\x05error\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x05error\x88\x01\x01B\b\n" +
+	"\x06_error\"H\n" +
 	"\x03End\x12A\n" +
 	"\vdecode_info\x18\x01 \x01(\v2 .replayd.sc2replay.v1.DecodeInfoR\n" +
-	"decodeInfo\"\xd3\x03\n" +
+	"decodeInfo\"\xf2\x03\n" +
 	"\bFactUnit\x12.\n" +
-	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12&\n" +
-	"\x0ffirst_type_name\x18\x02 \x01(\tR\rfirstTypeName\x12(\n" +
-	"\rappeared_tick\x18\x03 \x01(\x05H\x00R\fappearedTick\x88\x01\x01\x12(\n" +
-	"\rcomplete_tick\x18\x04 \x01(\x05H\x01R\fcompleteTick\x88\x01\x01\x12/\n" +
+	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x121\n" +
+	"\x0ffirst_type_name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\rfirstTypeName\x88\x01\x01\x12(\n" +
+	"\rappeared_tick\x18\x03 \x01(\x05H\x01R\fappearedTick\x88\x01\x01\x12(\n" +
+	"\rcomplete_tick\x18\x04 \x01(\x05H\x02R\fcompleteTick\x88\x01\x01\x12/\n" +
 	"\x03end\x18\x05 \x01(\x0e2\x1d.replayd.sc2replay.v1.UnitEndR\x03end\x12-\n" +
-	"\x10killer_player_id\x18\x06 \x01(\rH\x02R\x0ekillerPlayerId\x88\x01\x01\x122\n" +
+	"\x10killer_player_id\x18\x06 \x01(\rH\x03R\x0ekillerPlayerId\x88\x01\x01\x122\n" +
 	"\x06killer\x18\a \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x06killer\x122\n" +
 	"\x06became\x18\b \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x06became\x12\f\n" +
 	"\x01x\x18\t \x01(\rR\x01x\x12\f\n" +
 	"\x01y\x18\n" +
-	" \x01(\rR\x01yB\x10\n" +
+	" \x01(\rR\x01yB\x12\n" +
+	"\x10_first_type_nameB\x10\n" +
 	"\x0e_appeared_tickB\x10\n" +
 	"\x0e_complete_tickB\x13\n" +
 	"\x11_killer_player_id\"\x84\x02\n" +
@@ -12718,6 +12751,7 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[7].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[8].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[9].OneofWrappers = []any{}
@@ -12727,6 +12761,7 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Cmd_Data)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[17].OneofWrappers = []any{
 		(*SelectionDelta_Mask)(nil),
 		(*SelectionDelta_OneIndices)(nil),
@@ -12746,6 +12781,10 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[64].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[78].OneofWrappers = []any{
 		(*Field_BoolValue)(nil),
@@ -12754,6 +12793,9 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Field_BytesValue)(nil),
 		(*Field_BitsValue)(nil),
 	}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[79].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[81].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[84].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[87].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[89].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[90].OneofWrappers = []any{}
@@ -12763,6 +12805,7 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[99].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[100].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[102].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[103].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[105].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[106].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[107].OneofWrappers = []any{}

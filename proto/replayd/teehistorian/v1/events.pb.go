@@ -1254,9 +1254,9 @@ type Player struct {
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The team, from 0. Absent when not known.
 	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
-	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Absent when the
 	// client is not logged in.
-	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Role          *string `protobuf:"bytes,4,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1313,8 +1313,8 @@ func (x *Player) GetTeam() int32 {
 }
 
 func (x *Player) GetRole() string {
-	if x != nil {
-		return x.Role
+	if x != nil && x.Role != nil {
+		return *x.Role
 	}
 	return ""
 }
@@ -1951,8 +1951,8 @@ type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot that became free.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// The server's text for the reason. Empty when the client left without one.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The server's text for the reason. Absent when the client left without one.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
 	// in this one, without a login. Absent for all other drops, and where more than one slot has the code.
 	ReclaimedClientId *int32 `protobuf:"varint,3,opt,name=reclaimed_client_id,json=reclaimedClientId,proto3,oneof" json:"reclaimed_client_id,omitempty"`
@@ -1998,8 +1998,8 @@ func (x *Drop) GetClientId() int32 {
 }
 
 func (x *Drop) GetReason() string {
-	if x != nil {
-		return x.Reason
+	if x != nil && x.Reason != nil {
+		return *x.Reason
 	}
 	return ""
 }
@@ -2140,12 +2140,12 @@ type UnknownEx struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record's UUID in text form.
 	Uuid string `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The record's name, such as "teehistorian-custom@example.org". Absent when the file's header does not name it.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The record's data as recorded. Empty when redacted.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// The reason why a known record could not be read. Empty for an unknown record.
-	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// The reason why a known record could not be read. Absent for an unknown record.
+	Error *string `protobuf:"bytes,4,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	// True when the data was withheld because it may hold a secret.
 	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2190,8 +2190,8 @@ func (x *UnknownEx) GetUuid() string {
 }
 
 func (x *UnknownEx) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -2204,8 +2204,8 @@ func (x *UnknownEx) GetData() []byte {
 }
 
 func (x *UnknownEx) GetError() string {
-	if x != nil {
-		return x.Error
+	if x != nil && x.Error != nil {
+		return *x.Error
 	}
 	return ""
 }
@@ -2264,9 +2264,9 @@ type AuthInit struct {
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
 	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
-	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
 	// only the level.
-	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Role          *string `protobuf:"bytes,4,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2323,8 +2323,8 @@ func (x *AuthInit) GetAuthName() string {
 }
 
 func (x *AuthInit) GetRole() string {
-	if x != nil {
-		return x.Role
+	if x != nil && x.Role != nil {
+		return *x.Role
 	}
 	return ""
 }
@@ -2338,9 +2338,9 @@ type AuthLogin struct {
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
 	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
-	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
 	// only the level.
-	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Role          *string `protobuf:"bytes,4,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2397,8 +2397,8 @@ func (x *AuthLogin) GetAuthName() string {
 }
 
 func (x *AuthLogin) GetRole() string {
-	if x != nil {
-		return x.Role
+	if x != nil && x.Role != nil {
+		return *x.Role
 	}
 	return ""
 }
@@ -2509,17 +2509,17 @@ type Ddnetver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// A UUID in text form that stays the same while this client program runs. Empty when redacted.
-	ConnectionId string `protobuf:"bytes,2,opt,name=connection_id,json=connectionId,proto3" json:"connection_id,omitempty"`
+	// A UUID in text form that stays the same while this client program runs. Absent when redacted.
+	ConnectionId *string `protobuf:"bytes,2,opt,name=connection_id,json=connectionId,proto3,oneof" json:"connection_id,omitempty"`
 	// The DDNet version number, such as 16040 for 16.4.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The version, as the client spells it.
 	VersionText string `protobuf:"bytes,4,opt,name=version_text,json=versionText,proto3" json:"version_text,omitempty"`
 	// True when the connection id was withheld, because it identifies a person's installation.
 	Redacted bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+	// A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Absent
 	// when the daemon has no key; see its flag --pseudonym-key.
-	ConnectionPseudonym string `protobuf:"bytes,6,opt,name=connection_pseudonym,json=connectionPseudonym,proto3" json:"connection_pseudonym,omitempty"`
+	ConnectionPseudonym *string `protobuf:"bytes,6,opt,name=connection_pseudonym,json=connectionPseudonym,proto3,oneof" json:"connection_pseudonym,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -2562,8 +2562,8 @@ func (x *Ddnetver) GetClientId() int32 {
 }
 
 func (x *Ddnetver) GetConnectionId() string {
-	if x != nil {
-		return x.ConnectionId
+	if x != nil && x.ConnectionId != nil {
+		return *x.ConnectionId
 	}
 	return ""
 }
@@ -2590,8 +2590,8 @@ func (x *Ddnetver) GetRedacted() bool {
 }
 
 func (x *Ddnetver) GetConnectionPseudonym() string {
-	if x != nil {
-		return x.ConnectionPseudonym
+	if x != nil && x.ConnectionPseudonym != nil {
+		return *x.ConnectionPseudonym
 	}
 	return ""
 }
@@ -2695,8 +2695,8 @@ type SaveSuccess struct {
 	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
-	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
-	Save string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	// The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
+	Save *string `protobuf:"bytes,3,opt,name=save,proto3,oneof" json:"save,omitempty"`
 	// What the text says. Absent when it is empty.
 	Contents      *SavedTeam `protobuf:"bytes,4,opt,name=contents,proto3" json:"contents,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2748,8 +2748,8 @@ func (x *SaveSuccess) GetSaveId() string {
 }
 
 func (x *SaveSuccess) GetSave() string {
-	if x != nil {
-		return x.Save
+	if x != nil && x.Save != nil {
+		return *x.Save
 	}
 	return ""
 }
@@ -2777,8 +2777,8 @@ type SavedTeam struct {
 	Switches []*SavedSwitch `protobuf:"bytes,5,rep,name=switches,proto3" json:"switches,omitempty"`
 	// What follows the values that replayd knows. Newer servers may write it. At most 64, each cut at 128 bytes.
 	Unknown []string `protobuf:"bytes,6,rep,name=unknown,proto3" json:"unknown,omitempty"`
-	// The reason why the rest of the text could not be read. Empty when it was read.
-	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// The reason why the rest of the text could not be read. Absent when it was read.
+	Error         *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2856,8 +2856,8 @@ func (x *SavedTeam) GetUnknown() []string {
 }
 
 func (x *SavedTeam) GetError() string {
-	if x != nil {
-		return x.Error
+	if x != nil && x.Error != nil {
+		return *x.Error
 	}
 	return ""
 }
@@ -2867,7 +2867,7 @@ type SavedSwitch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 when it is on.
 	Status int32 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
-	// For how many more ticks it stays so. 0 for ever.
+	// For how many more ticks it stays so. 0, as the game saves it, for ever.
 	EndTime int32 `protobuf:"varint,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// The number of its type in DDNet.
 	Type          int32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
@@ -3098,7 +3098,7 @@ type SavedTee struct {
 	LastTimeCheckpoint int32 `protobuf:"zigzag32,47,opt,name=last_time_checkpoint,json=lastTimeCheckpoint,proto3" json:"last_time_checkpoint,omitempty"`
 	// The last time checkpoint that was told. -1 is none.
 	LastTimeCheckpointTold int32 `protobuf:"zigzag32,48,opt,name=last_time_checkpoint_told,json=lastTimeCheckpointTold,proto3" json:"last_time_checkpoint_told,omitempty"`
-	// The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+	// The time at each of 25 time checkpoints, in seconds. 0, as the game saves it, for those that were not reached.
 	TimeCheckpoints []float64 `protobuf:"fixed64,49,rep,packed,name=time_checkpoints,json=timeCheckpoints,proto3" json:"time_checkpoints,omitempty"`
 	// True when the player was caught with a bot's program, so that a finish does not count.
 	NotEligibleForFinish bool `protobuf:"varint,50,opt,name=not_eligible_for_finish,json=notEligibleForFinish,proto3" json:"not_eligible_for_finish,omitempty"`
@@ -3719,8 +3719,8 @@ type LoadSuccess struct {
 	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
-	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
-	Save string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
+	// The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
+	Save *string `protobuf:"bytes,3,opt,name=save,proto3,oneof" json:"save,omitempty"`
 	// What the text says. Absent when it is empty.
 	Contents      *SavedTeam `protobuf:"bytes,4,opt,name=contents,proto3" json:"contents,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3772,8 +3772,8 @@ func (x *LoadSuccess) GetSaveId() string {
 }
 
 func (x *LoadSuccess) GetSave() string {
-	if x != nil {
-		return x.Save
+	if x != nil && x.Save != nil {
+		return *x.Save
 	}
 	return ""
 }
@@ -4320,9 +4320,9 @@ type PlayerState struct {
 	Joined bool `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`
 	// The protocol that the client speaks.
 	Protocol Protocol `protobuf:"varint,3,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
-	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Absent when
 	// not known.
-	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The team, from 0.
 	Team int32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
 	// True while the client has a character.
@@ -4344,16 +4344,16 @@ type PlayerState struct {
 	Skin *Skin `protobuf:"bytes,13,opt,name=skin,proto3" json:"skin,omitempty"`
 	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
 	SkinParts []*SkinPart `protobuf:"bytes,14,rep,name=skin_parts,json=skinParts,proto3" json:"skin_parts,omitempty"`
-	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
-	ClientVersion int32 `protobuf:"varint,15,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
-	// The version, as the client spells it. Empty when not known.
-	ClientVersionText string `protobuf:"bytes,16,opt,name=client_version_text,json=clientVersionText,proto3" json:"client_version_text,omitempty"`
+	// The DDNet version number, such as 16040 for 16.4. Absent when not known.
+	ClientVersion *int32 `protobuf:"varint,15,opt,name=client_version,json=clientVersion,proto3,oneof" json:"client_version,omitempty"`
+	// The version, as the client spells it. Absent when not known.
+	ClientVersionText *string `protobuf:"bytes,16,opt,name=client_version_text,json=clientVersionText,proto3,oneof" json:"client_version_text,omitempty"`
 	// The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
 	// another name.
 	AuthLevel AuthLevel `protobuf:"varint,17,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
-	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Absent when it is
 	// not logged in.
-	Role string `protobuf:"bytes,18,opt,name=role,proto3" json:"role,omitempty"`
+	Role *string `protobuf:"bytes,18,opt,name=role,proto3,oneof" json:"role,omitempty"`
 	// True while the client's team is in practice mode.
 	Practice bool `protobuf:"varint,19,opt,name=practice,proto3" json:"practice,omitempty"`
 	// True when the client has entered the game, as far as the file records it.
@@ -4414,8 +4414,8 @@ func (x *PlayerState) GetProtocol() Protocol {
 }
 
 func (x *PlayerState) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -4491,15 +4491,15 @@ func (x *PlayerState) GetSkinParts() []*SkinPart {
 }
 
 func (x *PlayerState) GetClientVersion() int32 {
-	if x != nil {
-		return x.ClientVersion
+	if x != nil && x.ClientVersion != nil {
+		return *x.ClientVersion
 	}
 	return 0
 }
 
 func (x *PlayerState) GetClientVersionText() string {
-	if x != nil {
-		return x.ClientVersionText
+	if x != nil && x.ClientVersionText != nil {
+		return *x.ClientVersionText
 	}
 	return ""
 }
@@ -4512,8 +4512,8 @@ func (x *PlayerState) GetAuthLevel() AuthLevel {
 }
 
 func (x *PlayerState) GetRole() string {
-	if x != nil {
-		return x.Role
+	if x != nil && x.Role != nil {
+		return *x.Role
 	}
 	return ""
 }
@@ -4541,8 +4541,8 @@ type Message struct {
 	// The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
 	// the one that fits.
 	Protocol Protocol `protobuf:"varint,2,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
-	// The message's number in that protocol. 0 for an extended message, which has a UUID instead.
-	MessageId int32 `protobuf:"varint,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// The message's number in that protocol. Absent for an extended message, which has a UUID instead.
+	MessageId *int32 `protobuf:"varint,3,opt,name=message_id,json=messageId,proto3,oneof" json:"message_id,omitempty"`
 	// The UUID in text form of an extended message. Empty otherwise.
 	Uuid string `protobuf:"bytes,4,opt,name=uuid,proto3" json:"uuid,omitempty"`
 	// The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
@@ -4550,8 +4550,8 @@ type Message struct {
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents.
 	Raw []byte `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"`
-	// The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
-	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// The reason why the contents could not be read. Absent when they could be read, and for unknown messages.
+	Error *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	// True when raw and parts of the contents were withheld because they may hold a secret.
 	Redacted bool `protobuf:"varint,8,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	// The contents. Absent when they could not be read.
@@ -4626,8 +4626,8 @@ func (x *Message) GetProtocol() Protocol {
 }
 
 func (x *Message) GetMessageId() int32 {
-	if x != nil {
-		return x.MessageId
+	if x != nil && x.MessageId != nil {
+		return *x.MessageId
 	}
 	return 0
 }
@@ -4654,8 +4654,8 @@ func (x *Message) GetRaw() []byte {
 }
 
 func (x *Message) GetError() string {
-	if x != nil {
-		return x.Error
+	if x != nil && x.Error != nil {
+		return *x.Error
 	}
 	return ""
 }
@@ -4971,8 +4971,8 @@ type Say struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recipients.
 	Mode SayMode `protobuf:"varint,1,opt,name=mode,proto3,enum=replayd.teehistorian.v1.SayMode" json:"mode,omitempty"`
-	// The recipient of a whisper. -1 for none.
-	TargetClientId int32 `protobuf:"zigzag32,2,opt,name=target_client_id,json=targetClientId,proto3" json:"target_client_id,omitempty"`
+	// The recipient of a whisper. Absent for none: clients then send -1.
+	TargetClientId *int32 `protobuf:"zigzag32,2,opt,name=target_client_id,json=targetClientId,proto3,oneof" json:"target_client_id,omitempty"`
 	// The text. Empty when redacted.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5017,8 +5017,8 @@ func (x *Say) GetMode() SayMode {
 }
 
 func (x *Say) GetTargetClientId() int32 {
-	if x != nil {
-		return x.TargetClientId
+	if x != nil && x.TargetClientId != nil {
+		return *x.TargetClientId
 	}
 	return 0
 }
@@ -5555,8 +5555,8 @@ func (x *CallVote) GetForce() bool {
 // The client identified itself as a DDNet client, by the legacy message.
 type IsDdnetLegacy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The DDNet version number. 0 when not known.
-	Version       int32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The DDNet version number. Absent when not known.
+	Version       *int32 `protobuf:"varint,1,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5592,8 +5592,8 @@ func (*IsDdnetLegacy) Descriptor() ([]byte, []int) {
 }
 
 func (x *IsDdnetLegacy) GetVersion() int32 {
-	if x != nil {
-		return x.Version
+	if x != nil && x.Version != nil {
+		return *x.Version
 	}
 	return 0
 }
@@ -5999,9 +5999,9 @@ type FactFinish struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client. Absent for the finish of a team.
 	ClientId *int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3,oneof" json:"client_id,omitempty"`
-	// The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+	// The client's name, as the server has stated it in this file up to here. Absent where it has not: servers do not repeat the names of
 	// clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// The team, from 0. Absent behind damage, until a record tells it.
 	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	// The duration of the run in ticks, as the server saved it.
@@ -6056,8 +6056,8 @@ func (x *FactFinish) GetClientId() int32 {
 }
 
 func (x *FactFinish) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
@@ -6104,10 +6104,10 @@ type FactSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
-	RequestedName string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3" json:"requested_name,omitempty"`
+	// The client's last name, as the server has stated it in this file. Absent where it has not, as in fact_finish.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The last name that the client asked for in this file. The server may have refused it. Absent when it did not ask.
+	RequestedName *string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3,oneof" json:"requested_name,omitempty"`
 	// The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
 	// servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
 	// one of a client that stayed.
@@ -6118,12 +6118,12 @@ type FactSession struct {
 	EnteredTick *int32 `protobuf:"varint,6,opt,name=entered_tick,json=enteredTick,proto3,oneof" json:"entered_tick,omitempty"`
 	// How it ended.
 	End SessionEnd `protobuf:"varint,7,opt,name=end,proto3,enum=replayd.teehistorian.v1.SessionEnd" json:"end,omitempty"`
-	// The server's text for why. Empty when there is none.
-	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The server's text for why. Absent when there is none.
+	Reason *string `protobuf:"bytes,8,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// The slot that the connection took over, as in drop.
 	ReclaimedClientId *int32 `protobuf:"varint,9,opt,name=reclaimed_client_id,json=reclaimedClientId,proto3,oneof" json:"reclaimed_client_id,omitempty"`
-	// The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
-	ClientVersion int32 `protobuf:"varint,10,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
+	// The DDNet version of the client's program, such as 16040 for 16.4. Absent when this file does not have it.
+	ClientVersion *int32 `protobuf:"varint,10,opt,name=client_version,json=clientVersion,proto3,oneof" json:"client_version,omitempty"`
 	// The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.
 	AuthLevel AuthLevel `protobuf:"varint,11,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
 	// The role of that login, as in auth_login. Empty without one, and before DDNet 20.1.1.
@@ -6172,15 +6172,15 @@ func (x *FactSession) GetClientId() int32 {
 }
 
 func (x *FactSession) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
 
 func (x *FactSession) GetRequestedName() string {
-	if x != nil {
-		return x.RequestedName
+	if x != nil && x.RequestedName != nil {
+		return *x.RequestedName
 	}
 	return ""
 }
@@ -6214,8 +6214,8 @@ func (x *FactSession) GetEnd() SessionEnd {
 }
 
 func (x *FactSession) GetReason() string {
-	if x != nil {
-		return x.Reason
+	if x != nil && x.Reason != nil {
+		return *x.Reason
 	}
 	return ""
 }
@@ -6228,8 +6228,8 @@ func (x *FactSession) GetReclaimedClientId() int32 {
 }
 
 func (x *FactSession) GetClientVersion() int32 {
-	if x != nil {
-		return x.ClientVersion
+	if x != nil && x.ClientVersion != nil {
+		return *x.ClientVersion
 	}
 	return 0
 }
@@ -6637,13 +6637,14 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
-	"\x04kind\"f\n" +
+	"\x04kind\"z\n" +
 	"\x06Player\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x17\n" +
-	"\x04team\x18\x03 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x12\n" +
-	"\x04role\x18\x04 \x01(\tR\x04roleB\a\n" +
-	"\x05_team\"D\n" +
+	"\x04team\x18\x03 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x1d\n" +
+	"\x04role\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04role\x88\x01\x01B\a\n" +
+	"\x05_teamB\a\n" +
+	"\x05_role\"D\n" +
 	"\x06Damage\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\x03R\x02to\x12\x16\n" +
@@ -6692,11 +6693,12 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x05input\x18\x02 \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x05input\x122\n" +
 	"\x04diff\x18\x03 \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x04diff\"#\n" +
 	"\x04Join\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\x8e\x01\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\xa4\x01\n" +
 	"\x04Drop\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x129\n" +
-	"\x13reclaimed_client_id\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x11reclaimedClientId\x88\x01\x01B\x16\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12!\n" +
+	"\x06reason\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x06reason\x88\x01\x01\x129\n" +
+	"\x13reclaimed_client_id\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x11reclaimedClientId\x88\x01\x01B\t\n" +
+	"\a_reasonB\x16\n" +
 	"\x14_reclaimed_client_id\"\x97\x01\n" +
 	"\x0eConsoleCommand\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x14\n" +
@@ -6704,46 +6706,53 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\acommand\x18\x03 \x01(\tR\acommand\x12\x1c\n" +
 	"\targuments\x18\x04 \x03(\tR\targuments\x12\x1a\n" +
 	"\bredacted\x18\x05 \x01(\bR\bredacted\"\b\n" +
-	"\x06Finish\"y\n" +
+	"\x06Finish\"\xa2\x01\n" +
 	"\tUnknownEx\x12\x12\n" +
-	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1a\n" +
-	"\bredacted\x18\x05 \x01(\bR\bredacted\"\x06\n" +
-	"\x04Test\"\x92\x01\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1f\n" +
+	"\x05error\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x05error\x88\x01\x01\x12\x1a\n" +
+	"\bredacted\x18\x05 \x01(\bR\bredactedB\a\n" +
+	"\x05_nameB\b\n" +
+	"\x06_error\"\x06\n" +
+	"\x04Test\"\xa6\x01\n" +
 	"\bAuthInit\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x128\n" +
 	"\x05level\x18\x02 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\x05level\x12\x1b\n" +
-	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x12\n" +
-	"\x04role\x18\x04 \x01(\tR\x04role\"\x93\x01\n" +
+	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x1d\n" +
+	"\x04role\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04role\x88\x01\x01B\a\n" +
+	"\x05_role\"\xa7\x01\n" +
 	"\tAuthLogin\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x128\n" +
 	"\x05level\x18\x02 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\x05level\x12\x1b\n" +
-	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x12\n" +
-	"\x04role\x18\x04 \x01(\tR\x04role\")\n" +
+	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x1d\n" +
+	"\x04role\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04role\x88\x01\x01B\a\n" +
+	"\x05_role\")\n" +
 	"\n" +
 	"AuthLogout\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"D\n" +
 	"\vDdnetverOld\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x05R\aversion\"\xd8\x01\n" +
+	"\aversion\x18\x02 \x01(\x05R\aversion\"\x99\x02\n" +
 	"\bDdnetver\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12#\n" +
-	"\rconnection_id\x18\x02 \x01(\tR\fconnectionId\x12\x18\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12.\n" +
+	"\rconnection_id\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\fconnectionId\x88\x01\x01\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12!\n" +
 	"\fversion_text\x18\x04 \x01(\tR\vversionText\x12\x1a\n" +
-	"\bredacted\x18\x05 \x01(\bR\bredacted\x121\n" +
-	"\x14connection_pseudonym\x18\x06 \x01(\tR\x13connectionPseudonym\"'\n" +
+	"\bredacted\x18\x05 \x01(\bR\bredacted\x12<\n" +
+	"\x14connection_pseudonym\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x13connectionPseudonym\x88\x01\x01B\x10\n" +
+	"\x0e_connection_idB\x17\n" +
+	"\x15_connection_pseudonym\"'\n" +
 	"\bJoinver6\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"'\n" +
 	"\bJoinver7\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\x8e\x01\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"\xa2\x01\n" +
 	"\vSaveSuccess\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x17\n" +
-	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x12\n" +
-	"\x04save\x18\x03 \x01(\tR\x04save\x12>\n" +
-	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontents\"\x87\x02\n" +
+	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x1d\n" +
+	"\x04save\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04save\x88\x01\x01\x12>\n" +
+	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontentsB\a\n" +
+	"\x05_save\"\x9c\x02\n" +
 	"\tSavedTeam\x12\x1d\n" +
 	"\n" +
 	"team_state\x18\x01 \x01(\x05R\tteamState\x12\x16\n" +
@@ -6751,8 +6760,9 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\bpractice\x18\x03 \x01(\bR\bpractice\x125\n" +
 	"\x04tees\x18\x04 \x03(\v2!.replayd.teehistorian.v1.SavedTeeR\x04tees\x12@\n" +
 	"\bswitches\x18\x05 \x03(\v2$.replayd.teehistorian.v1.SavedSwitchR\bswitches\x12\x18\n" +
-	"\aunknown\x18\x06 \x03(\tR\aunknown\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"T\n" +
+	"\aunknown\x18\x06 \x03(\tR\aunknown\x12\x1f\n" +
+	"\x05error\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x05error\x88\x01\x01B\b\n" +
+	"\x06_error\"T\n" +
 	"\vSavedSwitch\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x19\n" +
 	"\bend_time\x18\x02 \x01(\x05R\aendTime\x12\x12\n" +
@@ -6851,12 +6861,13 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"valueCount\x12\x18\n" +
 	"\aunknown\x18F \x03(\tR\aunknown\"!\n" +
 	"\vSaveFailure\x12\x12\n" +
-	"\x04team\x18\x01 \x01(\x05R\x04team\"\x8e\x01\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\"\xa2\x01\n" +
 	"\vLoadSuccess\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x17\n" +
-	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x12\n" +
-	"\x04save\x18\x03 \x01(\tR\x04save\x12>\n" +
-	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontents\"!\n" +
+	"\asave_id\x18\x02 \x01(\tR\x06saveId\x12\x1d\n" +
+	"\x04save\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04save\x88\x01\x01\x12>\n" +
+	"\bcontents\x18\x04 \x01(\v2\".replayd.teehistorian.v1.SavedTeamR\bcontentsB\a\n" +
+	"\x05_save\"!\n" +
 	"\vLoadFailure\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\"=\n" +
 	"\n" +
@@ -6888,12 +6899,12 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"TeamFinish\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x12\n" +
-	"\x04time\x18\x02 \x01(\x05R\x04time\"\xcc\x05\n" +
+	"\x04time\x18\x02 \x01(\x05R\x04time\"\xb5\x06\n" +
 	"\vPlayerState\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x16\n" +
 	"\x06joined\x18\x02 \x01(\bR\x06joined\x12=\n" +
-	"\bprotocol\x18\x03 \x01(\x0e2!.replayd.teehistorian.v1.ProtocolR\bprotocol\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
+	"\bprotocol\x18\x03 \x01(\x0e2!.replayd.teehistorian.v1.ProtocolR\bprotocol\x12\x1d\n" +
+	"\x04name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x12\n" +
 	"\x04team\x18\x05 \x01(\x05R\x04team\x12\x14\n" +
 	"\x05alive\x18\x06 \x01(\bR\x05alive\x12\f\n" +
 	"\x01x\x18\a \x01(\x11R\x01x\x12\f\n" +
@@ -6902,28 +6913,32 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x0ename_effective\x18\n" +
 	" \x01(\bR\rnameEffective\x12\x12\n" +
 	"\x04clan\x18\v \x01(\tR\x04clan\x12\x1d\n" +
-	"\acountry\x18\f \x01(\x11H\x00R\acountry\x88\x01\x01\x121\n" +
+	"\acountry\x18\f \x01(\x11H\x01R\acountry\x88\x01\x01\x121\n" +
 	"\x04skin\x18\r \x01(\v2\x1d.replayd.teehistorian.v1.SkinR\x04skin\x12@\n" +
 	"\n" +
-	"skin_parts\x18\x0e \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\x12%\n" +
-	"\x0eclient_version\x18\x0f \x01(\x05R\rclientVersion\x12.\n" +
-	"\x13client_version_text\x18\x10 \x01(\tR\x11clientVersionText\x12A\n" +
+	"skin_parts\x18\x0e \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\x120\n" +
+	"\x0eclient_version\x18\x0f \x01(\x05B\x04\xf0\xe1\x18\x00H\x02R\rclientVersion\x88\x01\x01\x129\n" +
+	"\x13client_version_text\x18\x10 \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\x11clientVersionText\x88\x01\x01\x12A\n" +
 	"\n" +
-	"auth_level\x18\x11 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x12\n" +
-	"\x04role\x18\x12 \x01(\tR\x04role\x12\x1a\n" +
+	"auth_level\x18\x11 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x1d\n" +
+	"\x04role\x18\x12 \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\x04role\x88\x01\x01\x12\x1a\n" +
 	"\bpractice\x18\x13 \x01(\bR\bpractice\x12\x14\n" +
-	"\x05ready\x18\x14 \x01(\bR\x05readyB\n" +
+	"\x05ready\x18\x14 \x01(\bR\x05readyB\a\n" +
+	"\x05_nameB\n" +
 	"\n" +
-	"\b_country\"\x85\f\n" +
+	"\b_countryB\x11\n" +
+	"\x0f_client_versionB\x16\n" +
+	"\x14_client_version_textB\a\n" +
+	"\x05_role\"\xb4\f\n" +
 	"\aMessage\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12=\n" +
-	"\bprotocol\x18\x02 \x01(\x0e2!.replayd.teehistorian.v1.ProtocolR\bprotocol\x12\x1d\n" +
+	"\bprotocol\x18\x02 \x01(\x0e2!.replayd.teehistorian.v1.ProtocolR\bprotocol\x12(\n" +
 	"\n" +
-	"message_id\x18\x03 \x01(\x05R\tmessageId\x12\x12\n" +
+	"message_id\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\tmessageId\x88\x01\x01\x12\x12\n" +
 	"\x04uuid\x18\x04 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12\x10\n" +
-	"\x03raw\x18\x06 \x01(\fR\x03raw\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\x12\x1a\n" +
+	"\x03raw\x18\x06 \x01(\fR\x03raw\x12\x1f\n" +
+	"\x05error\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\x05error\x88\x01\x01\x12\x1a\n" +
 	"\bredacted\x18\b \x01(\bR\bredacted\x120\n" +
 	"\x03say\x18\x10 \x01(\v2\x1c.replayd.teehistorian.v1.SayH\x00R\x03say\x12=\n" +
 	"\bset_team\x18\x11 \x01(\v2 .replayd.teehistorian.v1.SetTeamH\x00R\asetTeam\x12Y\n" +
@@ -6948,11 +6963,14 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\vskin_change\x18  \x01(\v2#.replayd.teehistorian.v1.SkinChangeH\x00R\n" +
 	"skinChange\x12<\n" +
 	"\acommand\x18! \x01(\v2 .replayd.teehistorian.v1.CommandH\x00R\acommandB\t\n" +
-	"\acontent\"y\n" +
+	"\acontentB\r\n" +
+	"\v_message_idB\b\n" +
+	"\x06_error\"\x99\x01\n" +
 	"\x03Say\x124\n" +
-	"\x04mode\x18\x01 \x01(\x0e2 .replayd.teehistorian.v1.SayModeR\x04mode\x12(\n" +
-	"\x10target_client_id\x18\x02 \x01(\x11R\x0etargetClientId\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\x1d\n" +
+	"\x04mode\x18\x01 \x01(\x0e2 .replayd.teehistorian.v1.SayModeR\x04mode\x123\n" +
+	"\x10target_client_id\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x0etargetClientId\x88\x01\x01\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04textB\x13\n" +
+	"\x11_target_client_id\"\x1d\n" +
 	"\aSetTeam\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x11R\x04team\"\xa1\x01\n" +
 	"\x10SetSpectatorMode\x12:\n" +
@@ -6987,9 +7005,11 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05force\x18\x04 \x01(\bR\x05force\")\n" +
-	"\rIsDdnetLegacy\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x05R\aversion\"&\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\"@\n" +
+	"\rIsDdnetLegacy\x12#\n" +
+	"\aversion\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\aversion\x88\x01\x01B\n" +
+	"\n" +
+	"\b_version\"&\n" +
 	"\x10ShowOthersLegacy\x12\x12\n" +
 	"\x04show\x18\x01 \x01(\bR\x04show\"*\n" +
 	"\fShowDistance\x12\f\n" +
@@ -7012,42 +7032,47 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"skin_parts\x18\x01 \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\";\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x02 \x01(\tR\targuments\"\x94\x02\n" +
+	"\targuments\x18\x02 \x01(\tR\targuments\"\xa8\x02\n" +
 	"\n" +
 	"FactFinish\x12&\n" +
-	"\tclient_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bclientId\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
-	"\x04team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x04team\x88\x01\x01\x12\x12\n" +
+	"\tclient_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bclientId\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x04team\x88\x01\x01\x12\x12\n" +
 	"\x04time\x18\x04 \x01(\x05R\x04time\x12\x18\n" +
 	"\aseconds\x18\x05 \x01(\x01R\aseconds\x12(\n" +
-	"\rreckoned_tick\x18\x06 \x01(\x05H\x02R\freckonedTick\x88\x01\x01\x12*\n" +
+	"\rreckoned_tick\x18\x06 \x01(\x05H\x03R\freckonedTick\x88\x01\x01\x12*\n" +
 	"\x11member_client_ids\x18\a \x03(\x05R\x0fmemberClientIdsB\f\n" +
 	"\n" +
 	"_client_idB\a\n" +
+	"\x05_nameB\a\n" +
 	"\x05_teamB\x10\n" +
-	"\x0e_reckoned_tick\"\xc3\x04\n" +
+	"\x0e_reckoned_tick\"\xa9\x05\n" +
 	"\vFactSession\x12\x1b\n" +
-	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
-	"\x0erequested_name\x18\x03 \x01(\tR\rrequestedName\x12$\n" +
-	"\vjoined_tick\x18\x04 \x01(\x05H\x00R\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x0erequested_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\rrequestedName\x88\x01\x01\x12$\n" +
+	"\vjoined_tick\x18\x04 \x01(\x05H\x02R\n" +
 	"joinedTick\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"first_tick\x18\x05 \x01(\x05H\x01R\tfirstTick\x88\x01\x01\x12&\n" +
-	"\fentered_tick\x18\x06 \x01(\x05H\x02R\venteredTick\x88\x01\x01\x125\n" +
-	"\x03end\x18\a \x01(\x0e2#.replayd.teehistorian.v1.SessionEndR\x03end\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\x129\n" +
-	"\x13reclaimed_client_id\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\x11reclaimedClientId\x88\x01\x01\x12%\n" +
+	"first_tick\x18\x05 \x01(\x05H\x03R\tfirstTick\x88\x01\x01\x12&\n" +
+	"\fentered_tick\x18\x06 \x01(\x05H\x04R\venteredTick\x88\x01\x01\x125\n" +
+	"\x03end\x18\a \x01(\x0e2#.replayd.teehistorian.v1.SessionEndR\x03end\x12!\n" +
+	"\x06reason\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\x06reason\x88\x01\x01\x129\n" +
+	"\x13reclaimed_client_id\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x06R\x11reclaimedClientId\x88\x01\x01\x120\n" +
 	"\x0eclient_version\x18\n" +
-	" \x01(\x05R\rclientVersion\x12A\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x00H\aR\rclientVersion\x88\x01\x01\x12A\n" +
 	"\n" +
 	"auth_level\x18\v \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x12\n" +
 	"\x04role\x18\f \x01(\tR\x04role\x12\x1a\n" +
-	"\bfinishes\x18\r \x01(\x05R\bfinishesB\x0e\n" +
+	"\bfinishes\x18\r \x01(\x05R\bfinishesB\a\n" +
+	"\x05_nameB\x11\n" +
+	"\x0f_requested_nameB\x0e\n" +
 	"\f_joined_tickB\r\n" +
 	"\v_first_tickB\x0f\n" +
-	"\r_entered_tickB\x16\n" +
-	"\x14_reclaimed_client_id\"\x91\x01\n" +
+	"\r_entered_tickB\t\n" +
+	"\a_reasonB\x16\n" +
+	"\x14_reclaimed_client_idB\x11\n" +
+	"\x0f_client_version\"\x91\x01\n" +
 	"\bFactTeam\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12.\n" +
@@ -7356,6 +7381,13 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[7].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[42].OneofWrappers = []any{
 		(*Message_Say)(nil),
@@ -7377,7 +7409,9 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_SkinChange)(nil),
 		(*Message_Command)(nil),
 	}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[53].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[62].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[64].OneofWrappers = []any{}

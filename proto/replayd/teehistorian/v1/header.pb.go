@@ -33,8 +33,8 @@ type Header struct {
 	VersionMinor *int32 `protobuf:"varint,2,opt,name=version_minor,json=versionMinor,proto3,oneof" json:"version_minor,omitempty"`
 	// The game's UUID in text form, which is also the file's name.
 	GameUuid string `protobuf:"bytes,3,opt,name=game_uuid,json=gameUuid,proto3" json:"game_uuid,omitempty"`
-	// The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3.
-	PrevGameUuid string `protobuf:"bytes,4,opt,name=prev_game_uuid,json=prevGameUuid,proto3" json:"prev_game_uuid,omitempty"`
+	// The UUID of the previous game in the same server process. Absent for the first game, and before DDNet 17.3.
+	PrevGameUuid *string `protobuf:"bytes,4,opt,name=prev_game_uuid,json=prevGameUuid,proto3,oneof" json:"prev_game_uuid,omitempty"`
 	// The server's version, as the server spells it.
 	ServerVersion string `protobuf:"bytes,5,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
 	// When the game started. Absent when the header's text could not be read as a time.
@@ -43,20 +43,20 @@ type Header struct {
 	StartTimeText string `protobuf:"bytes,7,opt,name=start_time_text,json=startTimeText,proto3" json:"start_time_text,omitempty"`
 	// The server's name at the start. A long name may be cut, even inside a character.
 	ServerName string `protobuf:"bytes,8,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// The server's UDP port. 0 when not known.
-	ServerPort int32 `protobuf:"varint,9,opt,name=server_port,json=serverPort,proto3" json:"server_port,omitempty"`
+	// The server's UDP port. Absent when not known.
+	ServerPort *int32 `protobuf:"varint,9,opt,name=server_port,json=serverPort,proto3,oneof" json:"server_port,omitempty"`
 	// The game type, such as "DDraceNetwork".
 	GameType string `protobuf:"bytes,10,opt,name=game_type,json=gameType,proto3" json:"game_type,omitempty"`
 	// The map's name.
 	MapName string `protobuf:"bytes,11,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
-	// The map file's size in bytes. 0 when not known.
-	MapSize int64 `protobuf:"varint,12,opt,name=map_size,json=mapSize,proto3" json:"map_size,omitempty"`
-	// SHA-256 of the map file, 64 hexadecimal digits. Empty before DDNet 11.2.
-	MapSha256 string `protobuf:"bytes,13,opt,name=map_sha256,json=mapSha256,proto3" json:"map_sha256,omitempty"`
+	// The map file's size in bytes. Absent when not known.
+	MapSize *int64 `protobuf:"varint,12,opt,name=map_size,json=mapSize,proto3,oneof" json:"map_size,omitempty"`
+	// SHA-256 of the map file, 64 hexadecimal digits. Absent before DDNet 11.2.
+	MapSha256 *string `protobuf:"bytes,13,opt,name=map_sha256,json=mapSha256,proto3,oneof" json:"map_sha256,omitempty"`
 	// CRC-32 of the map file, 8 hexadecimal digits.
 	MapCrc string `protobuf:"bytes,14,opt,name=map_crc,json=mapCrc,proto3" json:"map_crc,omitempty"`
-	// The state of the server's random number generator. Empty before DDNet 13.2.
-	PrngDescription string `protobuf:"bytes,15,opt,name=prng_description,json=prngDescription,proto3" json:"prng_description,omitempty"`
+	// The state of the server's random number generator. Absent before DDNet 13.2.
+	PrngDescription *string `protobuf:"bytes,15,opt,name=prng_description,json=prngDescription,proto3,oneof" json:"prng_description,omitempty"`
 	// The server's settings that differ from their defaults. DDNet records no passwords, modified servers do: the value of a
 	// setting whose name says that it is one is withheld, and empty.
 	Config map[string]string `protobuf:"bytes,16,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -126,8 +126,8 @@ func (x *Header) GetGameUuid() string {
 }
 
 func (x *Header) GetPrevGameUuid() string {
-	if x != nil {
-		return x.PrevGameUuid
+	if x != nil && x.PrevGameUuid != nil {
+		return *x.PrevGameUuid
 	}
 	return ""
 }
@@ -161,8 +161,8 @@ func (x *Header) GetServerName() string {
 }
 
 func (x *Header) GetServerPort() int32 {
-	if x != nil {
-		return x.ServerPort
+	if x != nil && x.ServerPort != nil {
+		return *x.ServerPort
 	}
 	return 0
 }
@@ -182,15 +182,15 @@ func (x *Header) GetMapName() string {
 }
 
 func (x *Header) GetMapSize() int64 {
-	if x != nil {
-		return x.MapSize
+	if x != nil && x.MapSize != nil {
+		return *x.MapSize
 	}
 	return 0
 }
 
 func (x *Header) GetMapSha256() string {
-	if x != nil {
-		return x.MapSha256
+	if x != nil && x.MapSha256 != nil {
+		return *x.MapSha256
 	}
 	return ""
 }
@@ -203,8 +203,8 @@ func (x *Header) GetMapCrc() string {
 }
 
 func (x *Header) GetPrngDescription() string {
-	if x != nil {
-		return x.PrngDescription
+	if x != nil && x.PrngDescription != nil {
+		return *x.PrngDescription
 	}
 	return ""
 }
@@ -248,28 +248,28 @@ var File_replayd_teehistorian_v1_header_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\a\n" +
+	"$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\b\n" +
 	"\x06Header\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12(\n" +
 	"\rversion_minor\x18\x02 \x01(\x05H\x00R\fversionMinor\x88\x01\x01\x12\x1b\n" +
-	"\tgame_uuid\x18\x03 \x01(\tR\bgameUuid\x12$\n" +
-	"\x0eprev_game_uuid\x18\x04 \x01(\tR\fprevGameUuid\x12%\n" +
+	"\tgame_uuid\x18\x03 \x01(\tR\bgameUuid\x12)\n" +
+	"\x0eprev_game_uuid\x18\x04 \x01(\tH\x01R\fprevGameUuid\x88\x01\x01\x12%\n" +
 	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\x129\n" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12&\n" +
 	"\x0fstart_time_text\x18\a \x01(\tR\rstartTimeText\x12\x1f\n" +
 	"\vserver_name\x18\b \x01(\tR\n" +
-	"serverName\x12\x1f\n" +
-	"\vserver_port\x18\t \x01(\x05R\n" +
-	"serverPort\x12\x1b\n" +
+	"serverName\x12$\n" +
+	"\vserver_port\x18\t \x01(\x05H\x02R\n" +
+	"serverPort\x88\x01\x01\x12\x1b\n" +
 	"\tgame_type\x18\n" +
 	" \x01(\tR\bgameType\x12\x19\n" +
-	"\bmap_name\x18\v \x01(\tR\amapName\x12\x19\n" +
-	"\bmap_size\x18\f \x01(\x03R\amapSize\x12\x1d\n" +
+	"\bmap_name\x18\v \x01(\tR\amapName\x12\x1e\n" +
+	"\bmap_size\x18\f \x01(\x03H\x03R\amapSize\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"map_sha256\x18\r \x01(\tR\tmapSha256\x12\x17\n" +
-	"\amap_crc\x18\x0e \x01(\tR\x06mapCrc\x12)\n" +
-	"\x10prng_description\x18\x0f \x01(\tR\x0fprngDescription\x12C\n" +
+	"map_sha256\x18\r \x01(\tH\x04R\tmapSha256\x88\x01\x01\x12\x17\n" +
+	"\amap_crc\x18\x0e \x01(\tR\x06mapCrc\x12.\n" +
+	"\x10prng_description\x18\x0f \x01(\tH\x05R\x0fprngDescription\x88\x01\x01\x12C\n" +
 	"\x06config\x18\x10 \x03(\v2+.replayd.teehistorian.v1.Header.ConfigEntryR\x06config\x12C\n" +
 	"\x06tuning\x18\x11 \x03(\v2+.replayd.teehistorian.v1.Header.TuningEntryR\x06tuning\x12\x14\n" +
 	"\x05uuids\x18\x12 \x03(\tR\x05uuids\x12@\n" +
@@ -285,7 +285,12 @@ const file_replayd_teehistorian_v1_header_proto_rawDesc = "" +
 	"OtherEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
-	"\x0e_version_minorBIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
+	"\x0e_version_minorB\x11\n" +
+	"\x0f_prev_game_uuidB\x0e\n" +
+	"\f_server_portB\v\n" +
+	"\t_map_sizeB\r\n" +
+	"\v_map_sha256B\x13\n" +
+	"\x11_prng_descriptionBIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
 
 var (
 	file_replayd_teehistorian_v1_header_proto_rawDescOnce sync.Once

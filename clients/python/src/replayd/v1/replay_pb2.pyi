@@ -467,7 +467,7 @@ class Player(google.protobuf.message.Message):
     result: Global___PlayerResult.ValueType
     """How the game ended for the player."""
     role: builtins.str
-    """The player's role on the server's remote console, such as "admin". Empty when the player is not logged in."""
+    """The player's role on the server's remote console, such as "admin". Absent when the player is not logged in."""
     def __init__(
         self,
         *,
@@ -477,14 +477,19 @@ class Player(google.protobuf.message.Message):
         team: builtins.int | None = ...,
         character: builtins.str = ...,
         result: Global___PlayerResult.ValueType = ...,
-        role: builtins.str = ...,
+        role: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "_team", b"_team", "role", b"role", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "character", b"character", "clan", b"clan", "id", b"id", "name", b"name", "result", b"result", "role", b"role", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "_team", b"_team", "character", b"character", "clan", b"clan", "id", b"id", "name", b"name", "result", b"result", "role", b"role", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
     _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
     _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
@@ -523,13 +528,13 @@ class Participant(google.protobuf.message.Message):
     country: builtins.int
     """The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known."""
     from_tick: builtins.int
-    """When the client connected. 0 for one that is carried over."""
+    """When the client connected. Absent for one that is carried over."""
     enter_tick: builtins.int
     """When the client entered the game. Absent when it never did, or when the server is too old to record it."""
     to_tick: builtins.int
     """When the client left. Absent for one that was connected until the end of what was decoded."""
     leave_reason: builtins.str
-    """The server's text for why it left. Empty when there is none."""
+    """The server's text for why it left. Absent when there is none."""
     carried_over: builtins.bool
     """True when the client was connected before the game began, in the game before of the same server process."""
     reclaimed_client_id: builtins.int
@@ -570,10 +575,10 @@ class Participant(google.protobuf.message.Message):
         name_requested: builtins.bool = ...,
         clan: builtins.str = ...,
         country: builtins.int | None = ...,
-        from_tick: builtins.int = ...,
+        from_tick: builtins.int | None = ...,
         enter_tick: builtins.int | None = ...,
         to_tick: builtins.int | None = ...,
-        leave_reason: builtins.str = ...,
+        leave_reason: builtins.str | None = ...,
         carried_over: builtins.bool = ...,
         reclaimed_client_id: builtins.int | None = ...,
         roles: collections.abc.Iterable[builtins.str] | None = ...,
@@ -583,14 +588,18 @@ class Participant(google.protobuf.message.Message):
         connection_ids: collections.abc.Iterable[builtins.str] | None = ...,
         connection_pseudonyms: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "country", b"country", "enter_tick", b"enter_tick", "reclaimed_client_id", b"reclaimed_client_id", "to_tick", b"to_tick"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_from_tick", b"_from_tick", "_leave_reason", b"_leave_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "country", b"country", "enter_tick", b"enter_tick", "from_tick", b"from_tick", "leave_reason", b"leave_reason", "reclaimed_client_id", b"reclaimed_client_id", "to_tick", b"to_tick"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "carried_over", b"carried_over", "clan", b"clan", "client_id", b"client_id", "connection_ids", b"connection_ids", "connection_pseudonyms", b"connection_pseudonyms", "country", b"country", "enter_tick", b"enter_tick", "finish_count", b"finish_count", "finishes", b"finishes", "from_tick", b"from_tick", "leave_reason", b"leave_reason", "name_requested", b"name_requested", "names", b"names", "reclaimed_client_id", b"reclaimed_client_id", "roles", b"roles", "teams", b"teams", "to_tick", b"to_tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "_enter_tick", b"_enter_tick", "_from_tick", b"_from_tick", "_leave_reason", b"_leave_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "_to_tick", b"_to_tick", "carried_over", b"carried_over", "clan", b"clan", "client_id", b"client_id", "connection_ids", b"connection_ids", "connection_pseudonyms", b"connection_pseudonyms", "country", b"country", "enter_tick", b"enter_tick", "finish_count", b"finish_count", "finishes", b"finishes", "from_tick", b"from_tick", "leave_reason", b"leave_reason", "name_requested", b"name_requested", "names", b"names", "reclaimed_client_id", b"reclaimed_client_id", "roles", b"roles", "teams", b"teams", "to_tick", b"to_tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__country: typing_extensions.TypeAlias = typing.Literal["country"]
     _WhichOneofArgType__country: typing_extensions.TypeAlias = typing.Literal["_country", b"_country"]
     _WhichOneofReturnType__enter_tick: typing_extensions.TypeAlias = typing.Literal["enter_tick"]
     _WhichOneofArgType__enter_tick: typing_extensions.TypeAlias = typing.Literal["_enter_tick", b"_enter_tick"]
+    _WhichOneofReturnType__from_tick: typing_extensions.TypeAlias = typing.Literal["from_tick"]
+    _WhichOneofArgType__from_tick: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick"]
+    _WhichOneofReturnType__leave_reason: typing_extensions.TypeAlias = typing.Literal["leave_reason"]
+    _WhichOneofArgType__leave_reason: typing_extensions.TypeAlias = typing.Literal["_leave_reason", b"_leave_reason"]
     _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
     _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
     _WhichOneofReturnType__to_tick: typing_extensions.TypeAlias = typing.Literal["to_tick"]
@@ -599,6 +608,10 @@ class Participant(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__country) -> _WhichOneofReturnType__country | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__enter_tick) -> _WhichOneofReturnType__enter_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_tick) -> _WhichOneofReturnType__from_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__leave_reason) -> _WhichOneofReturnType__leave_reason | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
     @typing.overload

@@ -824,18 +824,23 @@ class Heartbeat(google.protobuf.message.Message):
     bytes_read: builtins.int
     """Bytes of the decompressed replay that have been read, filtered-out events included."""
     bytes_present: builtins.int
-    """Bytes of the replay on disk. 0 for a compressed file."""
+    """Bytes of the replay on disk. Absent for a compressed file, and for an upload."""
     tick: builtins.int
     """The replay's clock after the last event that was read."""
     def __init__(
         self,
         *,
         bytes_read: builtins.int = ...,
-        bytes_present: builtins.int = ...,
+        bytes_present: builtins.int | None = ...,
         tick: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bytes_present", b"bytes_present", "bytes_read", b"bytes_read", "tick", b"tick"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present", "bytes_present", b"bytes_present"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present", "bytes_present", b"bytes_present", "bytes_read", b"bytes_read", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__bytes_present: typing_extensions.TypeAlias = typing.Literal["bytes_present"]
+    _WhichOneofArgType__bytes_present: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bytes_present) -> _WhichOneofReturnType__bytes_present | None: ...
 
 Global___Heartbeat: typing_extensions.TypeAlias = Heartbeat
 

@@ -290,11 +290,11 @@ export declare type Player = Message<"replayd.v1.Player"> & {
   result: PlayerResult;
 
   /**
-   * The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
+   * The player's role on the server's remote console, such as "admin". Absent when the player is not logged in.
    *
-   * @generated from field: string role = 7;
+   * @generated from field: optional string role = 7;
    */
-  role: string;
+  role?: string | undefined;
 };
 
 /**
@@ -346,11 +346,11 @@ export declare type Participant = Message<"replayd.v1.Participant"> & {
   country?: number | undefined;
 
   /**
-   * When the client connected. 0 for one that is carried over.
+   * When the client connected. Absent for one that is carried over.
    *
-   * @generated from field: int32 from_tick = 6;
+   * @generated from field: optional int32 from_tick = 6;
    */
-  fromTick: number;
+  fromTick?: number | undefined;
 
   /**
    * When the client entered the game. Absent when it never did, or when the server is too old to record it.
@@ -367,11 +367,11 @@ export declare type Participant = Message<"replayd.v1.Participant"> & {
   toTick?: number | undefined;
 
   /**
-   * The server's text for why it left. Empty when there is none.
+   * The server's text for why it left. Absent when there is none.
    *
-   * @generated from field: string leave_reason = 9;
+   * @generated from field: optional string leave_reason = 9;
    */
-  leaveReason: string;
+  leaveReason?: string | undefined;
 
   /**
    * True when the client was connected before the game began, in the game before of the same server process.

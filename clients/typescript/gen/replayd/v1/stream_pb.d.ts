@@ -657,11 +657,11 @@ export declare type Heartbeat = Message<"replayd.v1.Heartbeat"> & {
   bytesRead: bigint;
 
   /**
-   * Bytes of the replay on disk. 0 for a compressed file.
+   * Bytes of the replay on disk. Absent for a compressed file, and for an upload.
    *
-   * @generated from field: int64 bytes_present = 2;
+   * @generated from field: optional int64 bytes_present = 2;
    */
-  bytesPresent: bigint;
+  bytesPresent?: bigint | undefined;
 
   /**
    * The replay's clock after the last event that was read.

@@ -571,19 +571,29 @@ class ItemType(google.protobuf.message.Message):
     count: builtins.int
     """The number of items of this type. They are contiguous."""
     name: builtins.str
-    """The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known."""
+    """The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Absent when not known."""
     uuid: builtins.str
-    """The type's UUID. Empty for types without one."""
+    """The type's UUID. Absent for types without one."""
     def __init__(
         self,
         *,
         type: builtins.int = ...,
         count: builtins.int = ...,
-        name: builtins.str = ...,
-        uuid: builtins.str = ...,
+        name: builtins.str | None = ...,
+        uuid: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "name", b"name", "type", b"type", "uuid", b"uuid"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_uuid", b"_uuid", "name", b"name", "uuid", b"uuid"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_uuid", b"_uuid", "count", b"count", "name", b"name", "type", b"type", "uuid", b"uuid"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__uuid: typing_extensions.TypeAlias = typing.Literal["uuid"]
+    _WhichOneofArgType__uuid: typing_extensions.TypeAlias = typing.Literal["_uuid", b"_uuid"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__uuid) -> _WhichOneofReturnType__uuid | None: ...
 
 Global___ItemType: typing_extensions.TypeAlias = ItemType
 
@@ -1302,7 +1312,7 @@ class TileCount(google.protobuf.message.Message):
     """The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type."""
     name: builtins.str
     """The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
-    lower case. Empty for tiles without a name.
+    lower case. Absent for tiles without a name.
     """
     count: builtins.int
     """The number of tiles."""
@@ -1318,15 +1328,20 @@ class TileCount(google.protobuf.message.Message):
         self,
         *,
         tile: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         count: builtins.int = ...,
         min_x: builtins.int = ...,
         min_y: builtins.int = ...,
         max_x: builtins.int = ...,
         max_y: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "max_x", b"max_x", "max_y", b"max_y", "min_x", b"min_x", "min_y", b"min_y", "name", b"name", "tile", b"tile"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "count", b"count", "max_x", b"max_x", "max_y", b"max_y", "min_x", b"min_x", "min_y", b"min_y", "name", b"name", "tile", b"tile"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___TileCount: typing_extensions.TypeAlias = TileCount
 
@@ -1394,7 +1409,7 @@ class PhysicsTile(google.protobuf.message.Message):
     tile: builtins.int
     """The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type."""
     name: builtins.str
-    """The tile's name, as in TileCount. Empty for tiles without a name."""
+    """The tile's name, as in TileCount. Absent for tiles without a name."""
     number: builtins.int
     """The number of the teleporter, the switch or the tuning zone, 0 to 255."""
     flags: builtins.int
@@ -1406,7 +1421,7 @@ class PhysicsTile(google.protobuf.message.Message):
     force: builtins.int
     """The force of a speedup, 0 to 255."""
     max_speed: builtins.int
-    """The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited."""
+    """The largest speed that a speedup gives, 0 to 255. 0, as the map stores it, means that it is not limited."""
     def __init__(
         self,
         *,
@@ -1414,7 +1429,7 @@ class PhysicsTile(google.protobuf.message.Message):
         y: builtins.int = ...,
         columns: builtins.int = ...,
         tile: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         number: builtins.int = ...,
         flags: builtins.int = ...,
         delay_s: builtins.int = ...,
@@ -1422,8 +1437,13 @@ class PhysicsTile(google.protobuf.message.Message):
         force: builtins.int = ...,
         max_speed: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["angle", b"angle", "columns", b"columns", "delay_s", b"delay_s", "flags", b"flags", "force", b"force", "max_speed", b"max_speed", "name", b"name", "number", b"number", "tile", b"tile", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "angle", b"angle", "columns", b"columns", "delay_s", b"delay_s", "flags", b"flags", "force", b"force", "max_speed", b"max_speed", "name", b"name", "number", b"number", "tile", b"tile", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___PhysicsTile: typing_extensions.TypeAlias = PhysicsTile
 
@@ -1478,11 +1498,11 @@ class Entity(google.protobuf.message.Message):
     FLAGS_FIELD_NUMBER: builtins.int
     DELAY_S_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Its name, such as "spawn", "shotgun", "door". Empty for things without a name."""
+    """Its name, such as "spawn", "shotgun", "door". Absent for things without a name."""
     tile: builtins.int
     """The tile's index, 192 to 255."""
     number: builtins.int
-    """The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+    """The number of the switch that controls it. Absent for none. The same thing is in the switch layer and in the game layer;
     only the former has the number.
     """
     flags: builtins.int
@@ -1496,17 +1516,25 @@ class Entity(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         tile: builtins.int = ...,
         position: Global___Point | None = ...,
-        number: builtins.int = ...,
+        number: builtins.int | None = ...,
         flags: builtins.int = ...,
         delay_s: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["position", b"position"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_number", b"_number", "name", b"name", "number", b"number", "position", b"position"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["delay_s", b"delay_s", "flags", b"flags", "name", b"name", "number", b"number", "position", b"position", "tile", b"tile"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_number", b"_number", "delay_s", b"delay_s", "flags", b"flags", "name", b"name", "number", b"number", "position", b"position", "tile", b"tile"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
+    _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
 
 Global___Entity: typing_extensions.TypeAlias = Entity
 
@@ -2005,11 +2033,11 @@ class SoundSource(google.protobuf.message.Message):
     shape: Global___SoundShape.ValueType
     """The area in which the sound is heard."""
     width: builtins.int
-    """Width of a rectangle in world units, fixed point. 0 for a circle."""
+    """Width of a rectangle in world units, fixed point. Absent for a circle."""
     height: builtins.int
-    """Height of a rectangle in world units, fixed point. 0 for a circle."""
+    """Height of a rectangle in world units, fixed point. Absent for a circle."""
     radius: builtins.int
-    """Radius of a circle in world units. 0 for a rectangle."""
+    """Radius of a circle in world units. Absent for a rectangle."""
     @property
     def position(self) -> Global___Point:
         """Its position in world units, fixed point."""
@@ -2027,22 +2055,34 @@ class SoundSource(google.protobuf.message.Message):
         sound_envelope: builtins.int | None = ...,
         sound_envelope_offset_ms: builtins.int = ...,
         shape: Global___SoundShape.ValueType = ...,
-        width: builtins.int = ...,
-        height: builtins.int = ...,
-        radius: builtins.int = ...,
+        width: builtins.int | None = ...,
+        height: builtins.int | None = ...,
+        radius: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope", "_sound_envelope", b"_sound_envelope", "position", b"position", "position_envelope", b"position_envelope", "sound_envelope", b"sound_envelope"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_height", b"_height", "_position_envelope", b"_position_envelope", "_radius", b"_radius", "_sound_envelope", b"_sound_envelope", "_width", b"_width", "height", b"height", "position", b"position", "position_envelope", b"position_envelope", "radius", b"radius", "sound_envelope", b"sound_envelope", "width", b"width"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope", "_sound_envelope", b"_sound_envelope", "delay_s", b"delay_s", "falloff", b"falloff", "height", b"height", "loop", b"loop", "pan", b"pan", "position", b"position", "position_envelope", b"position_envelope", "position_envelope_offset_ms", b"position_envelope_offset_ms", "radius", b"radius", "shape", b"shape", "sound_envelope", b"sound_envelope", "sound_envelope_offset_ms", b"sound_envelope_offset_ms", "width", b"width"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_height", b"_height", "_position_envelope", b"_position_envelope", "_radius", b"_radius", "_sound_envelope", b"_sound_envelope", "_width", b"_width", "delay_s", b"delay_s", "falloff", b"falloff", "height", b"height", "loop", b"loop", "pan", b"pan", "position", b"position", "position_envelope", b"position_envelope", "position_envelope_offset_ms", b"position_envelope_offset_ms", "radius", b"radius", "shape", b"shape", "sound_envelope", b"sound_envelope", "sound_envelope_offset_ms", b"sound_envelope_offset_ms", "width", b"width"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__height: typing_extensions.TypeAlias = typing.Literal["height"]
+    _WhichOneofArgType__height: typing_extensions.TypeAlias = typing.Literal["_height", b"_height"]
     _WhichOneofReturnType__position_envelope: typing_extensions.TypeAlias = typing.Literal["position_envelope"]
     _WhichOneofArgType__position_envelope: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope"]
+    _WhichOneofReturnType__radius: typing_extensions.TypeAlias = typing.Literal["radius"]
+    _WhichOneofArgType__radius: typing_extensions.TypeAlias = typing.Literal["_radius", b"_radius"]
     _WhichOneofReturnType__sound_envelope: typing_extensions.TypeAlias = typing.Literal["sound_envelope"]
     _WhichOneofArgType__sound_envelope: typing_extensions.TypeAlias = typing.Literal["_sound_envelope", b"_sound_envelope"]
+    _WhichOneofReturnType__width: typing_extensions.TypeAlias = typing.Literal["width"]
+    _WhichOneofArgType__width: typing_extensions.TypeAlias = typing.Literal["_width", b"_width"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__height) -> _WhichOneofReturnType__height | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__position_envelope) -> _WhichOneofReturnType__position_envelope | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__radius) -> _WhichOneofReturnType__radius | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__sound_envelope) -> _WhichOneofReturnType__sound_envelope | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__width) -> _WhichOneofReturnType__width | None: ...
 
 Global___SoundSource: typing_extensions.TypeAlias = SoundSource
 
@@ -2195,16 +2235,21 @@ class UuidType(google.protobuf.message.Message):
     uuid: builtins.str
     """The UUID."""
     name: builtins.str
-    """The name that the UUID is made from. Empty when not known."""
+    """The name that the UUID is made from. Absent when not known."""
     def __init__(
         self,
         *,
         type: builtins.int = ...,
         uuid: builtins.str = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["name", b"name", "type", b"type", "uuid", b"uuid"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name", "type", b"type", "uuid", b"uuid"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___UuidType: typing_extensions.TypeAlias = UuidType
 
@@ -2229,9 +2274,9 @@ class RawItem(google.protobuf.message.Message):
     id: builtins.int
     """The item's id within its type."""
     name: builtins.str
-    """The type's name. Empty when not known."""
+    """The type's name. Absent when not known."""
     uuid: builtins.str
-    """The type's UUID. Empty for types without one."""
+    """The type's UUID. Absent for types without one."""
     offset: builtins.int
     """The position of this piece in the item, in bytes."""
     bytes: builtins.int
@@ -2244,14 +2289,24 @@ class RawItem(google.protobuf.message.Message):
         index: builtins.int = ...,
         type: builtins.int = ...,
         id: builtins.int = ...,
-        name: builtins.str = ...,
-        uuid: builtins.str = ...,
+        name: builtins.str | None = ...,
+        uuid: builtins.str | None = ...,
         offset: builtins.int = ...,
         bytes: builtins.int = ...,
         data: builtins.bytes = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bytes", b"bytes", "data", b"data", "id", b"id", "index", b"index", "name", b"name", "offset", b"offset", "type", b"type", "uuid", b"uuid"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_uuid", b"_uuid", "name", b"name", "uuid", b"uuid"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_uuid", b"_uuid", "bytes", b"bytes", "data", b"data", "id", b"id", "index", b"index", "name", b"name", "offset", b"offset", "type", b"type", "uuid", b"uuid"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__uuid: typing_extensions.TypeAlias = typing.Literal["uuid"]
+    _WhichOneofArgType__uuid: typing_extensions.TypeAlias = typing.Literal["_uuid", b"_uuid"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__uuid) -> _WhichOneofReturnType__uuid | None: ...
 
 Global___RawItem: typing_extensions.TypeAlias = RawItem
 

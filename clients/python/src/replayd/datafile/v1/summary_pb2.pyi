@@ -43,9 +43,9 @@ class Summary(google.protobuf.message.Message):
     sha256: builtins.str
     """SHA-256 of the whole file, as 64 hexadecimal digits. It equals map_sha256 of a teehistorian file of this map."""
     width: builtins.int
-    """Width of the game layer in tiles. 0 when there is none."""
+    """Width of the game layer in tiles. Absent when there is none."""
     height: builtins.int
-    """Height of the game layer in tiles."""
+    """Height of the game layer in tiles. Absent when there is none."""
     num_groups: builtins.int
     """The number of groups."""
     num_images: builtins.int
@@ -77,8 +77,8 @@ class Summary(google.protobuf.message.Message):
         info: replayd.datafile.v1.events_pb2.Info | None = ...,
         crc32: builtins.str = ...,
         sha256: builtins.str = ...,
-        width: builtins.int = ...,
-        height: builtins.int = ...,
+        width: builtins.int | None = ...,
+        height: builtins.int | None = ...,
         layers: collections.abc.Iterable[Global___LayerSummary] | None = ...,
         num_groups: builtins.int = ...,
         num_images: builtins.int = ...,
@@ -87,10 +87,18 @@ class Summary(google.protobuf.message.Message):
         num_settings: builtins.int = ...,
         num_layers: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["header", b"header", "info", b"info"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_height", b"_height", "_width", b"_width", "header", b"header", "height", b"height", "info", b"info", "width", b"width"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["crc32", b"crc32", "header", b"header", "height", b"height", "info", b"info", "layers", b"layers", "num_envelopes", b"num_envelopes", "num_groups", b"num_groups", "num_images", b"num_images", "num_layers", b"num_layers", "num_settings", b"num_settings", "num_sounds", b"num_sounds", "sha256", b"sha256", "width", b"width"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_height", b"_height", "_width", b"_width", "crc32", b"crc32", "header", b"header", "height", b"height", "info", b"info", "layers", b"layers", "num_envelopes", b"num_envelopes", "num_groups", b"num_groups", "num_images", b"num_images", "num_layers", b"num_layers", "num_settings", b"num_settings", "num_sounds", b"num_sounds", "sha256", b"sha256", "width", b"width"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__height: typing_extensions.TypeAlias = typing.Literal["height"]
+    _WhichOneofArgType__height: typing_extensions.TypeAlias = typing.Literal["_height", b"_height"]
+    _WhichOneofReturnType__width: typing_extensions.TypeAlias = typing.Literal["width"]
+    _WhichOneofArgType__width: typing_extensions.TypeAlias = typing.Literal["_width", b"_width"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__height) -> _WhichOneofReturnType__height | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__width) -> _WhichOneofReturnType__width | None: ...
 
 Global___Summary: typing_extensions.TypeAlias = Summary
 

@@ -566,7 +566,7 @@ class Event(google.protobuf.message.Message):
     VOICE_FIELD_NUMBER: builtins.int
     MATCH_SUMMARY_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
-    """The tick in which it happened. -1 before the first tick."""
+    """The tick in which it happened. Demos count -1 before the first tick."""
     @property
     def entity_updated(self) -> Global___EntityUpdated:
         """Fields of an entity changed."""
@@ -872,7 +872,7 @@ class FieldValue(google.protobuf.message.Message):
     bool: builtins.bool
     """A truth value."""
     handle: builtins.int
-    """A handle of an entity, 16777215 for none."""
+    """A handle of an entity. 16777215, as the game has it, for none."""
     text: builtins.str
     """Text."""
     blob: builtins.bytes
@@ -1234,7 +1234,7 @@ class CombatLog(google.protobuf.message.Message):
     damage_source_name: builtins.str
     """The owner of the attacker."""
     inflictor_name: builtins.str
-    """The ability, item or modifier that caused the entry. Empty for a plain attack."""
+    """The ability, item or modifier that caused the entry. Absent for a plain attack."""
     is_attacker_illusion: builtins.bool
     """True when the attacker is an illusion."""
     is_attacker_hero: builtins.bool
@@ -1320,7 +1320,7 @@ class CombatLog(google.protobuf.message.Message):
     target_is_self: builtins.bool
     """True when attacker and target are the same."""
     damage_type: builtins.int
-    """1 physical, 2 magical, 4 pure, 0 not known."""
+    """As the game sends it: 1 physical, 2 magical, 4 pure, 0 not known."""
     invisibility_modifier: builtins.bool
     """True when the modifier makes its unit invisible."""
     damage_category: builtins.int
@@ -1389,20 +1389,20 @@ class CombatLog(google.protobuf.message.Message):
     """True when the healing is regeneration."""
     value_name: builtins.str
     """The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
-    COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
+    COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Absent for all other types.
     """
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn."""
     gold_reason_name: builtins.str
-    """The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+    """The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Absent for reasons from 14 on,
     because the game has changed their numbers.
     """
     xp_reason_name: builtins.str
-    """The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+    """The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Absent when it is not in the decoder's
     table.
     """
     rune_name: builtins.str
-    """The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+    """The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Absent when it is not in the decoder's
     table.
     """
     @property
@@ -1417,7 +1417,7 @@ class CombatLog(google.protobuf.message.Message):
         target_source_name: builtins.str = ...,
         attacker_name: builtins.str = ...,
         damage_source_name: builtins.str = ...,
-        inflictor_name: builtins.str = ...,
+        inflictor_name: builtins.str | None = ...,
         is_attacker_illusion: builtins.bool = ...,
         is_attacker_hero: builtins.bool = ...,
         is_target_illusion: builtins.bool = ...,
@@ -1494,19 +1494,40 @@ class CombatLog(google.protobuf.message.Message):
         tracked_stat_id: builtins.int = ...,
         modifier_purged_duration: builtins.float = ...,
         heal_from_regen: builtins.bool = ...,
-        value_name: builtins.str = ...,
+        value_name: builtins.str | None = ...,
         game_time: builtins.float | None = ...,
-        gold_reason_name: builtins.str = ...,
-        xp_reason_name: builtins.str = ...,
-        rune_name: builtins.str = ...,
+        gold_reason_name: builtins.str | None = ...,
+        xp_reason_name: builtins.str | None = ...,
+        rune_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "_gold_reason_name", b"_gold_reason_name", "_inflictor_name", b"_inflictor_name", "_rune_name", b"_rune_name", "_value_name", b"_value_name", "_xp_reason_name", b"_xp_reason_name", "game_time", b"game_time", "gold_reason_name", b"gold_reason_name", "inflictor_name", b"inflictor_name", "rune_name", b"rune_name", "value_name", b"value_name", "xp_reason_name", b"xp_reason_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "game_time", b"game_time", "gold_reason", b"gold_reason", "gold_reason_name", b"gold_reason_name", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_name", b"rune_name", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xp_reason_name", b"xp_reason_name", "xpm", b"xpm"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "_gold_reason_name", b"_gold_reason_name", "_inflictor_name", b"_inflictor_name", "_rune_name", b"_rune_name", "_value_name", b"_value_name", "_xp_reason_name", b"_xp_reason_name", "ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "game_time", b"game_time", "gold_reason", b"gold_reason", "gold_reason_name", b"gold_reason_name", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_name", b"rune_name", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xp_reason_name", b"xp_reason_name", "xpm", b"xpm"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
+    _WhichOneofReturnType__gold_reason_name: typing_extensions.TypeAlias = typing.Literal["gold_reason_name"]
+    _WhichOneofArgType__gold_reason_name: typing_extensions.TypeAlias = typing.Literal["_gold_reason_name", b"_gold_reason_name"]
+    _WhichOneofReturnType__inflictor_name: typing_extensions.TypeAlias = typing.Literal["inflictor_name"]
+    _WhichOneofArgType__inflictor_name: typing_extensions.TypeAlias = typing.Literal["_inflictor_name", b"_inflictor_name"]
+    _WhichOneofReturnType__rune_name: typing_extensions.TypeAlias = typing.Literal["rune_name"]
+    _WhichOneofArgType__rune_name: typing_extensions.TypeAlias = typing.Literal["_rune_name", b"_rune_name"]
+    _WhichOneofReturnType__value_name: typing_extensions.TypeAlias = typing.Literal["value_name"]
+    _WhichOneofArgType__value_name: typing_extensions.TypeAlias = typing.Literal["_value_name", b"_value_name"]
+    _WhichOneofReturnType__xp_reason_name: typing_extensions.TypeAlias = typing.Literal["xp_reason_name"]
+    _WhichOneofArgType__xp_reason_name: typing_extensions.TypeAlias = typing.Literal["_xp_reason_name", b"_xp_reason_name"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gold_reason_name) -> _WhichOneofReturnType__gold_reason_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__inflictor_name) -> _WhichOneofReturnType__inflictor_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rune_name) -> _WhichOneofReturnType__rune_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__value_name) -> _WhichOneofReturnType__value_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__xp_reason_name) -> _WhichOneofReturnType__xp_reason_name | None: ...
 
 Global___CombatLog: typing_extensions.TypeAlias = CombatLog
 
@@ -1528,7 +1549,7 @@ class GameEventKey(google.protobuf.message.Message):
     STEAM_ID_FIELD_NUMBER: builtins.int
     VALUE_NAME_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The key's name. Empty when the event's description has no such key."""
+    """The key's name. Absent when the event's description has no such key."""
     text: builtins.str
     """Text."""
     float: builtins.float
@@ -1542,7 +1563,7 @@ class GameEventKey(google.protobuf.message.Message):
     handle: builtins.int
     """A handle of an entity."""
     player: builtins.int
-    """A player's slot. -1 for nobody."""
+    """A player's slot. -1, as the game sends it, for nobody."""
     player_name: builtins.str
     """The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values."""
     steam_id: builtins.int
@@ -1555,7 +1576,7 @@ class GameEventKey(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         text: builtins.str = ...,
         float: builtins.float = ...,
         int: builtins.int = ...,
@@ -1567,10 +1588,12 @@ class GameEventKey(google.protobuf.message.Message):
         steam_id: builtins.int | None = ...,
         value_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_player_name", b"_player_name", "_steam_id", b"_steam_id", "_value_name", b"_value_name", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value", "value_name", b"value_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
     _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
     _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
@@ -1579,6 +1602,8 @@ class GameEventKey(google.protobuf.message.Message):
     _WhichOneofArgType__value_name: typing_extensions.TypeAlias = typing.Literal["_value_name", b"_value_name"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["text", "float", "int", "bool", "uint", "handle", "player"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
     @typing.overload
@@ -1602,7 +1627,7 @@ class GameEvent(google.protobuf.message.Message):
     id: builtins.int
     """The event's number."""
     name: builtins.str
-    """The event's name. Empty when no description preceded the event."""
+    """The event's name. Absent when no description preceded the event."""
     @property
     def keys(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GameEventKey]:
         """The keys."""
@@ -1611,11 +1636,16 @@ class GameEvent(google.protobuf.message.Message):
         self,
         *,
         id: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         keys: collections.abc.Iterable[Global___GameEventKey] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["id", b"id", "keys", b"keys", "name", b"name"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "id", b"id", "keys", b"keys", "name", b"name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___GameEvent: typing_extensions.TypeAlias = GameEvent
 
@@ -1773,7 +1803,7 @@ class Modifier(google.protobuf.message.Message):
     serial: builtins.int
     """The serial number among the parent's modifiers."""
     name: builtins.str
-    """The modifier's name, such as "modifier_tower_aura". Empty when not known."""
+    """The modifier's name, such as "modifier_tower_aura". Absent when not known."""
     slot: builtins.int
     """The index of the entry of the string table ActiveModifiers."""
     ability_level: builtins.int
@@ -1783,7 +1813,7 @@ class Modifier(google.protobuf.message.Message):
     creation_time: builtins.float
     """When it began, in seconds of game time."""
     duration: builtins.float
-    """How long it lasts, in seconds. -1 for ever."""
+    """How long it lasts, in seconds. -1, as the game sends it, for ever."""
     caster: builtins.int
     """Handle of the unit that caused it."""
     ability: builtins.int
@@ -1803,7 +1833,7 @@ class Modifier(google.protobuf.message.Message):
         parent: builtins.int = ...,
         index: builtins.int = ...,
         serial: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         slot: builtins.int = ...,
         ability_level: builtins.int = ...,
         stack_count: builtins.int = ...,
@@ -1816,8 +1846,13 @@ class Modifier(google.protobuf.message.Message):
         subtle: builtins.bool = ...,
         raw: builtins.bytes = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability", b"ability", "ability_level", b"ability_level", "aura", b"aura", "aura_owner", b"aura_owner", "caster", b"caster", "creation_time", b"creation_time", "duration", b"duration", "index", b"index", "name", b"name", "parent", b"parent", "raw", b"raw", "serial", b"serial", "slot", b"slot", "stack_count", b"stack_count", "state", b"state", "subtle", b"subtle"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "ability", b"ability", "ability_level", b"ability_level", "aura", b"aura", "aura_owner", b"aura_owner", "caster", b"caster", "creation_time", b"creation_time", "duration", b"duration", "index", b"index", "name", b"name", "parent", b"parent", "raw", b"raw", "serial", b"serial", "slot", b"slot", "stack_count", b"stack_count", "state", b"state", "subtle", b"subtle"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___Modifier: typing_extensions.TypeAlias = Modifier
 
@@ -1843,7 +1878,7 @@ class Order(google.protobuf.message.Message):
     type: builtins.int
     """The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position."""
     target_index: builtins.int
-    """Slot of the target. 0 for none."""
+    """Slot of the target. Absent for none."""
     ability_id: builtins.int
     """The ability's number. Absent for none."""
     queue: builtins.bool
@@ -1853,9 +1888,9 @@ class Order(google.protobuf.message.Message):
     flags: builtins.int
     """The game's flags."""
     type_name: builtins.str
-    """The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table."""
+    """The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Absent for types newer than the decoder's table."""
     ability_name: builtins.str
-    """The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table."""
+    """The name of the ability or item, such as "axe_berserkers_call". Absent for none, and when it is not in the decoder's table."""
     @property
     def units(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of the units."""
@@ -1870,22 +1905,35 @@ class Order(google.protobuf.message.Message):
         entity_index: builtins.int = ...,
         type: builtins.int = ...,
         units: collections.abc.Iterable[builtins.int] | None = ...,
-        target_index: builtins.int = ...,
+        target_index: builtins.int | None = ...,
         ability_id: builtins.int | None = ...,
         position: Global___Vector | None = ...,
         queue: builtins.bool = ...,
         sequence_number: builtins.int = ...,
         flags: builtins.int = ...,
-        type_name: builtins.str = ...,
-        ability_name: builtins.str = ...,
+        type_name: builtins.str | None = ...,
+        ability_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "position", b"position"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_ability_name", b"_ability_name", "_target_index", b"_target_index", "_type_name", b"_type_name", "ability_id", b"ability_id", "ability_name", b"ability_name", "position", b"position", "target_index", b"target_index", "type_name", b"type_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "ability_name", b"ability_name", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "type_name", b"type_name", "units", b"units"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_ability_name", b"_ability_name", "_target_index", b"_target_index", "_type_name", b"_type_name", "ability_id", b"ability_id", "ability_name", b"ability_name", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "type_name", b"type_name", "units", b"units"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ability_id: typing_extensions.TypeAlias = typing.Literal["ability_id"]
     _WhichOneofArgType__ability_id: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id"]
+    _WhichOneofReturnType__ability_name: typing_extensions.TypeAlias = typing.Literal["ability_name"]
+    _WhichOneofArgType__ability_name: typing_extensions.TypeAlias = typing.Literal["_ability_name", b"_ability_name"]
+    _WhichOneofReturnType__target_index: typing_extensions.TypeAlias = typing.Literal["target_index"]
+    _WhichOneofArgType__target_index: typing_extensions.TypeAlias = typing.Literal["_target_index", b"_target_index"]
+    _WhichOneofReturnType__type_name: typing_extensions.TypeAlias = typing.Literal["type_name"]
+    _WhichOneofArgType__type_name: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_id) -> _WhichOneofReturnType__ability_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_name) -> _WhichOneofReturnType__ability_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_index) -> _WhichOneofReturnType__target_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type_name) -> _WhichOneofReturnType__type_name | None: ...
 
 Global___Order: typing_extensions.TypeAlias = Order
 
@@ -1952,9 +2000,9 @@ class UserCmd(google.protobuf.message.Message):
     player_slot: builtins.int
     """The slot of the player. Absent for a command that the recording client noted of its own player: it has no slot there."""
     server_tick: builtins.int
-    """The server's tick in which it was executed. 0 when not known."""
+    """The server's tick in which it was executed. Absent when not known."""
     client_tick: builtins.int
-    """The client's tick. 0 when not known."""
+    """The client's tick. Absent when not known."""
     data: builtins.bytes
     """The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
     the player's command before; see delta_data.
@@ -1974,20 +2022,29 @@ class UserCmd(google.protobuf.message.Message):
         *,
         number: builtins.int = ...,
         player_slot: builtins.int | None = ...,
-        server_tick: builtins.int = ...,
-        client_tick: builtins.int = ...,
+        server_tick: builtins.int | None = ...,
+        client_tick: builtins.int | None = ...,
         data: builtins.bytes = ...,
         source: Global___UserCmdSource.ValueType = ...,
         delta_data: builtins.bytes = ...,
         input: Global___UserInput | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "input", b"input", "player_slot", b"player_slot"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_tick", b"_client_tick", "_player_slot", b"_player_slot", "_server_tick", b"_server_tick", "client_tick", b"client_tick", "input", b"input", "player_slot", b"player_slot", "server_tick", b"server_tick"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "client_tick", b"client_tick", "data", b"data", "delta_data", b"delta_data", "input", b"input", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick", "source", b"source"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_tick", b"_client_tick", "_player_slot", b"_player_slot", "_server_tick", b"_server_tick", "client_tick", b"client_tick", "data", b"data", "delta_data", b"delta_data", "input", b"input", "number", b"number", "player_slot", b"player_slot", "server_tick", b"server_tick", "source", b"source"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__client_tick: typing_extensions.TypeAlias = typing.Literal["client_tick"]
+    _WhichOneofArgType__client_tick: typing_extensions.TypeAlias = typing.Literal["_client_tick", b"_client_tick"]
     _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
     _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    _WhichOneofReturnType__server_tick: typing_extensions.TypeAlias = typing.Literal["server_tick"]
+    _WhichOneofArgType__server_tick: typing_extensions.TypeAlias = typing.Literal["_server_tick", b"_server_tick"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_tick) -> _WhichOneofReturnType__client_tick | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__server_tick) -> _WhichOneofReturnType__server_tick | None: ...
 
 Global___UserCmd: typing_extensions.TypeAlias = UserCmd
 
@@ -2031,9 +2088,9 @@ class UserInput(google.protobuf.message.Message):
     up_move: builtins.float
     """Movement upward, from -1 to 1."""
     impulse: builtins.int
-    """The impulse command. 0 for none."""
+    """The impulse command. 0, as the game sends it, for none."""
     weapon: builtins.int
-    """The slot of the entity of the weapon that the player switches to. 0 for none."""
+    """The slot of the entity of the weapon that the player switches to. Absent for none."""
     random_seed: builtins.int
     """The seed of random numbers."""
     mouse_dx: builtins.int
@@ -2041,7 +2098,7 @@ class UserInput(google.protobuf.message.Message):
     mouse_dy: builtins.int
     """How far the mouse moved down, in counts."""
     pawn: builtins.int
-    """The handle of the player's pawn: index and serial number. 16777215 for none."""
+    """The handle of the player's pawn: index and serial number. Absent for none."""
     flags: builtins.int
     """Flags of the game."""
     attack1_history: builtins.int
@@ -2073,11 +2130,11 @@ class UserInput(google.protobuf.message.Message):
         left_move: builtins.float = ...,
         up_move: builtins.float = ...,
         impulse: builtins.int = ...,
-        weapon: builtins.int = ...,
+        weapon: builtins.int | None = ...,
         random_seed: builtins.int = ...,
         mouse_dx: builtins.int = ...,
         mouse_dy: builtins.int = ...,
-        pawn: builtins.int = ...,
+        pawn: builtins.int | None = ...,
         flags: builtins.int = ...,
         subtick_moves: collections.abc.Iterable[Global___SubtickMove] | None = ...,
         input_history: collections.abc.Iterable[Global___InputHistory] | None = ...,
@@ -2085,18 +2142,26 @@ class UserInput(google.protobuf.message.Message):
         attack2_history: builtins.int | None = ...,
         left_hand: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "view_angles", b"view_angles"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "_pawn", b"_pawn", "_weapon", b"_weapon", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "pawn", b"pawn", "view_angles", b"view_angles", "weapon", b"weapon"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "buttons", b"buttons", "buttons_changed", b"buttons_changed", "buttons_scrolled", b"buttons_scrolled", "flags", b"flags", "forward_move", b"forward_move", "impulse", b"impulse", "input_history", b"input_history", "left_hand", b"left_hand", "left_move", b"left_move", "mouse_dx", b"mouse_dx", "mouse_dy", b"mouse_dy", "pawn", b"pawn", "random_seed", b"random_seed", "subtick_moves", b"subtick_moves", "up_move", b"up_move", "view_angles", b"view_angles", "weapon", b"weapon"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history", "_attack2_history", b"_attack2_history", "_pawn", b"_pawn", "_weapon", b"_weapon", "attack1_history", b"attack1_history", "attack2_history", b"attack2_history", "buttons", b"buttons", "buttons_changed", b"buttons_changed", "buttons_scrolled", b"buttons_scrolled", "flags", b"flags", "forward_move", b"forward_move", "impulse", b"impulse", "input_history", b"input_history", "left_hand", b"left_hand", "left_move", b"left_move", "mouse_dx", b"mouse_dx", "mouse_dy", b"mouse_dy", "pawn", b"pawn", "random_seed", b"random_seed", "subtick_moves", b"subtick_moves", "up_move", b"up_move", "view_angles", b"view_angles", "weapon", b"weapon"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__attack1_history: typing_extensions.TypeAlias = typing.Literal["attack1_history"]
     _WhichOneofArgType__attack1_history: typing_extensions.TypeAlias = typing.Literal["_attack1_history", b"_attack1_history"]
     _WhichOneofReturnType__attack2_history: typing_extensions.TypeAlias = typing.Literal["attack2_history"]
     _WhichOneofArgType__attack2_history: typing_extensions.TypeAlias = typing.Literal["_attack2_history", b"_attack2_history"]
+    _WhichOneofReturnType__pawn: typing_extensions.TypeAlias = typing.Literal["pawn"]
+    _WhichOneofArgType__pawn: typing_extensions.TypeAlias = typing.Literal["_pawn", b"_pawn"]
+    _WhichOneofReturnType__weapon: typing_extensions.TypeAlias = typing.Literal["weapon"]
+    _WhichOneofArgType__weapon: typing_extensions.TypeAlias = typing.Literal["_weapon", b"_weapon"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attack1_history) -> _WhichOneofReturnType__attack1_history | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attack2_history) -> _WhichOneofReturnType__attack2_history | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pawn) -> _WhichOneofReturnType__pawn | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weapon) -> _WhichOneofReturnType__weapon | None: ...
 
 Global___UserInput: typing_extensions.TypeAlias = UserInput
 
@@ -2114,7 +2179,7 @@ class SubtickMove(google.protobuf.message.Message):
     PITCH_DELTA_FIELD_NUMBER: builtins.int
     YAW_DELTA_FIELD_NUMBER: builtins.int
     button: builtins.int
-    """The button, as its bit. 0 for none."""
+    """The button, as its bit. Absent for none."""
     pressed: builtins.bool
     """True when it was pressed, false when it was released."""
     when: builtins.float
@@ -2130,7 +2195,7 @@ class SubtickMove(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        button: builtins.int = ...,
+        button: builtins.int | None = ...,
         pressed: builtins.bool = ...,
         when: builtins.float = ...,
         forward_delta: builtins.float = ...,
@@ -2138,8 +2203,13 @@ class SubtickMove(google.protobuf.message.Message):
         pitch_delta: builtins.float = ...,
         yaw_delta: builtins.float = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["button", b"button", "forward_delta", b"forward_delta", "left_delta", b"left_delta", "pitch_delta", b"pitch_delta", "pressed", b"pressed", "when", b"when", "yaw_delta", b"yaw_delta"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_button", b"_button", "button", b"button"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_button", b"_button", "button", b"button", "forward_delta", b"forward_delta", "left_delta", b"left_delta", "pitch_delta", b"pitch_delta", "pressed", b"pressed", "when", b"when", "yaw_delta", b"yaw_delta"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__button: typing_extensions.TypeAlias = typing.Literal["button"]
+    _WhichOneofArgType__button: typing_extensions.TypeAlias = typing.Literal["_button", b"_button"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__button) -> _WhichOneofReturnType__button | None: ...
 
 Global___SubtickMove: typing_extensions.TypeAlias = SubtickMove
 
@@ -2217,7 +2287,7 @@ class Message(google.protobuf.message.Message):
     id: builtins.int
     """The message's number."""
     name: builtins.str
-    """Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known."""
+    """Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Absent when not known."""
     data: builtins.bytes
     """The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
     several events.
@@ -2240,7 +2310,7 @@ class Message(google.protobuf.message.Message):
         self,
         *,
         id: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         data: builtins.bytes = ...,
         offset: builtins.int = ...,
         size: builtins.int = ...,
@@ -2249,8 +2319,13 @@ class Message(google.protobuf.message.Message):
         more_fields: builtins.int = ...,
         malformed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "redacted", b"redacted", "size", b"size"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "redacted", b"redacted", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___Message: typing_extensions.TypeAlias = Message
 
@@ -2270,7 +2345,7 @@ class MessageField(google.protobuf.message.Message):
     number: builtins.int
     """The field's number."""
     name: builtins.str
-    """The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+    """The game's name of the field, by the published definition of the message. Absent when not known, and when the field has another
     wire type than in the definition.
     """
     wire_type: builtins.int
@@ -2287,15 +2362,20 @@ class MessageField(google.protobuf.message.Message):
         self,
         *,
         number: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         wire_type: builtins.int = ...,
         value: builtins.int = ...,
         text: builtins.str = ...,
         data: builtins.bytes = ...,
         maybe_message: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "maybe_message", b"maybe_message", "name", b"name", "number", b"number", "text", b"text", "value", b"value", "wire_type", b"wire_type"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "data", b"data", "maybe_message", b"maybe_message", "name", b"name", "number", b"number", "text", b"text", "value", b"value", "wire_type", b"wire_type"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___MessageField: typing_extensions.TypeAlias = MessageField
 
@@ -2326,16 +2406,16 @@ class ChatEvent(google.protobuf.message.Message):
     value3: builtins.int
     """A third value."""
     time: builtins.float
-    """The time in seconds. 0 when not known."""
+    """The time in seconds. Absent when not known."""
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick."""
     type_name: builtins.str
-    """The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+    """The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Absent for types newer than
     the decoder's table.
     """
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none."""
+        """Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1, as the game sends it, for none."""
 
     @property
     def hero_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -2355,19 +2435,28 @@ class ChatEvent(google.protobuf.message.Message):
         players: collections.abc.Iterable[builtins.int] | None = ...,
         value2: builtins.int = ...,
         value3: builtins.int = ...,
-        time: builtins.float = ...,
+        time: builtins.float | None = ...,
         game_time: builtins.float | None = ...,
-        type_name: builtins.str = ...,
+        type_name: builtins.str | None = ...,
         hero_names: collections.abc.Iterable[builtins.str] | None = ...,
         values: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "_time", b"_time", "_type_name", b"_type_name", "game_time", b"game_time", "time", b"time", "type_name", b"type_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "hero_names", b"hero_names", "players", b"players", "time", b"time", "type", b"type", "type_name", b"type_name", "value", b"value", "value2", b"value2", "value3", b"value3", "values", b"values"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "_time", b"_time", "_type_name", b"_type_name", "game_time", b"game_time", "hero_names", b"hero_names", "players", b"players", "time", b"time", "type", b"type", "type_name", b"type_name", "value", b"value", "value2", b"value2", "value3", b"value3", "values", b"values"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
+    _WhichOneofReturnType__time: typing_extensions.TypeAlias = typing.Literal["time"]
+    _WhichOneofArgType__time: typing_extensions.TypeAlias = typing.Literal["_time", b"_time"]
+    _WhichOneofReturnType__type_name: typing_extensions.TypeAlias = typing.Literal["type_name"]
+    _WhichOneofArgType__type_name: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time) -> _WhichOneofReturnType__time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type_name) -> _WhichOneofReturnType__type_name | None: ...
 
 Global___ChatEvent: typing_extensions.TypeAlias = ChatEvent
 
@@ -2391,7 +2480,7 @@ class Chat(google.protobuf.message.Message):
     player_id: builtins.int
     """Dota: id of the player. Deadlock: the player's slot. Absent when not known."""
     channel: builtins.int
-    """The channel: the game's number. 0 when not known."""
+    """The channel: the game's number. Absent when not known."""
     text: builtins.str
     """The text."""
     sender: builtins.str
@@ -2403,48 +2492,64 @@ class Chat(google.protobuf.message.Message):
     game_time: builtins.float
     """Dota: the time on the game's clock in seconds from the horn, as in Tick."""
     player_name: builtins.str
-    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known."""
     hero_name: builtins.str
-    """Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked."""
+    """Dota: the player's hero, from the same entity. Absent when not known, and before a hero is picked."""
     all_chat: builtins.bool
     """Deadlock: whether the message is for both teams, or for the player's own. Absent in other games."""
     lane_color: builtins.int
-    """Deadlock: the color of the player's lane: the game's number. 0 for none."""
+    """Deadlock: the color of the player's lane: the game's number. Absent for none."""
     def __init__(
         self,
         *,
         player_id: builtins.int | None = ...,
-        channel: builtins.int = ...,
+        channel: builtins.int | None = ...,
         text: builtins.str = ...,
         sender: builtins.str = ...,
         channel_name: builtins.str = ...,
         entity_index: builtins.int | None = ...,
         game_time: builtins.float | None = ...,
-        player_name: builtins.str = ...,
-        hero_name: builtins.str = ...,
+        player_name: builtins.str | None = ...,
+        hero_name: builtins.str | None = ...,
         all_chat: builtins.bool | None = ...,
-        lane_color: builtins.int = ...,
+        lane_color: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "all_chat", b"all_chat", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_channel", b"_channel", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_hero_name", b"_hero_name", "_lane_color", b"_lane_color", "_player_id", b"_player_id", "_player_name", b"_player_name", "all_chat", b"all_chat", "channel", b"channel", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "lane_color", b"lane_color", "player_id", b"player_id", "player_name", b"player_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "all_chat", b"all_chat", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "lane_color", b"lane_color", "player_id", b"player_id", "player_name", b"player_name", "sender", b"sender", "text", b"text"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat", "_channel", b"_channel", "_entity_index", b"_entity_index", "_game_time", b"_game_time", "_hero_name", b"_hero_name", "_lane_color", b"_lane_color", "_player_id", b"_player_id", "_player_name", b"_player_name", "all_chat", b"all_chat", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "lane_color", b"lane_color", "player_id", b"player_id", "player_name", b"player_name", "sender", b"sender", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__all_chat: typing_extensions.TypeAlias = typing.Literal["all_chat"]
     _WhichOneofArgType__all_chat: typing_extensions.TypeAlias = typing.Literal["_all_chat", b"_all_chat"]
+    _WhichOneofReturnType__channel: typing_extensions.TypeAlias = typing.Literal["channel"]
+    _WhichOneofArgType__channel: typing_extensions.TypeAlias = typing.Literal["_channel", b"_channel"]
     _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
     _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__lane_color: typing_extensions.TypeAlias = typing.Literal["lane_color"]
+    _WhichOneofArgType__lane_color: typing_extensions.TypeAlias = typing.Literal["_lane_color", b"_lane_color"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__all_chat) -> _WhichOneofReturnType__all_chat | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__channel) -> _WhichOneofReturnType__channel | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lane_color) -> _WhichOneofReturnType__lane_color | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
 
 Global___Chat: typing_extensions.TypeAlias = Chat
 
@@ -2484,17 +2589,17 @@ class Ping(google.protobuf.message.Message):
     direct: builtins.bool
     """True when the entity itself was pinged."""
     type: builtins.int
-    """The kind of ping: the game's number. 0 for the ping of an ability in Deadlock."""
+    """The kind of ping: the game's number. 0, as the game sends it, for the ping of an ability in Deadlock."""
     player_name: builtins.str
-    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known."""
     message_id: builtins.int
-    """Deadlock: the number of the ping's message, to which players may respond. 0 for none."""
+    """Deadlock: the number of the ping's message, to which players may respond. Absent for none."""
     ability_id: builtins.int
-    """Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none."""
+    """Deadlock: the ability or item that was pinged, as the game's hash of its name. Absent for none."""
     target_name: builtins.str
-    """Deadlock: the hero that was pinged. Empty for none."""
+    """Deadlock: the hero that was pinged. Absent for none."""
     target_class: builtins.int
-    """Deadlock: the class of the entity that was pinged: the game's number. 0 for none."""
+    """Deadlock: the class of the entity that was pinged: the game's number. Absent for none."""
     is_enemy: builtins.bool
     """Deadlock: true when the pinged entity is an enemy."""
     is_minimap: builtins.bool
@@ -2504,9 +2609,9 @@ class Ping(google.protobuf.message.Message):
     marker: builtins.int
     """Deadlock: how the ping is shown and heard: the game's number."""
     speech: builtins.int
-    """Deadlock: what the hero says: the game's number. 0 for nothing."""
+    """Deadlock: what the hero says: the game's number. Absent for nothing."""
     response: builtins.str
-    """Deadlock: the response that was chosen. Empty for none."""
+    """Deadlock: the response that was chosen. Absent for none."""
     cooldown: builtins.float
     """Deadlock: the time until the ability can be used, or until the next ping, in seconds."""
     @property
@@ -2522,32 +2627,60 @@ class Ping(google.protobuf.message.Message):
         target: builtins.int | None = ...,
         direct: builtins.bool = ...,
         type: builtins.int = ...,
-        player_name: builtins.str = ...,
+        player_name: builtins.str | None = ...,
         position: Global___Vector | None = ...,
-        message_id: builtins.int = ...,
-        ability_id: builtins.int = ...,
-        target_name: builtins.str = ...,
-        target_class: builtins.int = ...,
+        message_id: builtins.int | None = ...,
+        ability_id: builtins.int | None = ...,
+        target_name: builtins.str | None = ...,
+        target_class: builtins.int | None = ...,
         is_enemy: builtins.bool = ...,
         is_minimap: builtins.bool = ...,
         is_blind: builtins.bool = ...,
         marker: builtins.int = ...,
-        speech: builtins.int = ...,
-        response: builtins.str = ...,
+        speech: builtins.int | None = ...,
+        response: builtins.str | None = ...,
         cooldown: builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "player_id", b"player_id", "position", b"position", "target", b"target"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_message_id", b"_message_id", "_player_id", b"_player_id", "_player_name", b"_player_name", "_response", b"_response", "_speech", b"_speech", "_target", b"_target", "_target_class", b"_target_class", "_target_name", b"_target_name", "ability_id", b"ability_id", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name", "position", b"position", "response", b"response", "speech", b"speech", "target", b"target", "target_class", b"target_class", "target_name", b"target_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "ability_id", b"ability_id", "cooldown", b"cooldown", "direct", b"direct", "is_blind", b"is_blind", "is_enemy", b"is_enemy", "is_minimap", b"is_minimap", "marker", b"marker", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name", "position", b"position", "response", b"response", "speech", b"speech", "target", b"target", "target_class", b"target_class", "target_name", b"target_name", "type", b"type", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_message_id", b"_message_id", "_player_id", b"_player_id", "_player_name", b"_player_name", "_response", b"_response", "_speech", b"_speech", "_target", b"_target", "_target_class", b"_target_class", "_target_name", b"_target_name", "ability_id", b"ability_id", "cooldown", b"cooldown", "direct", b"direct", "is_blind", b"is_blind", "is_enemy", b"is_enemy", "is_minimap", b"is_minimap", "marker", b"marker", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name", "position", b"position", "response", b"response", "speech", b"speech", "target", b"target", "target_class", b"target_class", "target_name", b"target_name", "type", b"type", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_id: typing_extensions.TypeAlias = typing.Literal["ability_id"]
+    _WhichOneofArgType__ability_id: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id"]
+    _WhichOneofReturnType__message_id: typing_extensions.TypeAlias = typing.Literal["message_id"]
+    _WhichOneofArgType__message_id: typing_extensions.TypeAlias = typing.Literal["_message_id", b"_message_id"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
+    _WhichOneofReturnType__response: typing_extensions.TypeAlias = typing.Literal["response"]
+    _WhichOneofArgType__response: typing_extensions.TypeAlias = typing.Literal["_response", b"_response"]
+    _WhichOneofReturnType__speech: typing_extensions.TypeAlias = typing.Literal["speech"]
+    _WhichOneofArgType__speech: typing_extensions.TypeAlias = typing.Literal["_speech", b"_speech"]
     _WhichOneofReturnType__target: typing_extensions.TypeAlias = typing.Literal["target"]
     _WhichOneofArgType__target: typing_extensions.TypeAlias = typing.Literal["_target", b"_target"]
+    _WhichOneofReturnType__target_class: typing_extensions.TypeAlias = typing.Literal["target_class"]
+    _WhichOneofArgType__target_class: typing_extensions.TypeAlias = typing.Literal["_target_class", b"_target_class"]
+    _WhichOneofReturnType__target_name: typing_extensions.TypeAlias = typing.Literal["target_name"]
+    _WhichOneofArgType__target_name: typing_extensions.TypeAlias = typing.Literal["_target_name", b"_target_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_id) -> _WhichOneofReturnType__ability_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__message_id) -> _WhichOneofReturnType__message_id | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__response) -> _WhichOneofReturnType__response | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__speech) -> _WhichOneofReturnType__speech | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__target) -> _WhichOneofReturnType__target | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_class) -> _WhichOneofReturnType__target_class | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_name) -> _WhichOneofReturnType__target_name | None: ...
 
 Global___Ping: typing_extensions.TypeAlias = Ping
 
@@ -2571,7 +2704,7 @@ class MapLine(google.protobuf.message.Message):
     initial: builtins.bool
     """True when a new line begins here. False when the line continues from the previous point."""
     player_name: builtins.str
-    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """The player's name, as the entity CDOTA_PlayerResource has it. Absent when not known."""
     def __init__(
         self,
         *,
@@ -2579,15 +2712,20 @@ class MapLine(google.protobuf.message.Message):
         x: builtins.int = ...,
         y: builtins.int = ...,
         initial: builtins.bool = ...,
-        player_name: builtins.str = ...,
+        player_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_player_name", b"_player_name", "player_id", b"player_id", "player_name", b"player_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "initial", b"initial", "player_id", b"player_id", "player_name", b"player_name", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_player_name", b"_player_name", "initial", b"initial", "player_id", b"player_id", "player_name", b"player_name", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
 
 Global___MapLine: typing_extensions.TypeAlias = MapLine
 
@@ -2612,47 +2750,75 @@ class ChatWheel(google.protobuf.message.Message):
     message_id: builtins.int
     """The number of the phrase."""
     account_id: builtins.int
-    """The player's account. 0 when not known."""
+    """The player's account. Absent when not known."""
     hero_id: builtins.int
-    """The hero that the phrase is about. 0 for none."""
+    """The hero that the phrase is about. Absent for none."""
     hero_name: builtins.str
-    """Dota: that hero's name. Empty for none, and when it is not in the decoder's table."""
+    """Dota: that hero's name. Absent for none, and when it is not in the decoder's table."""
     player_name: builtins.str
-    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known."""
     emoticon_id: builtins.int
-    """Dota: the number of an emoticon. 0 for none."""
+    """Dota: the number of an emoticon. Absent for none."""
     pawn_index: builtins.int
     """Deadlock: slot of the entity of the player's hero. Absent when not known."""
     param: builtins.str
-    """Deadlock: a part of the phrase. Empty for none."""
+    """Deadlock: a part of the phrase. Absent for none."""
     lane_color: builtins.int
-    """Deadlock: the color of the player's lane: the game's number. 0 for none."""
+    """Deadlock: the color of the player's lane: the game's number. Absent for none."""
     def __init__(
         self,
         *,
         player_id: builtins.int | None = ...,
         message_id: builtins.int = ...,
-        account_id: builtins.int = ...,
-        hero_id: builtins.int = ...,
-        hero_name: builtins.str = ...,
-        player_name: builtins.str = ...,
-        emoticon_id: builtins.int = ...,
+        account_id: builtins.int | None = ...,
+        hero_id: builtins.int | None = ...,
+        hero_name: builtins.str | None = ...,
+        player_name: builtins.str | None = ...,
+        emoticon_id: builtins.int | None = ...,
         pawn_index: builtins.int | None = ...,
-        param: builtins.str = ...,
-        lane_color: builtins.int = ...,
+        param: builtins.str | None = ...,
+        lane_color: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "pawn_index", b"pawn_index", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id", "_emoticon_id", b"_emoticon_id", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_lane_color", b"_lane_color", "_param", b"_param", "_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "_player_name", b"_player_name", "account_id", b"account_id", "emoticon_id", b"emoticon_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "lane_color", b"lane_color", "param", b"param", "pawn_index", b"pawn_index", "player_id", b"player_id", "player_name", b"player_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "account_id", b"account_id", "emoticon_id", b"emoticon_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "lane_color", b"lane_color", "message_id", b"message_id", "param", b"param", "pawn_index", b"pawn_index", "player_id", b"player_id", "player_name", b"player_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id", "_emoticon_id", b"_emoticon_id", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_lane_color", b"_lane_color", "_param", b"_param", "_pawn_index", b"_pawn_index", "_player_id", b"_player_id", "_player_name", b"_player_name", "account_id", b"account_id", "emoticon_id", b"emoticon_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "lane_color", b"lane_color", "message_id", b"message_id", "param", b"param", "pawn_index", b"pawn_index", "player_id", b"player_id", "player_name", b"player_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__account_id: typing_extensions.TypeAlias = typing.Literal["account_id"]
+    _WhichOneofArgType__account_id: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id"]
+    _WhichOneofReturnType__emoticon_id: typing_extensions.TypeAlias = typing.Literal["emoticon_id"]
+    _WhichOneofArgType__emoticon_id: typing_extensions.TypeAlias = typing.Literal["_emoticon_id", b"_emoticon_id"]
+    _WhichOneofReturnType__hero_id: typing_extensions.TypeAlias = typing.Literal["hero_id"]
+    _WhichOneofArgType__hero_id: typing_extensions.TypeAlias = typing.Literal["_hero_id", b"_hero_id"]
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__lane_color: typing_extensions.TypeAlias = typing.Literal["lane_color"]
+    _WhichOneofArgType__lane_color: typing_extensions.TypeAlias = typing.Literal["_lane_color", b"_lane_color"]
+    _WhichOneofReturnType__param: typing_extensions.TypeAlias = typing.Literal["param"]
+    _WhichOneofArgType__param: typing_extensions.TypeAlias = typing.Literal["_param", b"_param"]
     _WhichOneofReturnType__pawn_index: typing_extensions.TypeAlias = typing.Literal["pawn_index"]
     _WhichOneofArgType__pawn_index: typing_extensions.TypeAlias = typing.Literal["_pawn_index", b"_pawn_index"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__account_id) -> _WhichOneofReturnType__account_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__emoticon_id) -> _WhichOneofReturnType__emoticon_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_id) -> _WhichOneofReturnType__hero_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lane_color) -> _WhichOneofReturnType__lane_color | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__param) -> _WhichOneofReturnType__param | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__pawn_index) -> _WhichOneofReturnType__pawn_index | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
 
 Global___ChatWheel: typing_extensions.TypeAlias = ChatWheel
 
@@ -2718,7 +2884,7 @@ class Damage(google.protobuf.message.Message):
     attacking_index: builtins.int
     """Slot of the entity that attacks for the attacker. Absent for none."""
     ability_id: builtins.int
-    """The ability or item. 0 for none."""
+    """The ability or item. Absent for none."""
     attacker_class: builtins.int
     """Deadlock: what kind of entity the attacker is: the game's number."""
     victim_class: builtins.int
@@ -2736,17 +2902,17 @@ class Damage(google.protobuf.message.Message):
     crit_damage: builtins.float
     """Deadlock: how much of the damage is for a critical hit."""
     hit_group: builtins.int
-    """The part of the body that was hit: the game's number. Deadlock: -1 for none."""
+    """The part of the body that was hit: the game's number. Deadlock: -1, as the game sends it, for none."""
     hits: builtins.int
-    """Deadlock: how many hits the event stands for. 0 when not sent."""
+    """Deadlock: how many hits the event stands for. Absent when not sent."""
     health_lost: builtins.int
-    """Deadlock: how much health was lost, where that is less than the damage. 0 when not sent."""
+    """Deadlock: how much health was lost, where that is less than the damage. Absent when not sent."""
     flags: builtins.int
     """Deadlock: the game's flags."""
     is_secondary: builtins.bool
     """Deadlock: true for damage that the game counts beside other damage."""
     effectiveness: builtins.float
-    """Deadlock: the effectiveness. 0 when not sent."""
+    """Deadlock: the effectiveness. Absent when not sent."""
     server_tick: builtins.int
     """Deadlock: the server's tick. Absent when not sent."""
     attacker_slot: builtins.int
@@ -2758,9 +2924,9 @@ class Damage(google.protobuf.message.Message):
     is_kill: builtins.bool
     """Counter-Strike 2: true when the player died of it."""
     pre_damage_whole: builtins.int
-    """Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others."""
+    """Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. Absent in others."""
     absorbed_whole: builtins.int
-    """Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others."""
+    """Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. Absent in others."""
     @property
     def origin(self) -> Global___Vector:
         """Where it came from, in world units. Absent when not sent."""
@@ -2786,7 +2952,7 @@ class Damage(google.protobuf.message.Message):
         attacker_index: builtins.int | None = ...,
         ability_index: builtins.int | None = ...,
         attacking_index: builtins.int | None = ...,
-        ability_id: builtins.int = ...,
+        ability_id: builtins.int | None = ...,
         attacker_class: builtins.int = ...,
         victim_class: builtins.int = ...,
         victim_health: builtins.int = ...,
@@ -2796,35 +2962,47 @@ class Damage(google.protobuf.message.Message):
         absorbed: builtins.float = ...,
         crit_damage: builtins.float = ...,
         hit_group: builtins.int = ...,
-        hits: builtins.int = ...,
-        health_lost: builtins.int = ...,
+        hits: builtins.int | None = ...,
+        health_lost: builtins.int | None = ...,
         flags: builtins.int = ...,
         direction: Global___Vector | None = ...,
         is_secondary: builtins.bool = ...,
-        effectiveness: builtins.float = ...,
+        effectiveness: builtins.float | None = ...,
         server_tick: builtins.int | None = ...,
         attacker_slot: builtins.int | None = ...,
         victim_slot: builtins.int | None = ...,
         victim_position: Global___Vector | None = ...,
         penetrations: builtins.int = ...,
         is_kill: builtins.bool = ...,
-        pre_damage_whole: builtins.int = ...,
-        absorbed_whole: builtins.int = ...,
+        pre_damage_whole: builtins.int | None = ...,
+        absorbed_whole: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_inflictor_index", b"_inflictor_index", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_index", b"ability_index", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "direction", b"direction", "inflictor_index", b"inflictor_index", "origin", b"origin", "server_tick", b"server_tick", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_ability_index", b"_ability_index", "_absorbed_whole", b"_absorbed_whole", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_effectiveness", b"_effectiveness", "_health_lost", b"_health_lost", "_hits", b"_hits", "_inflictor_index", b"_inflictor_index", "_pre_damage_whole", b"_pre_damage_whole", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_id", b"ability_id", "ability_index", b"ability_index", "absorbed_whole", b"absorbed_whole", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "direction", b"direction", "effectiveness", b"effectiveness", "health_lost", b"health_lost", "hits", b"hits", "inflictor_index", b"inflictor_index", "origin", b"origin", "pre_damage_whole", b"pre_damage_whole", "server_tick", b"server_tick", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_inflictor_index", b"_inflictor_index", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_id", b"ability_id", "ability_index", b"ability_index", "absorbed", b"absorbed", "absorbed_whole", b"absorbed_whole", "attacker_class", b"attacker_class", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "citadel_type", b"citadel_type", "crit_damage", b"crit_damage", "damage", b"damage", "direction", b"direction", "effectiveness", b"effectiveness", "flags", b"flags", "health_lost", b"health_lost", "hit_group", b"hit_group", "hits", b"hits", "inflictor_index", b"inflictor_index", "is_kill", b"is_kill", "is_secondary", b"is_secondary", "origin", b"origin", "penetrations", b"penetrations", "pre_damage", b"pre_damage", "pre_damage_whole", b"pre_damage_whole", "server_tick", b"server_tick", "type", b"type", "victim_class", b"victim_class", "victim_health", b"victim_health", "victim_health_max", b"victim_health_max", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "_ability_index", b"_ability_index", "_absorbed_whole", b"_absorbed_whole", "_attacker_index", b"_attacker_index", "_attacker_slot", b"_attacker_slot", "_attacking_index", b"_attacking_index", "_effectiveness", b"_effectiveness", "_health_lost", b"_health_lost", "_hits", b"_hits", "_inflictor_index", b"_inflictor_index", "_pre_damage_whole", b"_pre_damage_whole", "_server_tick", b"_server_tick", "_victim_index", b"_victim_index", "_victim_shield", b"_victim_shield", "_victim_shield_max", b"_victim_shield_max", "_victim_slot", b"_victim_slot", "ability_id", b"ability_id", "ability_index", b"ability_index", "absorbed", b"absorbed", "absorbed_whole", b"absorbed_whole", "attacker_class", b"attacker_class", "attacker_index", b"attacker_index", "attacker_slot", b"attacker_slot", "attacking_index", b"attacking_index", "citadel_type", b"citadel_type", "crit_damage", b"crit_damage", "damage", b"damage", "direction", b"direction", "effectiveness", b"effectiveness", "flags", b"flags", "health_lost", b"health_lost", "hit_group", b"hit_group", "hits", b"hits", "inflictor_index", b"inflictor_index", "is_kill", b"is_kill", "is_secondary", b"is_secondary", "origin", b"origin", "penetrations", b"penetrations", "pre_damage", b"pre_damage", "pre_damage_whole", b"pre_damage_whole", "server_tick", b"server_tick", "type", b"type", "victim_class", b"victim_class", "victim_health", b"victim_health", "victim_health_max", b"victim_health_max", "victim_index", b"victim_index", "victim_position", b"victim_position", "victim_shield", b"victim_shield", "victim_shield_max", b"victim_shield_max", "victim_slot", b"victim_slot"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_id: typing_extensions.TypeAlias = typing.Literal["ability_id"]
+    _WhichOneofArgType__ability_id: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id"]
     _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
     _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__absorbed_whole: typing_extensions.TypeAlias = typing.Literal["absorbed_whole"]
+    _WhichOneofArgType__absorbed_whole: typing_extensions.TypeAlias = typing.Literal["_absorbed_whole", b"_absorbed_whole"]
     _WhichOneofReturnType__attacker_index: typing_extensions.TypeAlias = typing.Literal["attacker_index"]
     _WhichOneofArgType__attacker_index: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index"]
     _WhichOneofReturnType__attacker_slot: typing_extensions.TypeAlias = typing.Literal["attacker_slot"]
     _WhichOneofArgType__attacker_slot: typing_extensions.TypeAlias = typing.Literal["_attacker_slot", b"_attacker_slot"]
     _WhichOneofReturnType__attacking_index: typing_extensions.TypeAlias = typing.Literal["attacking_index"]
     _WhichOneofArgType__attacking_index: typing_extensions.TypeAlias = typing.Literal["_attacking_index", b"_attacking_index"]
+    _WhichOneofReturnType__effectiveness: typing_extensions.TypeAlias = typing.Literal["effectiveness"]
+    _WhichOneofArgType__effectiveness: typing_extensions.TypeAlias = typing.Literal["_effectiveness", b"_effectiveness"]
+    _WhichOneofReturnType__health_lost: typing_extensions.TypeAlias = typing.Literal["health_lost"]
+    _WhichOneofArgType__health_lost: typing_extensions.TypeAlias = typing.Literal["_health_lost", b"_health_lost"]
+    _WhichOneofReturnType__hits: typing_extensions.TypeAlias = typing.Literal["hits"]
+    _WhichOneofArgType__hits: typing_extensions.TypeAlias = typing.Literal["_hits", b"_hits"]
     _WhichOneofReturnType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["inflictor_index"]
     _WhichOneofArgType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["_inflictor_index", b"_inflictor_index"]
+    _WhichOneofReturnType__pre_damage_whole: typing_extensions.TypeAlias = typing.Literal["pre_damage_whole"]
+    _WhichOneofArgType__pre_damage_whole: typing_extensions.TypeAlias = typing.Literal["_pre_damage_whole", b"_pre_damage_whole"]
     _WhichOneofReturnType__server_tick: typing_extensions.TypeAlias = typing.Literal["server_tick"]
     _WhichOneofArgType__server_tick: typing_extensions.TypeAlias = typing.Literal["_server_tick", b"_server_tick"]
     _WhichOneofReturnType__victim_index: typing_extensions.TypeAlias = typing.Literal["victim_index"]
@@ -2836,7 +3014,11 @@ class Damage(google.protobuf.message.Message):
     _WhichOneofReturnType__victim_slot: typing_extensions.TypeAlias = typing.Literal["victim_slot"]
     _WhichOneofArgType__victim_slot: typing_extensions.TypeAlias = typing.Literal["_victim_slot", b"_victim_slot"]
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_id) -> _WhichOneofReturnType__ability_id | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__absorbed_whole) -> _WhichOneofReturnType__absorbed_whole | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attacker_index) -> _WhichOneofReturnType__attacker_index | None: ...
     @typing.overload
@@ -2844,7 +3026,15 @@ class Damage(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attacking_index) -> _WhichOneofReturnType__attacking_index | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__effectiveness) -> _WhichOneofReturnType__effectiveness | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__health_lost) -> _WhichOneofReturnType__health_lost | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hits) -> _WhichOneofReturnType__hits | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__inflictor_index) -> _WhichOneofReturnType__inflictor_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pre_damage_whole) -> _WhichOneofReturnType__pre_damage_whole | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__server_tick) -> _WhichOneofReturnType__server_tick | None: ...
     @typing.overload
@@ -2880,9 +3070,9 @@ class Kill(google.protobuf.message.Message):
     scorer_index: builtins.int
     """Slot of the entity to which the kill counts. Absent for none."""
     respawn_reason: builtins.int
-    """Why the victim respawns: the game's number. 0 when not sent."""
+    """Why the victim respawns: the game's number. Absent when not sent."""
     victim_team: builtins.int
-    """The victim's team. 0 when not sent."""
+    """The victim's team. Absent when not sent."""
     @property
     def assister_indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of the entities of the heroes that assisted."""
@@ -2895,29 +3085,37 @@ class Kill(google.protobuf.message.Message):
         attacker_index: builtins.int | None = ...,
         assister_indexes: collections.abc.Iterable[builtins.int] | None = ...,
         scorer_index: builtins.int | None = ...,
-        respawn_reason: builtins.int = ...,
-        victim_team: builtins.int = ...,
+        respawn_reason: builtins.int | None = ...,
+        victim_team: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "scorer_index", b"scorer_index", "victim_index", b"victim_index"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_respawn_reason", b"_respawn_reason", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "_victim_team", b"_victim_team", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "respawn_reason", b"respawn_reason", "scorer_index", b"scorer_index", "victim_index", b"victim_index", "victim_team", b"victim_team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "assister_indexes", b"assister_indexes", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "respawn_reason", b"respawn_reason", "scorer_index", b"scorer_index", "victim_index", b"victim_index", "victim_team", b"victim_team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index", "_inflictor_index", b"_inflictor_index", "_respawn_reason", b"_respawn_reason", "_scorer_index", b"_scorer_index", "_victim_index", b"_victim_index", "_victim_team", b"_victim_team", "assister_indexes", b"assister_indexes", "attacker_index", b"attacker_index", "inflictor_index", b"inflictor_index", "respawn_reason", b"respawn_reason", "scorer_index", b"scorer_index", "victim_index", b"victim_index", "victim_team", b"victim_team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__attacker_index: typing_extensions.TypeAlias = typing.Literal["attacker_index"]
     _WhichOneofArgType__attacker_index: typing_extensions.TypeAlias = typing.Literal["_attacker_index", b"_attacker_index"]
     _WhichOneofReturnType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["inflictor_index"]
     _WhichOneofArgType__inflictor_index: typing_extensions.TypeAlias = typing.Literal["_inflictor_index", b"_inflictor_index"]
+    _WhichOneofReturnType__respawn_reason: typing_extensions.TypeAlias = typing.Literal["respawn_reason"]
+    _WhichOneofArgType__respawn_reason: typing_extensions.TypeAlias = typing.Literal["_respawn_reason", b"_respawn_reason"]
     _WhichOneofReturnType__scorer_index: typing_extensions.TypeAlias = typing.Literal["scorer_index"]
     _WhichOneofArgType__scorer_index: typing_extensions.TypeAlias = typing.Literal["_scorer_index", b"_scorer_index"]
     _WhichOneofReturnType__victim_index: typing_extensions.TypeAlias = typing.Literal["victim_index"]
     _WhichOneofArgType__victim_index: typing_extensions.TypeAlias = typing.Literal["_victim_index", b"_victim_index"]
+    _WhichOneofReturnType__victim_team: typing_extensions.TypeAlias = typing.Literal["victim_team"]
+    _WhichOneofArgType__victim_team: typing_extensions.TypeAlias = typing.Literal["_victim_team", b"_victim_team"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attacker_index) -> _WhichOneofReturnType__attacker_index | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__inflictor_index) -> _WhichOneofReturnType__inflictor_index | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__respawn_reason) -> _WhichOneofReturnType__respawn_reason | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__scorer_index) -> _WhichOneofReturnType__scorer_index | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_index) -> _WhichOneofReturnType__victim_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_team) -> _WhichOneofReturnType__victim_team | None: ...
 
 Global___Kill: typing_extensions.TypeAlias = Kill
 
@@ -2933,7 +3131,7 @@ class KillStreak(google.protobuf.message.Message):
     ENDED_FIELD_NUMBER: builtins.int
     DURATION_FIELD_NUMBER: builtins.int
     pawn: builtins.int
-    """Handle of the entity of the player's hero. 16777215 for none."""
+    """Handle of the entity of the player's hero. Absent for none."""
     kills: builtins.int
     """The number of kills."""
     is_first_blood: builtins.bool
@@ -2945,14 +3143,19 @@ class KillStreak(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        pawn: builtins.int = ...,
+        pawn: builtins.int | None = ...,
         kills: builtins.int = ...,
         is_first_blood: builtins.bool = ...,
         ended: builtins.bool = ...,
         duration: builtins.float = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["duration", b"duration", "ended", b"ended", "is_first_blood", b"is_first_blood", "kills", b"kills", "pawn", b"pawn"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn", b"_pawn", "pawn", b"pawn"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_pawn", b"_pawn", "duration", b"duration", "ended", b"ended", "is_first_blood", b"is_first_blood", "kills", b"kills", "pawn", b"pawn"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__pawn: typing_extensions.TypeAlias = typing.Literal["pawn"]
+    _WhichOneofArgType__pawn: typing_extensions.TypeAlias = typing.Literal["_pawn", b"_pawn"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pawn) -> _WhichOneofReturnType__pawn | None: ...
 
 Global___KillStreak: typing_extensions.TypeAlias = KillStreak
 
@@ -3048,13 +3251,13 @@ class Shot(google.protobuf.message.Message):
     shooter_index: builtins.int
     """Slot of the entity that fired. Absent for none."""
     shooter: builtins.int
-    """Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games."""
+    """Counter-Strike 2: handle of the entity that fired. Absent for none, and in other games."""
     spread: builtins.float
-    """The spread. 0 when not sent."""
+    """The spread. Absent when not sent."""
     weapon_id: builtins.int
-    """Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games."""
+    """Counter-Strike 2: handle of the weapon. Absent for none, and in other games."""
     item_def_index: builtins.int
-    """Counter-Strike 2: the number of the weapon's kind. 0 in other games."""
+    """Counter-Strike 2: the number of the weapon's kind. Absent in other games."""
     mode: builtins.int
     """Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon."""
     inaccuracy: builtins.float
@@ -3074,13 +3277,13 @@ class Shot(google.protobuf.message.Message):
     is_scoped: builtins.bool
     """Counter-Strike 2: true when the player looks through a scope."""
     tick: builtins.int
-    """Counter-Strike 2: the tick. 0 when not sent."""
+    """Counter-Strike 2: the tick. Absent when not sent."""
     attack_tick: builtins.int
-    """Counter-Strike 2: the tick of the attack. 0 when not sent."""
+    """Counter-Strike 2: the tick of the attack. Absent when not sent."""
     attack_tick_fraction: builtins.float
     """Counter-Strike 2: the fraction of the tick of the attack."""
     render_tick: builtins.int
-    """Counter-Strike 2: the tick that the player saw. 0 when not sent."""
+    """Counter-Strike 2: the tick that the player saw. Absent when not sent."""
     render_tick_fraction: builtins.float
     """Counter-Strike 2: the fraction of the tick that the player saw."""
     inaccuracy_move: builtins.float
@@ -3096,7 +3299,7 @@ class Shot(google.protobuf.message.Message):
     is_from_gun: builtins.bool
     """Deadlock: false when an ability fired without a gun."""
     bullets: builtins.int
-    """Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's."""
+    """Deadlock: how many bullets are fired instead of the weapon's number. Absent for the weapon's."""
     weapon_subclass: builtins.int
     """Deadlock: the weapon, as the game's hash of its name."""
     shot_number: builtins.int
@@ -3104,17 +3307,17 @@ class Shot(google.protobuf.message.Message):
     ignored_index: builtins.int
     """Deadlock: slot of an entity that is not hit. Absent for none."""
     max_range: builtins.float
-    """Deadlock: the range in world units. 0 when not sent."""
+    """Deadlock: the range in world units. Absent when not sent."""
     shot_id: builtins.int
-    """Deadlock: the number by which later messages name the shot. 0 when not sent."""
+    """Deadlock: the number by which later messages name the shot. Absent when not sent."""
     is_predicted: builtins.bool
     """Deadlock: true when the client predicts whom it hits."""
     bullet_radius: builtins.float
-    """Deadlock: the radius of the bullet, in world units. 0 for the weapon's."""
+    """Deadlock: the radius of the bullet, in world units. Absent for the weapon's."""
     bullet_speed: builtins.float
-    """Deadlock: the speed of the bullet. 0 for the weapon's."""
+    """Deadlock: the speed of the bullet. Absent for the weapon's."""
     bullet_gravity: builtins.float
-    """Deadlock: the gravity of the bullet. 0 for the weapon's."""
+    """Deadlock: the gravity of the bullet. Absent for the weapon's."""
     muzzle: builtins.int
     """Deadlock: the number of the muzzle."""
     is_ability: builtins.bool
@@ -3154,10 +3357,10 @@ class Shot(google.protobuf.message.Message):
         angles: Global___Vector | None = ...,
         seed: builtins.int = ...,
         shooter_index: builtins.int | None = ...,
-        shooter: builtins.int = ...,
-        spread: builtins.float = ...,
-        weapon_id: builtins.int = ...,
-        item_def_index: builtins.int = ...,
+        shooter: builtins.int | None = ...,
+        spread: builtins.float | None = ...,
+        weapon_id: builtins.int | None = ...,
+        item_def_index: builtins.int | None = ...,
         mode: builtins.int = ...,
         inaccuracy: builtins.float = ...,
         recoil_index: builtins.float = ...,
@@ -3168,11 +3371,11 @@ class Shot(google.protobuf.message.Message):
         attack_type: builtins.int = ...,
         is_in_air: builtins.bool = ...,
         is_scoped: builtins.bool = ...,
-        tick: builtins.int = ...,
+        tick: builtins.int | None = ...,
         aim_punch: Global___Vector | None = ...,
-        attack_tick: builtins.int = ...,
+        attack_tick: builtins.int | None = ...,
         attack_tick_fraction: builtins.float = ...,
-        render_tick: builtins.int = ...,
+        render_tick: builtins.int | None = ...,
         render_tick_fraction: builtins.float = ...,
         inaccuracy_move: builtins.float = ...,
         inaccuracy_air: builtins.float = ...,
@@ -3180,38 +3383,90 @@ class Shot(google.protobuf.message.Message):
         ability_index: builtins.int | None = ...,
         penetration: builtins.float = ...,
         is_from_gun: builtins.bool = ...,
-        bullets: builtins.int = ...,
+        bullets: builtins.int | None = ...,
         original_angles: Global___Vector | None = ...,
         weapon_subclass: builtins.int = ...,
         shot_number: builtins.int = ...,
         ignored_index: builtins.int | None = ...,
-        max_range: builtins.float = ...,
-        shot_id: builtins.int = ...,
+        max_range: builtins.float | None = ...,
+        shot_id: builtins.int | None = ...,
         is_predicted: builtins.bool = ...,
-        bullet_radius: builtins.float = ...,
-        bullet_speed: builtins.float = ...,
-        bullet_gravity: builtins.float = ...,
+        bullet_radius: builtins.float | None = ...,
+        bullet_speed: builtins.float | None = ...,
+        bullet_gravity: builtins.float | None = ...,
         muzzle: builtins.int = ...,
         is_ability: builtins.bool = ...,
         tracer: Global___Tracer | None = ...,
         more_tracers: collections.abc.Iterable[Global___Tracer] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_ignored_index", b"_ignored_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "ignored_index", b"ignored_index", "origin", b"origin", "original_angles", b"original_angles", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "tracer", b"tracer"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attack_tick", b"_attack_tick", "_bullet_gravity", b"_bullet_gravity", "_bullet_radius", b"_bullet_radius", "_bullet_speed", b"_bullet_speed", "_bullets", b"_bullets", "_ignored_index", b"_ignored_index", "_item_def_index", b"_item_def_index", "_max_range", b"_max_range", "_render_tick", b"_render_tick", "_shooter", b"_shooter", "_shooter_index", b"_shooter_index", "_shot_id", b"_shot_id", "_spread", b"_spread", "_tick", b"_tick", "_weapon_id", b"_weapon_id", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "attack_tick", b"attack_tick", "bullet_gravity", b"bullet_gravity", "bullet_radius", b"bullet_radius", "bullet_speed", b"bullet_speed", "bullets", b"bullets", "ignored_index", b"ignored_index", "item_def_index", b"item_def_index", "max_range", b"max_range", "origin", b"origin", "original_angles", b"original_angles", "render_tick", b"render_tick", "shooter", b"shooter", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "shot_id", b"shot_id", "spread", b"spread", "tick", b"tick", "tracer", b"tracer", "weapon_id", b"weapon_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_ignored_index", b"_ignored_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "attack_tick", b"attack_tick", "attack_tick_fraction", b"attack_tick_fraction", "attack_type", b"attack_type", "bullet_gravity", b"bullet_gravity", "bullet_radius", b"bullet_radius", "bullet_speed", b"bullet_speed", "bullets", b"bullets", "bullets_left", b"bullets_left", "extra_type", b"extra_type", "ignored_index", b"ignored_index", "inaccuracy", b"inaccuracy", "inaccuracy_air", b"inaccuracy_air", "inaccuracy_move", b"inaccuracy_move", "is_ability", b"is_ability", "is_from_gun", b"is_from_gun", "is_in_air", b"is_in_air", "is_predicted", b"is_predicted", "is_scoped", b"is_scoped", "item_def_index", b"item_def_index", "max_range", b"max_range", "mode", b"mode", "more_tracers", b"more_tracers", "muzzle", b"muzzle", "origin", b"origin", "original_angles", b"original_angles", "penetration", b"penetration", "recoil_index", b"recoil_index", "render_tick", b"render_tick", "render_tick_fraction", b"render_tick_fraction", "seed", b"seed", "shooter", b"shooter", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "shot_id", b"shot_id", "shot_number", b"shot_number", "sound_effect", b"sound_effect", "sound_type", b"sound_type", "spread", b"spread", "tick", b"tick", "tracer", b"tracer", "weapon_id", b"weapon_id", "weapon_subclass", b"weapon_subclass"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_attack_tick", b"_attack_tick", "_bullet_gravity", b"_bullet_gravity", "_bullet_radius", b"_bullet_radius", "_bullet_speed", b"_bullet_speed", "_bullets", b"_bullets", "_ignored_index", b"_ignored_index", "_item_def_index", b"_item_def_index", "_max_range", b"_max_range", "_render_tick", b"_render_tick", "_shooter", b"_shooter", "_shooter_index", b"_shooter_index", "_shot_id", b"_shot_id", "_spread", b"_spread", "_tick", b"_tick", "_weapon_id", b"_weapon_id", "ability_index", b"ability_index", "aim_punch", b"aim_punch", "angles", b"angles", "attack_tick", b"attack_tick", "attack_tick_fraction", b"attack_tick_fraction", "attack_type", b"attack_type", "bullet_gravity", b"bullet_gravity", "bullet_radius", b"bullet_radius", "bullet_speed", b"bullet_speed", "bullets", b"bullets", "bullets_left", b"bullets_left", "extra_type", b"extra_type", "ignored_index", b"ignored_index", "inaccuracy", b"inaccuracy", "inaccuracy_air", b"inaccuracy_air", "inaccuracy_move", b"inaccuracy_move", "is_ability", b"is_ability", "is_from_gun", b"is_from_gun", "is_in_air", b"is_in_air", "is_predicted", b"is_predicted", "is_scoped", b"is_scoped", "item_def_index", b"item_def_index", "max_range", b"max_range", "mode", b"mode", "more_tracers", b"more_tracers", "muzzle", b"muzzle", "origin", b"origin", "original_angles", b"original_angles", "penetration", b"penetration", "recoil_index", b"recoil_index", "render_tick", b"render_tick", "render_tick_fraction", b"render_tick_fraction", "seed", b"seed", "shooter", b"shooter", "shooter_index", b"shooter_index", "shooter_position", b"shooter_position", "shot_id", b"shot_id", "shot_number", b"shot_number", "sound_effect", b"sound_effect", "sound_type", b"sound_type", "spread", b"spread", "tick", b"tick", "tracer", b"tracer", "weapon_id", b"weapon_id", "weapon_subclass", b"weapon_subclass"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
     _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__attack_tick: typing_extensions.TypeAlias = typing.Literal["attack_tick"]
+    _WhichOneofArgType__attack_tick: typing_extensions.TypeAlias = typing.Literal["_attack_tick", b"_attack_tick"]
+    _WhichOneofReturnType__bullet_gravity: typing_extensions.TypeAlias = typing.Literal["bullet_gravity"]
+    _WhichOneofArgType__bullet_gravity: typing_extensions.TypeAlias = typing.Literal["_bullet_gravity", b"_bullet_gravity"]
+    _WhichOneofReturnType__bullet_radius: typing_extensions.TypeAlias = typing.Literal["bullet_radius"]
+    _WhichOneofArgType__bullet_radius: typing_extensions.TypeAlias = typing.Literal["_bullet_radius", b"_bullet_radius"]
+    _WhichOneofReturnType__bullet_speed: typing_extensions.TypeAlias = typing.Literal["bullet_speed"]
+    _WhichOneofArgType__bullet_speed: typing_extensions.TypeAlias = typing.Literal["_bullet_speed", b"_bullet_speed"]
+    _WhichOneofReturnType__bullets: typing_extensions.TypeAlias = typing.Literal["bullets"]
+    _WhichOneofArgType__bullets: typing_extensions.TypeAlias = typing.Literal["_bullets", b"_bullets"]
     _WhichOneofReturnType__ignored_index: typing_extensions.TypeAlias = typing.Literal["ignored_index"]
     _WhichOneofArgType__ignored_index: typing_extensions.TypeAlias = typing.Literal["_ignored_index", b"_ignored_index"]
+    _WhichOneofReturnType__item_def_index: typing_extensions.TypeAlias = typing.Literal["item_def_index"]
+    _WhichOneofArgType__item_def_index: typing_extensions.TypeAlias = typing.Literal["_item_def_index", b"_item_def_index"]
+    _WhichOneofReturnType__max_range: typing_extensions.TypeAlias = typing.Literal["max_range"]
+    _WhichOneofArgType__max_range: typing_extensions.TypeAlias = typing.Literal["_max_range", b"_max_range"]
+    _WhichOneofReturnType__render_tick: typing_extensions.TypeAlias = typing.Literal["render_tick"]
+    _WhichOneofArgType__render_tick: typing_extensions.TypeAlias = typing.Literal["_render_tick", b"_render_tick"]
+    _WhichOneofReturnType__shooter: typing_extensions.TypeAlias = typing.Literal["shooter"]
+    _WhichOneofArgType__shooter: typing_extensions.TypeAlias = typing.Literal["_shooter", b"_shooter"]
     _WhichOneofReturnType__shooter_index: typing_extensions.TypeAlias = typing.Literal["shooter_index"]
     _WhichOneofArgType__shooter_index: typing_extensions.TypeAlias = typing.Literal["_shooter_index", b"_shooter_index"]
+    _WhichOneofReturnType__shot_id: typing_extensions.TypeAlias = typing.Literal["shot_id"]
+    _WhichOneofArgType__shot_id: typing_extensions.TypeAlias = typing.Literal["_shot_id", b"_shot_id"]
+    _WhichOneofReturnType__spread: typing_extensions.TypeAlias = typing.Literal["spread"]
+    _WhichOneofArgType__spread: typing_extensions.TypeAlias = typing.Literal["_spread", b"_spread"]
+    _WhichOneofReturnType__tick: typing_extensions.TypeAlias = typing.Literal["tick"]
+    _WhichOneofArgType__tick: typing_extensions.TypeAlias = typing.Literal["_tick", b"_tick"]
+    _WhichOneofReturnType__weapon_id: typing_extensions.TypeAlias = typing.Literal["weapon_id"]
+    _WhichOneofArgType__weapon_id: typing_extensions.TypeAlias = typing.Literal["_weapon_id", b"_weapon_id"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attack_tick) -> _WhichOneofReturnType__attack_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bullet_gravity) -> _WhichOneofReturnType__bullet_gravity | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bullet_radius) -> _WhichOneofReturnType__bullet_radius | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bullet_speed) -> _WhichOneofReturnType__bullet_speed | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bullets) -> _WhichOneofReturnType__bullets | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ignored_index) -> _WhichOneofReturnType__ignored_index | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__item_def_index) -> _WhichOneofReturnType__item_def_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_range) -> _WhichOneofReturnType__max_range | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__render_tick) -> _WhichOneofReturnType__render_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shooter) -> _WhichOneofReturnType__shooter | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__shooter_index) -> _WhichOneofReturnType__shooter_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shot_id) -> _WhichOneofReturnType__shot_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__spread) -> _WhichOneofReturnType__spread | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tick) -> _WhichOneofReturnType__tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weapon_id) -> _WhichOneofReturnType__weapon_id | None: ...
 
 Global___Shot: typing_extensions.TypeAlias = Shot
 
@@ -3270,7 +3525,7 @@ class Impact(google.protobuf.message.Message):
     shooter_index: builtins.int
     """Slot of the entity that fired. Absent for none."""
     bullet_radius: builtins.float
-    """The radius of the bullet, in world units. 0 for the weapon's."""
+    """The radius of the bullet, in world units. Absent for the weapon's."""
     @property
     def trace_start(self) -> Global___Vector:
         """Where the bullet came from, in world units. Absent when not sent."""
@@ -3296,20 +3551,24 @@ class Impact(google.protobuf.message.Message):
         bone: builtins.int = ...,
         weapon_subclass: builtins.int = ...,
         shooter_index: builtins.int | None = ...,
-        bullet_radius: builtins.float = ...,
+        bullet_radius: builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "trace_start", b"trace_start"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_bullet_radius", b"_bullet_radius", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "bullet_radius", b"bullet_radius", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "trace_start", b"trace_start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "bone", b"bone", "bullet_radius", b"bullet_radius", "damage", b"damage", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "surface", b"surface", "trace_start", b"trace_start", "weapon_subclass", b"weapon_subclass"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index", "_bullet_radius", b"_bullet_radius", "_hit_index", b"_hit_index", "_shooter_index", b"_shooter_index", "ability_index", b"ability_index", "bone", b"bone", "bullet_radius", b"bullet_radius", "damage", b"damage", "hit_index", b"hit_index", "normal", b"normal", "position", b"position", "shooter_index", b"shooter_index", "surface", b"surface", "trace_start", b"trace_start", "weapon_subclass", b"weapon_subclass"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ability_index: typing_extensions.TypeAlias = typing.Literal["ability_index"]
     _WhichOneofArgType__ability_index: typing_extensions.TypeAlias = typing.Literal["_ability_index", b"_ability_index"]
+    _WhichOneofReturnType__bullet_radius: typing_extensions.TypeAlias = typing.Literal["bullet_radius"]
+    _WhichOneofArgType__bullet_radius: typing_extensions.TypeAlias = typing.Literal["_bullet_radius", b"_bullet_radius"]
     _WhichOneofReturnType__hit_index: typing_extensions.TypeAlias = typing.Literal["hit_index"]
     _WhichOneofArgType__hit_index: typing_extensions.TypeAlias = typing.Literal["_hit_index", b"_hit_index"]
     _WhichOneofReturnType__shooter_index: typing_extensions.TypeAlias = typing.Literal["shooter_index"]
     _WhichOneofArgType__shooter_index: typing_extensions.TypeAlias = typing.Literal["_shooter_index", b"_shooter_index"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_index) -> _WhichOneofReturnType__ability_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bullet_radius) -> _WhichOneofReturnType__bullet_radius | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_index) -> _WhichOneofReturnType__hit_index | None: ...
     @typing.overload
@@ -3344,7 +3603,7 @@ class Voice(google.protobuf.message.Message):
     player_slot: builtins.int
     """The player's slot. Absent when not known."""
     steam_id: builtins.int
-    """The Steam id. 0 when not known."""
+    """The Steam id. Absent when not known."""
     format: Global___VoiceFormat.ValueType
     """How it is packed. Formats newer than this list are sent as the game's number plus one."""
     data: builtins.bytes
@@ -3354,25 +3613,25 @@ class Voice(google.protobuf.message.Message):
     redacted: builtins.bool
     """True when data was left out, because it is what a person said."""
     sample_rate: builtins.int
-    """Samples in a second. 0 when not known."""
+    """Samples in a second. Absent when not known."""
     tick: builtins.int
-    """The server's tick. 0 when not known."""
+    """The server's tick. Absent when not known."""
     sequence_bytes: builtins.int
-    """The number of bytes before this speech. 0 when not known."""
+    """The number of bytes before this speech. Absent when not known."""
     section: builtins.int
-    """The number of the section of speech. 0 when not known."""
+    """The number of the section of speech. Absent when not known."""
     sample_offset: builtins.int
-    """The first sample. 0 when not known."""
+    """The first sample. Absent when not known."""
     packets: builtins.int
-    """How many packets data has. 0 when not known."""
+    """How many packets data has. Absent when not known."""
     level: builtins.float
-    """How loud it is. 0 when not known."""
+    """How loud it is. Absent when not known."""
     proximity: builtins.bool
     """True when only players near the speaker hear it."""
     audible_mask: builtins.int
     """Who can hear it: the game's bits."""
     passthrough: builtins.int
-    """The game's number for how the speech is passed on. 0 when not sent."""
+    """The game's number for how the speech is passed on. Absent when not sent."""
     entity_index: builtins.int
     """Slot of the entity that speaks. Absent when not known."""
     @property
@@ -3383,36 +3642,72 @@ class Voice(google.protobuf.message.Message):
         self,
         *,
         player_slot: builtins.int | None = ...,
-        steam_id: builtins.int = ...,
+        steam_id: builtins.int | None = ...,
         format: Global___VoiceFormat.ValueType = ...,
         data: builtins.bytes = ...,
         size: builtins.int = ...,
         redacted: builtins.bool = ...,
-        sample_rate: builtins.int = ...,
-        tick: builtins.int = ...,
-        sequence_bytes: builtins.int = ...,
-        section: builtins.int = ...,
-        sample_offset: builtins.int = ...,
-        packets: builtins.int = ...,
+        sample_rate: builtins.int | None = ...,
+        tick: builtins.int | None = ...,
+        sequence_bytes: builtins.int | None = ...,
+        section: builtins.int | None = ...,
+        sample_offset: builtins.int | None = ...,
+        packets: builtins.int | None = ...,
         packet_offsets: collections.abc.Iterable[builtins.int] | None = ...,
-        level: builtins.float = ...,
+        level: builtins.float | None = ...,
         proximity: builtins.bool = ...,
         audible_mask: builtins.int = ...,
-        passthrough: builtins.int = ...,
+        passthrough: builtins.int | None = ...,
         entity_index: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_slot", b"_player_slot", "entity_index", b"entity_index", "player_slot", b"player_slot"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_level", b"_level", "_packets", b"_packets", "_passthrough", b"_passthrough", "_player_slot", b"_player_slot", "_sample_offset", b"_sample_offset", "_sample_rate", b"_sample_rate", "_section", b"_section", "_sequence_bytes", b"_sequence_bytes", "_steam_id", b"_steam_id", "_tick", b"_tick", "entity_index", b"entity_index", "level", b"level", "packets", b"packets", "passthrough", b"passthrough", "player_slot", b"player_slot", "sample_offset", b"sample_offset", "sample_rate", b"sample_rate", "section", b"section", "sequence_bytes", b"sequence_bytes", "steam_id", b"steam_id", "tick", b"tick"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_slot", b"_player_slot", "audible_mask", b"audible_mask", "data", b"data", "entity_index", b"entity_index", "format", b"format", "level", b"level", "packet_offsets", b"packet_offsets", "packets", b"packets", "passthrough", b"passthrough", "player_slot", b"player_slot", "proximity", b"proximity", "redacted", b"redacted", "sample_offset", b"sample_offset", "sample_rate", b"sample_rate", "section", b"section", "sequence_bytes", b"sequence_bytes", "size", b"size", "steam_id", b"steam_id", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_level", b"_level", "_packets", b"_packets", "_passthrough", b"_passthrough", "_player_slot", b"_player_slot", "_sample_offset", b"_sample_offset", "_sample_rate", b"_sample_rate", "_section", b"_section", "_sequence_bytes", b"_sequence_bytes", "_steam_id", b"_steam_id", "_tick", b"_tick", "audible_mask", b"audible_mask", "data", b"data", "entity_index", b"entity_index", "format", b"format", "level", b"level", "packet_offsets", b"packet_offsets", "packets", b"packets", "passthrough", b"passthrough", "player_slot", b"player_slot", "proximity", b"proximity", "redacted", b"redacted", "sample_offset", b"sample_offset", "sample_rate", b"sample_rate", "section", b"section", "sequence_bytes", b"sequence_bytes", "size", b"size", "steam_id", b"steam_id", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
     _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
+    _WhichOneofReturnType__level: typing_extensions.TypeAlias = typing.Literal["level"]
+    _WhichOneofArgType__level: typing_extensions.TypeAlias = typing.Literal["_level", b"_level"]
+    _WhichOneofReturnType__packets: typing_extensions.TypeAlias = typing.Literal["packets"]
+    _WhichOneofArgType__packets: typing_extensions.TypeAlias = typing.Literal["_packets", b"_packets"]
+    _WhichOneofReturnType__passthrough: typing_extensions.TypeAlias = typing.Literal["passthrough"]
+    _WhichOneofArgType__passthrough: typing_extensions.TypeAlias = typing.Literal["_passthrough", b"_passthrough"]
     _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
     _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    _WhichOneofReturnType__sample_offset: typing_extensions.TypeAlias = typing.Literal["sample_offset"]
+    _WhichOneofArgType__sample_offset: typing_extensions.TypeAlias = typing.Literal["_sample_offset", b"_sample_offset"]
+    _WhichOneofReturnType__sample_rate: typing_extensions.TypeAlias = typing.Literal["sample_rate"]
+    _WhichOneofArgType__sample_rate: typing_extensions.TypeAlias = typing.Literal["_sample_rate", b"_sample_rate"]
+    _WhichOneofReturnType__section: typing_extensions.TypeAlias = typing.Literal["section"]
+    _WhichOneofArgType__section: typing_extensions.TypeAlias = typing.Literal["_section", b"_section"]
+    _WhichOneofReturnType__sequence_bytes: typing_extensions.TypeAlias = typing.Literal["sequence_bytes"]
+    _WhichOneofArgType__sequence_bytes: typing_extensions.TypeAlias = typing.Literal["_sequence_bytes", b"_sequence_bytes"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
+    _WhichOneofReturnType__tick: typing_extensions.TypeAlias = typing.Literal["tick"]
+    _WhichOneofArgType__tick: typing_extensions.TypeAlias = typing.Literal["_tick", b"_tick"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__level) -> _WhichOneofReturnType__level | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__packets) -> _WhichOneofReturnType__packets | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__passthrough) -> _WhichOneofReturnType__passthrough | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sample_offset) -> _WhichOneofReturnType__sample_offset | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sample_rate) -> _WhichOneofReturnType__sample_rate | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__section) -> _WhichOneofReturnType__section | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sequence_bytes) -> _WhichOneofReturnType__sequence_bytes | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tick) -> _WhichOneofReturnType__tick | None: ...
 
 Global___Voice: typing_extensions.TypeAlias = Voice
 
@@ -3447,15 +3742,15 @@ class SummaryPlayer(google.protobuf.message.Message):
     LEFT_FIELD_NUMBER: builtins.int
     LANE_FIELD_NUMBER: builtins.int
     account_id: builtins.int
-    """The player's account. 0 when not known."""
+    """The player's account. Absent when not known."""
     slot: builtins.int
     """The player's slot: the game's number."""
     hero_id: builtins.int
-    """The hero's number. 0 for none."""
+    """The hero's number. Absent for none."""
     hero_name: builtins.str
-    """Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table."""
+    """Dota: the hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table."""
     name: builtins.str
-    """The player's name. Empty when not sent."""
+    """The player's name. Absent when not sent."""
     team: builtins.int
     """The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent."""
     kills: builtins.int
@@ -3487,12 +3782,12 @@ class SummaryPlayer(google.protobuf.message.Message):
     gold_spent: builtins.int
     """Dota: gold spent."""
     left: builtins.int
-    """How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed."""
+    """How the player left: the game's number. Deadlock: the second of the match. Absent for a player who stayed."""
     lane: builtins.int
-    """Deadlock: the number of the player's lane. 0 when not known."""
+    """Deadlock: the number of the player's lane. Absent when not known."""
     @property
     def items(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+        """Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0, as the game sends it, for none.
         Deadlock: the items that were bought, in order.
         """
 
@@ -3503,11 +3798,11 @@ class SummaryPlayer(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        account_id: builtins.int = ...,
+        account_id: builtins.int | None = ...,
         slot: builtins.int = ...,
-        hero_id: builtins.int = ...,
-        hero_name: builtins.str = ...,
-        name: builtins.str = ...,
+        hero_id: builtins.int | None = ...,
+        hero_name: builtins.str | None = ...,
+        name: builtins.str | None = ...,
         team: builtins.int | None = ...,
         kills: builtins.int = ...,
         deaths: builtins.int = ...,
@@ -3525,15 +3820,40 @@ class SummaryPlayer(google.protobuf.message.Message):
         gold_spent: builtins.int = ...,
         items: collections.abc.Iterable[builtins.int] | None = ...,
         item_names: collections.abc.Iterable[builtins.str] | None = ...,
-        left: builtins.int = ...,
-        lane: builtins.int = ...,
+        left: builtins.int | None = ...,
+        lane: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_lane", b"_lane", "_left", b"_left", "_name", b"_name", "_team", b"_team", "account_id", b"account_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "lane", b"lane", "left", b"left", "name", b"name", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "account_id", b"account_id", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "gold", b"gold", "gold_per_minute", b"gold_per_minute", "gold_spent", b"gold_spent", "healing", b"healing", "hero_damage", b"hero_damage", "hero_id", b"hero_id", "hero_name", b"hero_name", "item_names", b"item_names", "items", b"items", "kills", b"kills", "lane", b"lane", "last_hits", b"last_hits", "left", b"left", "level", b"level", "name", b"name", "net_worth", b"net_worth", "slot", b"slot", "team", b"team", "tower_damage", b"tower_damage", "xp_per_minute", b"xp_per_minute"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_lane", b"_lane", "_left", b"_left", "_name", b"_name", "_team", b"_team", "account_id", b"account_id", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "gold", b"gold", "gold_per_minute", b"gold_per_minute", "gold_spent", b"gold_spent", "healing", b"healing", "hero_damage", b"hero_damage", "hero_id", b"hero_id", "hero_name", b"hero_name", "item_names", b"item_names", "items", b"items", "kills", b"kills", "lane", b"lane", "last_hits", b"last_hits", "left", b"left", "level", b"level", "name", b"name", "net_worth", b"net_worth", "slot", b"slot", "team", b"team", "tower_damage", b"tower_damage", "xp_per_minute", b"xp_per_minute"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__account_id: typing_extensions.TypeAlias = typing.Literal["account_id"]
+    _WhichOneofArgType__account_id: typing_extensions.TypeAlias = typing.Literal["_account_id", b"_account_id"]
+    _WhichOneofReturnType__hero_id: typing_extensions.TypeAlias = typing.Literal["hero_id"]
+    _WhichOneofArgType__hero_id: typing_extensions.TypeAlias = typing.Literal["_hero_id", b"_hero_id"]
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__lane: typing_extensions.TypeAlias = typing.Literal["lane"]
+    _WhichOneofArgType__lane: typing_extensions.TypeAlias = typing.Literal["_lane", b"_lane"]
+    _WhichOneofReturnType__left: typing_extensions.TypeAlias = typing.Literal["left"]
+    _WhichOneofArgType__left: typing_extensions.TypeAlias = typing.Literal["_left", b"_left"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
     _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__account_id) -> _WhichOneofReturnType__account_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_id) -> _WhichOneofReturnType__hero_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lane) -> _WhichOneofReturnType__lane | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__left) -> _WhichOneofReturnType__left | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___SummaryPlayer: typing_extensions.TypeAlias = SummaryPlayer
@@ -3567,17 +3887,17 @@ class MatchSummary(google.protobuf.message.Message):
     duration: builtins.int
     """The length in seconds."""
     start_time: builtins.int
-    """When the match began, in seconds since 1970. 0 when not known."""
+    """When the match began, in seconds since 1970. Absent when not known."""
     game_mode: builtins.int
     """The mode: the game's number."""
     game_mode_name: builtins.str
-    """Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table."""
+    """Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table."""
     outcome: builtins.int
     """The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw."""
     winner: builtins.int
     """Deadlock: the team that won, 0 or 1. Absent in Dota, and when not sent."""
     first_blood_time: builtins.int
-    """Dota: the second of the first kill. 0 when not known."""
+    """Dota: the second of the first kill. Absent when not known."""
     first_score: builtins.int
     """Dota: Radiant's kills. Deadlock: the first team's score."""
     second_score: builtins.int
@@ -3585,7 +3905,7 @@ class MatchSummary(google.protobuf.message.Message):
     pre_game_duration: builtins.int
     """Dota: the length before the horn in seconds."""
     league_id: builtins.int
-    """Dota: the league's number. 0 for none."""
+    """Dota: the league's number. Absent for none."""
     lobby_type: builtins.int
     """Dota: the kind of lobby. Deadlock: the kind of match. The game's number."""
     raw: builtins.bytes
@@ -3611,29 +3931,46 @@ class MatchSummary(google.protobuf.message.Message):
         *,
         match_id: builtins.int = ...,
         duration: builtins.int = ...,
-        start_time: builtins.int = ...,
+        start_time: builtins.int | None = ...,
         game_mode: builtins.int = ...,
-        game_mode_name: builtins.str = ...,
+        game_mode_name: builtins.str | None = ...,
         outcome: builtins.int = ...,
         winner: builtins.int | None = ...,
         players: collections.abc.Iterable[Global___SummaryPlayer] | None = ...,
-        first_blood_time: builtins.int = ...,
+        first_blood_time: builtins.int | None = ...,
         first_score: builtins.int = ...,
         second_score: builtins.int = ...,
         pre_game_duration: builtins.int = ...,
-        league_id: builtins.int = ...,
+        league_id: builtins.int | None = ...,
         tower_status: collections.abc.Iterable[builtins.int] | None = ...,
         barracks_status: collections.abc.Iterable[builtins.int] | None = ...,
         lobby_type: builtins.int = ...,
         raw: builtins.bytes = ...,
         raw_size: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner", "winner", b"winner"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_start_time", b"_start_time", "_winner", b"_winner", "first_blood_time", b"first_blood_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "start_time", b"start_time", "winner", b"winner"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner", "barracks_status", b"barracks_status", "duration", b"duration", "first_blood_time", b"first_blood_time", "first_score", b"first_score", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "lobby_type", b"lobby_type", "match_id", b"match_id", "outcome", b"outcome", "players", b"players", "pre_game_duration", b"pre_game_duration", "raw", b"raw", "raw_size", b"raw_size", "second_score", b"second_score", "start_time", b"start_time", "tower_status", b"tower_status", "winner", b"winner"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_start_time", b"_start_time", "_winner", b"_winner", "barracks_status", b"barracks_status", "duration", b"duration", "first_blood_time", b"first_blood_time", "first_score", b"first_score", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "lobby_type", b"lobby_type", "match_id", b"match_id", "outcome", b"outcome", "players", b"players", "pre_game_duration", b"pre_game_duration", "raw", b"raw", "raw_size", b"raw_size", "second_score", b"second_score", "start_time", b"start_time", "tower_status", b"tower_status", "winner", b"winner"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__first_blood_time: typing_extensions.TypeAlias = typing.Literal["first_blood_time"]
+    _WhichOneofArgType__first_blood_time: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time"]
+    _WhichOneofReturnType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["game_mode_name"]
+    _WhichOneofArgType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["_game_mode_name", b"_game_mode_name"]
+    _WhichOneofReturnType__league_id: typing_extensions.TypeAlias = typing.Literal["league_id"]
+    _WhichOneofArgType__league_id: typing_extensions.TypeAlias = typing.Literal["_league_id", b"_league_id"]
+    _WhichOneofReturnType__start_time: typing_extensions.TypeAlias = typing.Literal["start_time"]
+    _WhichOneofArgType__start_time: typing_extensions.TypeAlias = typing.Literal["_start_time", b"_start_time"]
     _WhichOneofReturnType__winner: typing_extensions.TypeAlias = typing.Literal["winner"]
     _WhichOneofArgType__winner: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_blood_time) -> _WhichOneofReturnType__first_blood_time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_mode_name) -> _WhichOneofReturnType__game_mode_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__league_id) -> _WhichOneofReturnType__league_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__start_time) -> _WhichOneofReturnType__start_time | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
 
 Global___MatchSummary: typing_extensions.TypeAlias = MatchSummary
@@ -3684,11 +4021,11 @@ class FileHeader(google.protobuf.message.Message):
     demo_version_guid: builtins.str
     """The id of the demo format's version."""
     build_num: builtins.int
-    """The build of the engine. 0 when not known."""
+    """The build of the engine. Absent when not known."""
     game: builtins.str
-    """The game: "dota", "csgo", "citadel". Empty when not known."""
+    """The game: "dota", "csgo", "citadel". Absent when not known."""
     server_start_tick: builtins.int
-    """The server's tick at the start. 0 when not known."""
+    """The server's tick at the start. Absent when not known."""
     def __init__(
         self,
         *,
@@ -3704,12 +4041,26 @@ class FileHeader(google.protobuf.message.Message):
         addons: builtins.str = ...,
         demo_version_name: builtins.str = ...,
         demo_version_guid: builtins.str = ...,
-        build_num: builtins.int = ...,
-        game: builtins.str = ...,
-        server_start_tick: builtins.int = ...,
+        build_num: builtins.int | None = ...,
+        game: builtins.str | None = ...,
+        server_start_tick: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["addons", b"addons", "allow_clientside_entities", b"allow_clientside_entities", "allow_clientside_particles", b"allow_clientside_particles", "build_num", b"build_num", "client_name", b"client_name", "demo_version_guid", b"demo_version_guid", "demo_version_name", b"demo_version_name", "fullpackets_version", b"fullpackets_version", "game", b"game", "game_directory", b"game_directory", "map_name", b"map_name", "patch_version", b"patch_version", "server_name", b"server_name", "server_start_tick", b"server_start_tick", "stamp", b"stamp"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build_num", b"_build_num", "_game", b"_game", "_server_start_tick", b"_server_start_tick", "build_num", b"build_num", "game", b"game", "server_start_tick", b"server_start_tick"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build_num", b"_build_num", "_game", b"_game", "_server_start_tick", b"_server_start_tick", "addons", b"addons", "allow_clientside_entities", b"allow_clientside_entities", "allow_clientside_particles", b"allow_clientside_particles", "build_num", b"build_num", "client_name", b"client_name", "demo_version_guid", b"demo_version_guid", "demo_version_name", b"demo_version_name", "fullpackets_version", b"fullpackets_version", "game", b"game", "game_directory", b"game_directory", "map_name", b"map_name", "patch_version", b"patch_version", "server_name", b"server_name", "server_start_tick", b"server_start_tick", "stamp", b"stamp"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__build_num: typing_extensions.TypeAlias = typing.Literal["build_num"]
+    _WhichOneofArgType__build_num: typing_extensions.TypeAlias = typing.Literal["_build_num", b"_build_num"]
+    _WhichOneofReturnType__game: typing_extensions.TypeAlias = typing.Literal["game"]
+    _WhichOneofArgType__game: typing_extensions.TypeAlias = typing.Literal["_game", b"_game"]
+    _WhichOneofReturnType__server_start_tick: typing_extensions.TypeAlias = typing.Literal["server_start_tick"]
+    _WhichOneofArgType__server_start_tick: typing_extensions.TypeAlias = typing.Literal["_server_start_tick", b"_server_start_tick"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__build_num) -> _WhichOneofReturnType__build_num | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game) -> _WhichOneofReturnType__game | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__server_start_tick) -> _WhichOneofReturnType__server_start_tick | None: ...
 
 Global___FileHeader: typing_extensions.TypeAlias = FileHeader
 
@@ -3765,17 +4116,22 @@ class DraftPick(google.protobuf.message.Message):
     hero_id: builtins.int
     """The hero's number."""
     hero_name: builtins.str
-    """The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table."""
+    """The hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table."""
     def __init__(
         self,
         *,
         is_pick: builtins.bool = ...,
         team: builtins.int = ...,
         hero_id: builtins.int = ...,
-        hero_name: builtins.str = ...,
+        hero_name: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["hero_id", b"hero_id", "hero_name", b"hero_name", "is_pick", b"is_pick", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "hero_name", b"hero_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "hero_id", b"hero_id", "hero_name", b"hero_name", "is_pick", b"is_pick", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
 
 Global___DraftPick: typing_extensions.TypeAlias = DraftPick
 
@@ -3804,19 +4160,19 @@ class Match(google.protobuf.message.Message):
     winner: builtins.int
     """The winner: 2 Radiant, 3 Dire."""
     league_id: builtins.int
-    """The league's number. 0 for none."""
+    """The league's number. Absent for none."""
     radiant_team_id: builtins.int
-    """Radiant's team. 0 for none."""
+    """Radiant's team. Absent for none."""
     dire_team_id: builtins.int
-    """Dire's team. 0 for none."""
+    """Dire's team. Absent for none."""
     radiant_team_tag: builtins.str
     """The tag of Radiant's team."""
     dire_team_tag: builtins.str
     """The tag of Dire's team."""
     end_time: builtins.int
-    """When the match ended, in seconds since 1970. 0 when not known."""
+    """When the match ended, in seconds since 1970. Absent when not known."""
     game_mode_name: builtins.str
-    """The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table."""
+    """The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MatchPlayer]:
         """The players, in order of their slots."""
@@ -3832,17 +4188,39 @@ class Match(google.protobuf.message.Message):
         game_mode: builtins.int = ...,
         winner: builtins.int = ...,
         players: collections.abc.Iterable[Global___MatchPlayer] | None = ...,
-        league_id: builtins.int = ...,
+        league_id: builtins.int | None = ...,
         draft: collections.abc.Iterable[Global___DraftPick] | None = ...,
-        radiant_team_id: builtins.int = ...,
-        dire_team_id: builtins.int = ...,
+        radiant_team_id: builtins.int | None = ...,
+        dire_team_id: builtins.int | None = ...,
         radiant_team_tag: builtins.str = ...,
         dire_team_tag: builtins.str = ...,
-        end_time: builtins.int = ...,
-        game_mode_name: builtins.str = ...,
+        end_time: builtins.int | None = ...,
+        game_mode_name: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_end_time", b"_end_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "end_time", b"end_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "radiant_team_id", b"radiant_team_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_end_time", b"_end_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__dire_team_id: typing_extensions.TypeAlias = typing.Literal["dire_team_id"]
+    _WhichOneofArgType__dire_team_id: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id"]
+    _WhichOneofReturnType__end_time: typing_extensions.TypeAlias = typing.Literal["end_time"]
+    _WhichOneofArgType__end_time: typing_extensions.TypeAlias = typing.Literal["_end_time", b"_end_time"]
+    _WhichOneofReturnType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["game_mode_name"]
+    _WhichOneofArgType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["_game_mode_name", b"_game_mode_name"]
+    _WhichOneofReturnType__league_id: typing_extensions.TypeAlias = typing.Literal["league_id"]
+    _WhichOneofArgType__league_id: typing_extensions.TypeAlias = typing.Literal["_league_id", b"_league_id"]
+    _WhichOneofReturnType__radiant_team_id: typing_extensions.TypeAlias = typing.Literal["radiant_team_id"]
+    _WhichOneofArgType__radiant_team_id: typing_extensions.TypeAlias = typing.Literal["_radiant_team_id", b"_radiant_team_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__dire_team_id) -> _WhichOneofReturnType__dire_team_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__end_time) -> _WhichOneofReturnType__end_time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_mode_name) -> _WhichOneofReturnType__game_mode_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__league_id) -> _WhichOneofReturnType__league_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__radiant_team_id) -> _WhichOneofReturnType__radiant_team_id | None: ...
 
 Global___Match: typing_extensions.TypeAlias = Match
 
@@ -3934,7 +4312,7 @@ class ServerInfo(google.protobuf.message.Message):
     addon_name: builtins.str
     """The addon's name."""
     game_build: builtins.int
-    """The game's build. 0 when the directory does not contain it."""
+    """The game's build. Absent when the directory does not contain it."""
     def __init__(
         self,
         *,
@@ -3951,14 +4329,19 @@ class ServerInfo(google.protobuf.message.Message):
         sky_name: builtins.str = ...,
         host_name: builtins.str = ...,
         addon_name: builtins.str = ...,
-        game_build: builtins.int = ...,
+        game_build: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "player_slot", b"player_slot"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_build", b"_game_build", "_player_slot", b"_player_slot", "game_build", b"game_build", "player_slot", b"player_slot"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "addon_name", b"addon_name", "game_build", b"game_build", "game_dir", b"game_dir", "host_name", b"host_name", "is_dedicated", b"is_dedicated", "is_hltv", b"is_hltv", "map_name", b"map_name", "max_classes", b"max_classes", "max_clients", b"max_clients", "player_slot", b"player_slot", "protocol", b"protocol", "server_count", b"server_count", "sky_name", b"sky_name", "tick_interval", b"tick_interval"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_build", b"_game_build", "_player_slot", b"_player_slot", "addon_name", b"addon_name", "game_build", b"game_build", "game_dir", b"game_dir", "host_name", b"host_name", "is_dedicated", b"is_dedicated", "is_hltv", b"is_hltv", "map_name", b"map_name", "max_classes", b"max_classes", "max_clients", b"max_clients", "player_slot", b"player_slot", "protocol", b"protocol", "server_count", b"server_count", "sky_name", b"sky_name", "tick_interval", b"tick_interval"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__game_build: typing_extensions.TypeAlias = typing.Literal["game_build"]
+    _WhichOneofArgType__game_build: typing_extensions.TypeAlias = typing.Literal["_game_build", b"_game_build"]
     _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
     _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_build) -> _WhichOneofReturnType__game_build | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
 
 Global___ServerInfo: typing_extensions.TypeAlias = ServerInfo
@@ -3977,16 +4360,21 @@ class ClassInfo(google.protobuf.message.Message):
     name: builtins.str
     """The class's name, which is also its serializer's."""
     table_name: builtins.str
-    """The name of its table. Empty in newer files."""
+    """The name of its table. Absent in newer files."""
     def __init__(
         self,
         *,
         id: builtins.int = ...,
         name: builtins.str = ...,
-        table_name: builtins.str = ...,
+        table_name: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["id", b"id", "name", b"name", "table_name", b"table_name"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_table_name", b"_table_name", "table_name", b"table_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_table_name", b"_table_name", "id", b"id", "name", b"name", "table_name", b"table_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__table_name: typing_extensions.TypeAlias = typing.Literal["table_name"]
+    _WhichOneofArgType__table_name: typing_extensions.TypeAlias = typing.Literal["_table_name", b"_table_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__table_name) -> _WhichOneofReturnType__table_name | None: ...
 
 Global___ClassInfo: typing_extensions.TypeAlias = ClassInfo
 
@@ -4012,7 +4400,7 @@ class SerializerField(google.protobuf.message.Message):
     type: builtins.str
     """The field's type, as the game spells it."""
     bit_count: builtins.int
-    """How many bits a quantized number has. 0 when not known."""
+    """How many bits a quantized number has. Absent when not known."""
     low: builtins.float
     """The lowest value of a quantized number."""
     high: builtins.float
@@ -4020,9 +4408,9 @@ class SerializerField(google.protobuf.message.Message):
     encode_flags: builtins.int
     """The flags of a quantized number."""
     encoder: builtins.str
-    """The encoder's name. Empty for the type's default encoder."""
+    """The encoder's name. Absent for the type's default encoder."""
     serializer: builtins.str
-    """The serializer of the field's contents. Empty for plain values."""
+    """The serializer of the field's contents. Absent for plain values."""
     serializer_version: builtins.int
     """That serializer's version."""
     send_node: builtins.str
@@ -4036,28 +4424,40 @@ class SerializerField(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         type: builtins.str = ...,
-        bit_count: builtins.int = ...,
+        bit_count: builtins.int | None = ...,
         low: builtins.float | None = ...,
         high: builtins.float | None = ...,
         encode_flags: builtins.int = ...,
-        encoder: builtins.str = ...,
-        serializer: builtins.str = ...,
+        encoder: builtins.str | None = ...,
+        serializer: builtins.str | None = ...,
         serializer_version: builtins.int = ...,
         send_node: builtins.str = ...,
         polymorphic: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_high", b"_high", "_low", b"_low", "high", b"high", "low", b"low"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bit_count", b"_bit_count", "_encoder", b"_encoder", "_high", b"_high", "_low", b"_low", "_serializer", b"_serializer", "bit_count", b"bit_count", "encoder", b"encoder", "high", b"high", "low", b"low", "serializer", b"serializer"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_high", b"_high", "_low", b"_low", "bit_count", b"bit_count", "encode_flags", b"encode_flags", "encoder", b"encoder", "high", b"high", "low", b"low", "name", b"name", "polymorphic", b"polymorphic", "send_node", b"send_node", "serializer", b"serializer", "serializer_version", b"serializer_version", "type", b"type"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bit_count", b"_bit_count", "_encoder", b"_encoder", "_high", b"_high", "_low", b"_low", "_serializer", b"_serializer", "bit_count", b"bit_count", "encode_flags", b"encode_flags", "encoder", b"encoder", "high", b"high", "low", b"low", "name", b"name", "polymorphic", b"polymorphic", "send_node", b"send_node", "serializer", b"serializer", "serializer_version", b"serializer_version", "type", b"type"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__bit_count: typing_extensions.TypeAlias = typing.Literal["bit_count"]
+    _WhichOneofArgType__bit_count: typing_extensions.TypeAlias = typing.Literal["_bit_count", b"_bit_count"]
+    _WhichOneofReturnType__encoder: typing_extensions.TypeAlias = typing.Literal["encoder"]
+    _WhichOneofArgType__encoder: typing_extensions.TypeAlias = typing.Literal["_encoder", b"_encoder"]
     _WhichOneofReturnType__high: typing_extensions.TypeAlias = typing.Literal["high"]
     _WhichOneofArgType__high: typing_extensions.TypeAlias = typing.Literal["_high", b"_high"]
     _WhichOneofReturnType__low: typing_extensions.TypeAlias = typing.Literal["low"]
     _WhichOneofArgType__low: typing_extensions.TypeAlias = typing.Literal["_low", b"_low"]
+    _WhichOneofReturnType__serializer: typing_extensions.TypeAlias = typing.Literal["serializer"]
+    _WhichOneofArgType__serializer: typing_extensions.TypeAlias = typing.Literal["_serializer", b"_serializer"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__bit_count) -> _WhichOneofReturnType__bit_count | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__encoder) -> _WhichOneofReturnType__encoder | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__serializer) -> _WhichOneofReturnType__serializer | None: ...
 
 Global___SerializerField: typing_extensions.TypeAlias = SerializerField
 
@@ -4173,7 +4573,7 @@ class Command(google.protobuf.message.Message):
     id: builtins.int
     """The record's number."""
     name: builtins.str
-    """Valve's name of the record, such as "DEM_AnimationData". Empty when not known."""
+    """Valve's name of the record, such as "DEM_AnimationData". Absent when not known."""
     data: builtins.bytes
     """The bytes of the record's decompressed contents from offset on. Large records are split into several events."""
     offset: builtins.int
@@ -4194,7 +4594,7 @@ class Command(google.protobuf.message.Message):
         self,
         *,
         id: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         data: builtins.bytes = ...,
         offset: builtins.int = ...,
         size: builtins.int = ...,
@@ -4202,8 +4602,13 @@ class Command(google.protobuf.message.Message):
         more_fields: builtins.int = ...,
         malformed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "size", b"size"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "data", b"data", "fields", b"fields", "id", b"id", "malformed", b"malformed", "more_fields", b"more_fields", "name", b"name", "offset", b"offset", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___Command: typing_extensions.TypeAlias = Command
 
@@ -4315,7 +4720,7 @@ class PlayerInfo(google.protobuf.message.Message):
     name: builtins.str
     """The player's name."""
     steam_id: builtins.int
-    """The Steam id. 0 for bots."""
+    """The Steam id. Absent for bots."""
     user_id: builtins.int
     """The number by which the server identifies the player."""
     is_bot: builtins.bool
@@ -4327,12 +4732,17 @@ class PlayerInfo(google.protobuf.message.Message):
         *,
         slot: builtins.int = ...,
         name: builtins.str = ...,
-        steam_id: builtins.int = ...,
+        steam_id: builtins.int | None = ...,
         user_id: builtins.int = ...,
         is_bot: builtins.bool = ...,
         is_hltv: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["is_bot", b"is_bot", "is_hltv", b"is_hltv", "name", b"name", "slot", b"slot", "steam_id", b"steam_id", "user_id", b"user_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id", "steam_id", b"steam_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id", "is_bot", b"is_bot", "is_hltv", b"is_hltv", "name", b"name", "slot", b"slot", "steam_id", b"steam_id", "user_id", b"user_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
 
 Global___PlayerInfo: typing_extensions.TypeAlias = PlayerInfo

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from replayd.dem.v1 import events_pb2 as replayd_dot_dem_dot_v1_dot_events__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breplayd/dem/v1/header.proto\x12\x0ereplayd.dem.v1\x1a\x1breplayd/dem/v1/events.proto\"\xbe\x01\n\x06Header\x12;\n\x0b\x66ile_header\x18\x01 \x01(\x0b\x32\x1a.replayd.dem.v1.FileHeaderR\nfileHeader\x12\x35\n\tfile_info\x18\x02 \x01(\x0b\x32\x18.replayd.dem.v1.FileInfoR\x08\x66ileInfo\x12@\n\runknown_types\x18\x03 \x03(\x0b\x32\x1b.replayd.dem.v1.UnknownTypeR\x0cunknownTypes\"v\n\x0bUnknownType\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n\x07read_as\x18\x02 \x01(\tR\x06readAs\x12\x16\n\x06proofs\x18\x03 \x01(\x05R\x06proofs\x12\"\n\rmay_be_signed\x18\x04 \x01(\x08R\x0bmayBeSigned\";\n\x0b\x43lassFaults\x12\x14\n\x05\x63lass\x18\x01 \x01(\tR\x05\x63lass\x12\x16\n\x06\x66\x61ults\x18\x02 \x01(\x03R\x06\x66\x61ults\"\xa5\x04\n\x07Summary\x12\x18\n\x07records\x18\x01 \x01(\x03R\x07records\x12\x1a\n\x08messages\x18\x02 \x01(\x03R\x08messages\x12%\n\x0e\x65ntity_updates\x18\x03 \x01(\x03R\rentityUpdates\x12!\n\x0c\x65ntity_skips\x18\x04 \x01(\x03R\x0b\x65ntitySkips\x12+\n\x11\x65ntity_mismatches\x18\x05 \x01(\x03R\x10\x65ntityMismatches\x12%\n\x0e\x65ntity_unknown\x18\x06 \x01(\x03R\rentityUnknown\x12\x16\n\x06\x66\x61ults\x18\x07 \x01(\x03R\x06\x66\x61ults\x12>\n\x0c\x63lass_faults\x18\x08 \x03(\x0b\x32\x1b.replayd.dem.v1.ClassFaultsR\x0b\x63lassFaults\x12@\n\runknown_types\x18\t \x03(\x0b\x32\x1b.replayd.dem.v1.UnknownTypeR\x0cunknownTypes\x12\x16\n\x06\x66ields\x18\n \x01(\x03R\x06\x66ields\x12\x1f\n\x0b\x66ields_lost\x18\x0b \x01(\x03R\nfieldsLost\x12\x43\n\x0eunknown_fields\x18\x0c \x03(\x0b\x32\x1c.replayd.dem.v1.UnknownFieldR\runknownFields\x12.\n\x13more_unknown_fields\x18\r \x01(\x03R\x11moreUnknownFields\"\x8d\x01\n\x0cUnknownField\x12\x18\n\x07message\x18\x01 \x01(\tR\x07message\x12\x16\n\x06number\x18\x02 \x01(\x05R\x06number\x12\x1b\n\twire_type\x18\x03 \x01(\x05R\x08wireType\x12\x18\n\x07\x63hanged\x18\x04 \x01(\x08R\x07\x63hanged\x12\x14\n\x05\x63ount\x18\x05 \x01(\x03R\x05\x63ountB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1breplayd/dem/v1/header.proto\x12\x0ereplayd.dem.v1\x1a\x1breplayd/dem/v1/events.proto\"\xbe\x01\n\x06Header\x12;\n\x0b\x66ile_header\x18\x01 \x01(\x0b\x32\x1a.replayd.dem.v1.FileHeaderR\nfileHeader\x12\x35\n\tfile_info\x18\x02 \x01(\x0b\x32\x18.replayd.dem.v1.FileInfoR\x08\x66ileInfo\x12@\n\runknown_types\x18\x03 \x03(\x0b\x32\x1b.replayd.dem.v1.UnknownTypeR\x0cunknownTypes\"\x87\x01\n\x0bUnknownType\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n\x07read_as\x18\x02 \x01(\tH\x00R\x06readAs\x88\x01\x01\x12\x16\n\x06proofs\x18\x03 \x01(\x05R\x06proofs\x12\"\n\rmay_be_signed\x18\x04 \x01(\x08R\x0bmayBeSignedB\n\n\x08_read_as\";\n\x0b\x43lassFaults\x12\x14\n\x05\x63lass\x18\x01 \x01(\tR\x05\x63lass\x12\x16\n\x06\x66\x61ults\x18\x02 \x01(\x03R\x06\x66\x61ults\"\xa5\x04\n\x07Summary\x12\x18\n\x07records\x18\x01 \x01(\x03R\x07records\x12\x1a\n\x08messages\x18\x02 \x01(\x03R\x08messages\x12%\n\x0e\x65ntity_updates\x18\x03 \x01(\x03R\rentityUpdates\x12!\n\x0c\x65ntity_skips\x18\x04 \x01(\x03R\x0b\x65ntitySkips\x12+\n\x11\x65ntity_mismatches\x18\x05 \x01(\x03R\x10\x65ntityMismatches\x12%\n\x0e\x65ntity_unknown\x18\x06 \x01(\x03R\rentityUnknown\x12\x16\n\x06\x66\x61ults\x18\x07 \x01(\x03R\x06\x66\x61ults\x12>\n\x0c\x63lass_faults\x18\x08 \x03(\x0b\x32\x1b.replayd.dem.v1.ClassFaultsR\x0b\x63lassFaults\x12@\n\runknown_types\x18\t \x03(\x0b\x32\x1b.replayd.dem.v1.UnknownTypeR\x0cunknownTypes\x12\x16\n\x06\x66ields\x18\n \x01(\x03R\x06\x66ields\x12\x1f\n\x0b\x66ields_lost\x18\x0b \x01(\x03R\nfieldsLost\x12\x43\n\x0eunknown_fields\x18\x0c \x03(\x0b\x32\x1c.replayd.dem.v1.UnknownFieldR\runknownFields\x12.\n\x13more_unknown_fields\x18\r \x01(\x03R\x11moreUnknownFields\"\x8d\x01\n\x0cUnknownField\x12\x18\n\x07message\x18\x01 \x01(\tR\x07message\x12\x16\n\x06number\x18\x02 \x01(\x05R\x06number\x12\x1b\n\twire_type\x18\x03 \x01(\x05R\x08wireType\x12\x18\n\x07\x63hanged\x18\x04 \x01(\x08R\x07\x63hanged\x12\x14\n\x05\x63ount\x18\x05 \x01(\x03R\x05\x63ountB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,12 +35,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1'
   _globals['_HEADER']._serialized_start=77
   _globals['_HEADER']._serialized_end=267
-  _globals['_UNKNOWNTYPE']._serialized_start=269
-  _globals['_UNKNOWNTYPE']._serialized_end=387
-  _globals['_CLASSFAULTS']._serialized_start=389
-  _globals['_CLASSFAULTS']._serialized_end=448
-  _globals['_SUMMARY']._serialized_start=451
-  _globals['_SUMMARY']._serialized_end=1000
-  _globals['_UNKNOWNFIELD']._serialized_start=1003
-  _globals['_UNKNOWNFIELD']._serialized_end=1144
+  _globals['_UNKNOWNTYPE']._serialized_start=270
+  _globals['_UNKNOWNTYPE']._serialized_end=405
+  _globals['_CLASSFAULTS']._serialized_start=407
+  _globals['_CLASSFAULTS']._serialized_end=466
+  _globals['_SUMMARY']._serialized_start=469
+  _globals['_SUMMARY']._serialized_end=1018
+  _globals['_UNKNOWNFIELD']._serialized_start=1021
+  _globals['_UNKNOWNFIELD']._serialized_end=1162
 # @@protoc_insertion_point(module_scope)

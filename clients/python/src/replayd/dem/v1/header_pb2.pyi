@@ -75,7 +75,7 @@ class UnknownType(google.protobuf.message.Message):
     name: builtins.str
     """The type, as the file spells it. If the encoder is what is unknown, it follows in brackets: "QAngle(qangle_new)"."""
     read_as: builtins.str
-    """A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
+    """A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Absent when there is none. Then
     fields of this type are sent without values, and so are the fields after them in an update.
     """
     proofs: builtins.int
@@ -90,12 +90,17 @@ class UnknownType(google.protobuf.message.Message):
         self,
         *,
         name: builtins.str = ...,
-        read_as: builtins.str = ...,
+        read_as: builtins.str | None = ...,
         proofs: builtins.int = ...,
         may_be_signed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["may_be_signed", b"may_be_signed", "name", b"name", "proofs", b"proofs", "read_as", b"read_as"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_read_as", b"_read_as", "read_as", b"read_as"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_read_as", b"_read_as", "may_be_signed", b"may_be_signed", "name", b"name", "proofs", b"proofs", "read_as", b"read_as"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__read_as: typing_extensions.TypeAlias = typing.Literal["read_as"]
+    _WhichOneofArgType__read_as: typing_extensions.TypeAlias = typing.Literal["_read_as", b"_read_as"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__read_as) -> _WhichOneofReturnType__read_as | None: ...
 
 Global___UnknownType: typing_extensions.TypeAlias = UnknownType
 

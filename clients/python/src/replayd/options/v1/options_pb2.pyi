@@ -18,6 +18,6 @@ string_index: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[
 repeats is then sent once a batch. Clients show the string.
 """
 absent: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.int]
-"""The number by which the file marks a missing value. The field is then absent."""
+"""The number by which the file, or its decoder, marks a missing value. The field is then absent. 0 for a text means the empty one."""
 resolved: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.bool]
 """True for a field that is only present with resolve_players. Tables have its column only then."""

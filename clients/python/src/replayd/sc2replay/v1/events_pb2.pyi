@@ -911,25 +911,29 @@ class PlayerRef(google.protobuf.message.Message):
     slot: builtins.int
     """Index into the lobby's slots. Absent when not known."""
     name: builtins.str
-    """The name, without the clan's tag. Empty when not known."""
+    """The name, without the clan's tag. Absent when not known."""
     def __init__(
         self,
         *,
         user_id: builtins.int | None = ...,
         player_id: builtins.int | None = ...,
         slot: builtins.int | None = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_slot", b"_slot", "_user_id", b"_user_id", "player_id", b"player_id", "slot", b"slot", "user_id", b"user_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_player_id", b"_player_id", "_slot", b"_slot", "_user_id", b"_user_id", "name", b"name", "player_id", b"player_id", "slot", b"slot", "user_id", b"user_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_slot", b"_slot", "_user_id", b"_user_id", "name", b"name", "player_id", b"player_id", "slot", b"slot", "user_id", b"user_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_player_id", b"_player_id", "_slot", b"_slot", "_user_id", b"_user_id", "name", b"name", "player_id", b"player_id", "slot", b"slot", "user_id", b"user_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
     _WhichOneofReturnType__slot: typing_extensions.TypeAlias = typing.Literal["slot"]
     _WhichOneofArgType__slot: typing_extensions.TypeAlias = typing.Literal["_slot", b"_slot"]
     _WhichOneofReturnType__user_id: typing_extensions.TypeAlias = typing.Literal["user_id"]
     _WhichOneofArgType__user_id: typing_extensions.TypeAlias = typing.Literal["_user_id", b"_user_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
     @typing.overload
@@ -959,7 +963,7 @@ class Unit(google.protobuf.message.Message):
     """The number of times that the place was used before."""
     type_name: builtins.str
     """The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
-    before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
+    before 2.0.8, it is the type that the unit had when it was last selected. Absent when that is not known either.
     """
     type_guessed: builtins.bool
     """True when type_name is not certain: the tracker did not tell it, and the name of the link by which the unit was selected
@@ -971,11 +975,16 @@ class Unit(google.protobuf.message.Message):
         tag: builtins.int = ...,
         index: builtins.int = ...,
         recycle: builtins.int = ...,
-        type_name: builtins.str = ...,
+        type_name: builtins.str | None = ...,
         type_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "index", b"index", "recycle", b"recycle", "tag", b"tag", "type_guessed", b"type_guessed", "type_name", b"type_name"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name", "type_name", b"type_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name", "class", b"class", "index", b"index", "recycle", b"recycle", "tag", b"tag", "type_guessed", b"type_guessed", "type_name", b"type_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__type_name: typing_extensions.TypeAlias = typing.Literal["type_name"]
+    _WhichOneofArgType__type_name: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type_name) -> _WhichOneofReturnType__type_name | None: ...
 
 Global___Unit: typing_extensions.TypeAlias = Unit
 
@@ -1130,7 +1139,7 @@ class Ability(google.protobuf.message.Message):
     """The command's data, as in the replay."""
     name: builtins.str
     """The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-    the names. Empty when not known, as for abilities that a map defines itself.
+    the names. Absent when not known, as for abilities that a map defines itself.
     """
     name_guessed: builtins.bool
     """True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
@@ -1142,16 +1151,21 @@ class Ability(google.protobuf.message.Message):
         link: builtins.int = ...,
         command_index: builtins.int = ...,
         command_data: builtins.int | None = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         name_guessed: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "command_data", b"command_data"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "_name", b"_name", "command_data", b"command_data", "name", b"name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "command_data", b"command_data", "command_index", b"command_index", "link", b"link", "name", b"name", "name_guessed", b"name_guessed"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data", "_name", b"_name", "command_data", b"command_data", "command_index", b"command_index", "link", b"link", "name", b"name", "name_guessed", b"name_guessed"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__command_data: typing_extensions.TypeAlias = typing.Literal["command_data"]
     _WhichOneofArgType__command_data: typing_extensions.TypeAlias = typing.Literal["_command_data", b"_command_data"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__command_data) -> _WhichOneofReturnType__command_data | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___Ability: typing_extensions.TypeAlias = Ability
 
@@ -1181,7 +1195,7 @@ class TargetUnit(google.protobuf.message.Message):
     snapshot_upkeep_player_id: builtins.int
     """The player who paid for the unit, as the player saw it. Since 1.4."""
     snapshot_unit_name: builtins.str
-    """The name of snapshot_unit_link, such as "Barracks". Empty when not known."""
+    """The name of snapshot_unit_link, such as "Barracks". Absent when not known."""
     snapshot_unit_name_guessed: builtins.bool
     """True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed."""
     @property
@@ -1202,19 +1216,23 @@ class TargetUnit(google.protobuf.message.Message):
         snapshot_control_player_id: builtins.int | None = ...,
         snapshot_upkeep_player_id: builtins.int | None = ...,
         snapshot_point: Global___Point | None = ...,
-        snapshot_unit_name: builtins.str = ...,
+        snapshot_unit_name: builtins.str | None = ...,
         snapshot_unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_unit_name", b"_snapshot_unit_name", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_unit_name_guessed", b"snapshot_unit_name_guessed", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_unit_name", b"_snapshot_unit_name", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_unit_name_guessed", b"snapshot_unit_name_guessed", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["snapshot_control_player_id"]
     _WhichOneofArgType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id"]
+    _WhichOneofReturnType__snapshot_unit_name: typing_extensions.TypeAlias = typing.Literal["snapshot_unit_name"]
+    _WhichOneofArgType__snapshot_unit_name: typing_extensions.TypeAlias = typing.Literal["_snapshot_unit_name", b"_snapshot_unit_name"]
     _WhichOneofReturnType__snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["snapshot_upkeep_player_id"]
     _WhichOneofArgType__snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__snapshot_control_player_id) -> _WhichOneofReturnType__snapshot_control_player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__snapshot_unit_name) -> _WhichOneofReturnType__snapshot_unit_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__snapshot_upkeep_player_id) -> _WhichOneofReturnType__snapshot_upkeep_player_id | None: ...
 
@@ -1403,7 +1421,7 @@ class Subgroup(google.protobuf.message.Message):
     count: builtins.int
     """The number of units."""
     unit_name: builtins.str
-    """The name of unit_link, such as "Marine". Empty when not known."""
+    """The name of unit_link, such as "Marine". Absent when not known."""
     unit_name_guessed: builtins.bool
     """True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
     does not name, or it is the type that the tracker gave to a unit which was selected by this link.
@@ -1415,11 +1433,16 @@ class Subgroup(google.protobuf.message.Message):
         subgroup_priority: builtins.int = ...,
         intra_subgroup_priority: builtins.int = ...,
         count: builtins.int = ...,
-        unit_name: builtins.str = ...,
+        unit_name: builtins.str | None = ...,
         unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link", "unit_name", b"unit_name", "unit_name_guessed", b"unit_name_guessed"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_name", b"_unit_name", "unit_name", b"unit_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_name", b"_unit_name", "count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link", "unit_name", b"unit_name", "unit_name_guessed", b"unit_name_guessed"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__unit_name: typing_extensions.TypeAlias = typing.Literal["unit_name"]
+    _WhichOneofArgType__unit_name: typing_extensions.TypeAlias = typing.Literal["_unit_name", b"_unit_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unit_name) -> _WhichOneofReturnType__unit_name | None: ...
 
 Global___Subgroup: typing_extensions.TypeAlias = Subgroup
 
@@ -1608,7 +1631,7 @@ class UnitBorn(google.protobuf.message.Message):
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """The player who controls it. 0 means none."""
+    """The player who controls it. 0, as the game sends it, for nobody, such as for minerals."""
     upkeep_player_id: builtins.int
     """The player who pays for it."""
     x: builtins.int
@@ -1668,7 +1691,7 @@ class UnitInit(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """The player who controls it. 0 means none."""
+    """The player who controls it. 0, as the game sends it, for nobody, such as for minerals."""
     upkeep_player_id: builtins.int
     """The player who pays for it."""
     x: builtins.int
@@ -1779,7 +1802,7 @@ class UnitOwnerChange(google.protobuf.message.Message):
     CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
     UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """The player who controls it now. 0 means none."""
+    """The player who controls it now. 0, as the game sends it, for nobody."""
     upkeep_player_id: builtins.int
     """The player who pays for it now."""
     @property
@@ -1810,7 +1833,7 @@ class UnitTypeChange(google.protobuf.message.Message):
     PREVIOUS_TYPE_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     previous_type_name: builtins.str
-    """The previous type. Empty when not known."""
+    """The previous type. Absent when not known."""
     started_tick: builtins.int
     """For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
     because a replay does not contain when a morph without a type in between began.
@@ -1823,15 +1846,20 @@ class UnitTypeChange(google.protobuf.message.Message):
         self,
         *,
         unit: Global___Unit | None = ...,
-        previous_type_name: builtins.str = ...,
+        previous_type_name: builtins.str | None = ...,
         started_tick: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "started_tick", b"started_tick", "unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_previous_type_name", b"_previous_type_name", "_started_tick", b"_started_tick", "previous_type_name", b"previous_type_name", "started_tick", b"started_tick", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "previous_type_name", b"previous_type_name", "started_tick", b"started_tick", "unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_previous_type_name", b"_previous_type_name", "_started_tick", b"_started_tick", "previous_type_name", b"previous_type_name", "started_tick", b"started_tick", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__previous_type_name: typing_extensions.TypeAlias = typing.Literal["previous_type_name"]
+    _WhichOneofArgType__previous_type_name: typing_extensions.TypeAlias = typing.Literal["_previous_type_name", b"_previous_type_name"]
     _WhichOneofReturnType__started_tick: typing_extensions.TypeAlias = typing.Literal["started_tick"]
     _WhichOneofArgType__started_tick: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_type_name) -> _WhichOneofReturnType__previous_type_name | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__started_tick) -> _WhichOneofReturnType__started_tick | None: ...
 
 Global___UnitTypeChange: typing_extensions.TypeAlias = UnitTypeChange
@@ -3065,15 +3093,20 @@ class BankSignature(google.protobuf.message.Message):
     signature: builtins.bytes
     """The signature: 20 bytes, a SHA-1, or empty."""
     toon_handle: builtins.str
-    """The account, such as "1-S2-1-20704188". Empty before 2.0."""
+    """The account, such as "1-S2-1-20704188". Absent before 2.0."""
     def __init__(
         self,
         *,
         signature: builtins.bytes = ...,
-        toon_handle: builtins.str = ...,
+        toon_handle: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["signature", b"signature", "toon_handle", b"toon_handle"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_toon_handle", b"_toon_handle", "toon_handle", b"toon_handle"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_toon_handle", b"_toon_handle", "signature", b"signature", "toon_handle", b"toon_handle"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__toon_handle: typing_extensions.TypeAlias = typing.Literal["toon_handle"]
+    _WhichOneofArgType__toon_handle: typing_extensions.TypeAlias = typing.Literal["_toon_handle", b"_toon_handle"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__toon_handle) -> _WhichOneofReturnType__toon_handle | None: ...
 
 Global___BankSignature: typing_extensions.TypeAlias = BankSignature
 
@@ -3097,7 +3130,7 @@ class SaveGame(google.protobuf.message.Message):
     name: builtins.str
     """The name that the player chose."""
     description: builtins.str
-    """The description. Empty for none."""
+    """The description. Absent for none."""
     def __init__(
         self,
         *,
@@ -3105,10 +3138,15 @@ class SaveGame(google.protobuf.message.Message):
         automatic: builtins.bool = ...,
         overwrite: builtins.bool = ...,
         name: builtins.str = ...,
-        description: builtins.str = ...,
+        description: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["automatic", b"automatic", "description", b"description", "file_name", b"file_name", "name", b"name", "overwrite", b"overwrite"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_description", b"_description", "description", b"description"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_description", b"_description", "automatic", b"automatic", "description", b"description", "file_name", b"file_name", "name", b"name", "overwrite", b"overwrite"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__description: typing_extensions.TypeAlias = typing.Literal["description"]
+    _WhichOneofArgType__description: typing_extensions.TypeAlias = typing.Literal["_description", b"_description"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
 
 Global___SaveGame: typing_extensions.TypeAlias = SaveGame
 
@@ -3151,7 +3189,7 @@ class GameCheat(google.protobuf.message.Message):
     verb: builtins.str
     """The cheat."""
     arguments: builtins.str
-    """The cheat's arguments. Empty for none."""
+    """The cheat's arguments. Absent for none."""
     @property
     def point(self) -> Global___Point2:
         """The place, taken to be in cells, as in pings."""
@@ -3162,12 +3200,15 @@ class GameCheat(google.protobuf.message.Message):
         point: Global___Point2 | None = ...,
         time: builtins.int = ...,
         verb: builtins.str = ...,
-        arguments: builtins.str = ...,
+        arguments: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["point", b"point"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments", "arguments", b"arguments", "point", b"point"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arguments", b"arguments", "point", b"point", "time", b"time", "verb", b"verb"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments", "arguments", b"arguments", "point", b"point", "time", b"time", "verb", b"verb"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__arguments: typing_extensions.TypeAlias = typing.Literal["arguments"]
+    _WhichOneofArgType__arguments: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__arguments) -> _WhichOneofReturnType__arguments | None: ...
 
 Global___GameCheat: typing_extensions.TypeAlias = GameCheat
 
@@ -3182,15 +3223,20 @@ class BroadcastCheat(google.protobuf.message.Message):
     verb: builtins.str
     """The cheat."""
     arguments: builtins.str
-    """The cheat's arguments. Empty for none."""
+    """The cheat's arguments. Absent for none."""
     def __init__(
         self,
         *,
         verb: builtins.str = ...,
-        arguments: builtins.str = ...,
+        arguments: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arguments", b"arguments", "verb", b"verb"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments", "arguments", b"arguments"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments", "arguments", b"arguments", "verb", b"verb"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__arguments: typing_extensions.TypeAlias = typing.Literal["arguments"]
+    _WhichOneofArgType__arguments: typing_extensions.TypeAlias = typing.Literal["_arguments", b"_arguments"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__arguments) -> _WhichOneofReturnType__arguments | None: ...
 
 Global___BroadcastCheat: typing_extensions.TypeAlias = BroadcastCheat
 
@@ -3219,9 +3265,9 @@ class AiCommunicate(google.protobuf.message.Message):
     autocast: builtins.int
     """As in the replay. 0 since 1.5."""
     flags: builtins.int
-    """As in the replay. 0 before 1.5."""
+    """As in the replay. Absent before 1.5."""
     build: builtins.int
-    """As in the replay. 0 before 1.5."""
+    """As in the replay. Absent before 1.5."""
     target_unit_snapshot_unit_link: builtins.int
     """The unit's type, as an index into the balance data."""
     target_unit_snapshot_control_player_id: builtins.int
@@ -3229,12 +3275,12 @@ class AiCommunicate(google.protobuf.message.Message):
     target_unit_snapshot_upkeep_player_id: builtins.int
     """The player who paid for the unit. Since 1.4. -1 or absent when there is none."""
     target_unit_snapshot_unit_name: builtins.str
-    """The name of target_unit_snapshot_unit_link. Empty when not known."""
+    """The name of target_unit_snapshot_unit_link. Absent when not known."""
     target_unit_snapshot_unit_name_guessed: builtins.bool
     """True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed."""
     @property
     def target_unit(self) -> Global___Unit:
-        """The unit on which the beacon was set. The tag is 0 when there is none."""
+        """The unit on which the beacon was set. The tag is 0, as in the replay, when there is none."""
 
     @property
     def target_point(self) -> Global___Point:
@@ -3246,26 +3292,38 @@ class AiCommunicate(google.protobuf.message.Message):
         beacon: builtins.int = ...,
         ally: builtins.int = ...,
         autocast: builtins.int = ...,
-        flags: builtins.int = ...,
-        build: builtins.int = ...,
+        flags: builtins.int | None = ...,
+        build: builtins.int | None = ...,
         target_unit: Global___Unit | None = ...,
         target_unit_snapshot_unit_link: builtins.int = ...,
         target_unit_snapshot_control_player_id: builtins.int | None = ...,
         target_unit_snapshot_upkeep_player_id: builtins.int | None = ...,
         target_point: Global___Point | None = ...,
-        target_unit_snapshot_unit_name: builtins.str = ...,
+        target_unit_snapshot_unit_name: builtins.str | None = ...,
         target_unit_snapshot_unit_name_guessed: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build", b"_build", "_flags", b"_flags", "_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_unit_name", b"_target_unit_snapshot_unit_name", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "ally", b"ally", "autocast", b"autocast", "beacon", b"beacon", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_link", b"target_unit_snapshot_unit_link", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_unit_name_guessed", b"target_unit_snapshot_unit_name_guessed", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build", b"_build", "_flags", b"_flags", "_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_unit_name", b"_target_unit_snapshot_unit_name", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "ally", b"ally", "autocast", b"autocast", "beacon", b"beacon", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_link", b"target_unit_snapshot_unit_link", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_unit_name_guessed", b"target_unit_snapshot_unit_name_guessed", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__build: typing_extensions.TypeAlias = typing.Literal["build"]
+    _WhichOneofArgType__build: typing_extensions.TypeAlias = typing.Literal["_build", b"_build"]
+    _WhichOneofReturnType__flags: typing_extensions.TypeAlias = typing.Literal["flags"]
+    _WhichOneofArgType__flags: typing_extensions.TypeAlias = typing.Literal["_flags", b"_flags"]
     _WhichOneofReturnType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_control_player_id"]
     _WhichOneofArgType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id"]
+    _WhichOneofReturnType__target_unit_snapshot_unit_name: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_unit_name"]
+    _WhichOneofArgType__target_unit_snapshot_unit_name: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_unit_name", b"_target_unit_snapshot_unit_name"]
     _WhichOneofReturnType__target_unit_snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_upkeep_player_id"]
     _WhichOneofArgType__target_unit_snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id"]
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__build) -> _WhichOneofReturnType__build | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__flags) -> _WhichOneofReturnType__flags | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__target_unit_snapshot_control_player_id) -> _WhichOneofReturnType__target_unit_snapshot_control_player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_unit_snapshot_unit_name) -> _WhichOneofReturnType__target_unit_snapshot_unit_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__target_unit_snapshot_upkeep_player_id) -> _WhichOneofReturnType__target_unit_snapshot_upkeep_player_id | None: ...
 
@@ -3468,7 +3526,7 @@ class Field(google.protobuf.message.Message):
     BITS_VALUE_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The field's name. Empty for the elements of a list."""
+    """The field's name. Absent for the elements of a list."""
     bool_value: builtins.bool
     """A truth value."""
     int_value: builtins.int
@@ -3488,7 +3546,7 @@ class Field(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         bool_value: builtins.bool = ...,
         int_value: builtins.int = ...,
         uint_value: builtins.int = ...,
@@ -3496,12 +3554,17 @@ class Field(google.protobuf.message.Message):
         bits_value: Global___BitMask | None = ...,
         fields: collections.abc.Iterable[Global___Field] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["bits_value", b"bits_value", "bool_value", b"bool_value", "bytes_value", b"bytes_value", "int_value", b"int_value", "uint_value", b"uint_value", "value", b"value"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "bits_value", b"bits_value", "bool_value", b"bool_value", "bytes_value", b"bytes_value", "int_value", b"int_value", "name", b"name", "uint_value", b"uint_value", "value", b"value"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bits_value", b"bits_value", "bool_value", b"bool_value", "bytes_value", b"bytes_value", "fields", b"fields", "int_value", b"int_value", "name", b"name", "uint_value", b"uint_value", "value", b"value"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "bits_value", b"bits_value", "bool_value", b"bool_value", "bytes_value", b"bytes_value", "fields", b"fields", "int_value", b"int_value", "name", b"name", "uint_value", b"uint_value", "value", b"value"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["bool_value", "int_value", "uint_value", "bytes_value", "bits_value"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
 Global___Field: typing_extensions.TypeAlias = Field
@@ -3533,7 +3596,7 @@ class PartStatus(google.protobuf.message.Message):
     """The gameloop of the last event that was read."""
     error: builtins.str
     """The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
-    does not match the archive's checksum. Empty when there is no problem.
+    does not match the archive's checksum. Absent when there is no problem.
     """
     def __init__(
         self,
@@ -3544,10 +3607,15 @@ class PartStatus(google.protobuf.message.Message):
         bytes_read: builtins.int = ...,
         events: builtins.int = ...,
         last_tick: builtins.int = ...,
-        error: builtins.str = ...,
+        error: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bytes_read", b"bytes_read", "error", b"error", "events", b"events", "last_tick", b"last_tick", "name", b"name", "size", b"size", "state", b"state"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "error", b"error"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "bytes_read", b"bytes_read", "error", b"error", "events", b"events", "last_tick", b"last_tick", "name", b"name", "size", b"size", "state", b"state"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: typing_extensions.TypeAlias = typing.Literal["error"]
+    _WhichOneofArgType__error: typing_extensions.TypeAlias = typing.Literal["_error", b"_error"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
 
 Global___PartStatus: typing_extensions.TypeAlias = PartStatus
 
@@ -3608,11 +3676,11 @@ class NameTable(google.protobuf.message.Message):
     EXPANSION_GUESSED_FIELD_NUMBER: builtins.int
     BUILD_GUESSED_FIELD_NUMBER: builtins.int
     build: builtins.int
-    """The first build of the game whose names these are. 0 when no names are known."""
+    """The first build of the game whose names these are. Absent when no names are known."""
     source: builtins.str
-    """The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known."""
+    """The source of the names, such as "sc2reader 1.9.0, LotV/97364". Absent when none are known."""
     expansion: builtins.str
-    """The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known."""
+    """The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Absent when none are known."""
     expansion_guessed: builtins.bool
     """True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
     expansion is then the one of the game's version. All names are guessed.
@@ -3624,14 +3692,28 @@ class NameTable(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        build: builtins.int = ...,
-        source: builtins.str = ...,
-        expansion: builtins.str = ...,
+        build: builtins.int | None = ...,
+        source: builtins.str | None = ...,
+        expansion: builtins.str | None = ...,
         expansion_guessed: builtins.bool = ...,
         build_guessed: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["build", b"build", "build_guessed", b"build_guessed", "expansion", b"expansion", "expansion_guessed", b"expansion_guessed", "source", b"source"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build", b"_build", "_expansion", b"_expansion", "_source", b"_source", "build", b"build", "expansion", b"expansion", "source", b"source"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_build", b"_build", "_expansion", b"_expansion", "_source", b"_source", "build", b"build", "build_guessed", b"build_guessed", "expansion", b"expansion", "expansion_guessed", b"expansion_guessed", "source", b"source"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__build: typing_extensions.TypeAlias = typing.Literal["build"]
+    _WhichOneofArgType__build: typing_extensions.TypeAlias = typing.Literal["_build", b"_build"]
+    _WhichOneofReturnType__expansion: typing_extensions.TypeAlias = typing.Literal["expansion"]
+    _WhichOneofArgType__expansion: typing_extensions.TypeAlias = typing.Literal["_expansion", b"_expansion"]
+    _WhichOneofReturnType__source: typing_extensions.TypeAlias = typing.Literal["source"]
+    _WhichOneofArgType__source: typing_extensions.TypeAlias = typing.Literal["_source", b"_source"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__build) -> _WhichOneofReturnType__build | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expansion) -> _WhichOneofReturnType__expansion | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__source) -> _WhichOneofReturnType__source | None: ...
 
 Global___NameTable: typing_extensions.TypeAlias = NameTable
 
@@ -3741,7 +3823,7 @@ class Start(google.protobuf.message.Message):
     loops_per_real_second: builtins.float
     """The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster"."""
     game_speed: builtins.str
-    """The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster"."""
+    """The game's speed, such as "Faster". Absent when the replay does not say it. real_seconds is then that of "Faster"."""
     clock_seconds: builtins.float
     """The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
     games since 3.0, and otherwise seconds of the speed "Normal".
@@ -3781,14 +3863,17 @@ class Start(google.protobuf.message.Message):
         real_seconds: builtins.float = ...,
         loops_per_real_second: builtins.float = ...,
         decode_info: Global___DecodeInfo | None = ...,
-        game_speed: builtins.str = ...,
+        game_speed: builtins.str | None = ...,
         clock_seconds: builtins.float = ...,
         loops_per_clock_second: builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["decode_info", b"decode_info", "ngdp_root_key", b"ngdp_root_key", "replay_compatibility_hash", b"replay_compatibility_hash", "version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_speed", b"_game_speed", "decode_info", b"decode_info", "game_speed", b"game_speed", "ngdp_root_key", b"ngdp_root_key", "replay_compatibility_hash", b"replay_compatibility_hash", "version", b"version"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["beta_header", b"beta_header", "clock_seconds", b"clock_seconds", "data_build_num", b"data_build_num", "decode_info", b"decode_info", "elapsed_game_loops", b"elapsed_game_loops", "game_seconds", b"game_seconds", "game_speed", b"game_speed", "loops_per_clock_second", b"loops_per_clock_second", "loops_per_real_second", b"loops_per_real_second", "ngdp_root_key", b"ngdp_root_key", "ngdp_root_key_is_dev_data", b"ngdp_root_key_is_dev_data", "real_seconds", b"real_seconds", "replay_compatibility_hash", b"replay_compatibility_hash", "signature", b"signature", "type", b"type", "use_scaled_time", b"use_scaled_time", "version", b"version"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_speed", b"_game_speed", "beta_header", b"beta_header", "clock_seconds", b"clock_seconds", "data_build_num", b"data_build_num", "decode_info", b"decode_info", "elapsed_game_loops", b"elapsed_game_loops", "game_seconds", b"game_seconds", "game_speed", b"game_speed", "loops_per_clock_second", b"loops_per_clock_second", "loops_per_real_second", b"loops_per_real_second", "ngdp_root_key", b"ngdp_root_key", "ngdp_root_key_is_dev_data", b"ngdp_root_key_is_dev_data", "real_seconds", b"real_seconds", "replay_compatibility_hash", b"replay_compatibility_hash", "signature", b"signature", "type", b"type", "use_scaled_time", b"use_scaled_time", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__game_speed: typing_extensions.TypeAlias = typing.Literal["game_speed"]
+    _WhichOneofArgType__game_speed: typing_extensions.TypeAlias = typing.Literal["_game_speed", b"_game_speed"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_speed) -> _WhichOneofReturnType__game_speed | None: ...
 
 Global___Start: typing_extensions.TypeAlias = Start
 
@@ -4771,7 +4856,7 @@ class Attribute(google.protobuf.message.Message):
     id: builtins.int
     """The attribute."""
     name: builtins.str
-    """The attribute's name, such as "race". Empty when not known."""
+    """The attribute's name, such as "race". Absent when not known."""
     scope: builtins.int
     """The player's number, or 16 for the game."""
     value: builtins.str
@@ -4783,17 +4868,22 @@ class Attribute(google.protobuf.message.Message):
         *,
         namespace: builtins.int = ...,
         id: builtins.int = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         scope: builtins.int = ...,
         value: builtins.str = ...,
         number: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_number", b"_number", "number", b"number"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_number", b"_number", "name", b"name", "number", b"number"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_number", b"_number", "id", b"id", "name", b"name", "namespace", b"namespace", "number", b"number", "scope", b"scope", "value", b"value"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_number", b"_number", "id", b"id", "name", b"name", "namespace", b"namespace", "number", b"number", "scope", b"scope", "value", b"value"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
     _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
 
 Global___Attribute: typing_extensions.TypeAlias = Attribute
@@ -4958,9 +5048,9 @@ class PlayerInfo(google.protobuf.message.Message):
     PICKED_RACE_FIELD_NUMBER: builtins.int
     OBSERVER_SOURCE_FIELD_NUMBER: builtins.int
     clan: builtins.str
-    """The clan's tag. Empty for none."""
+    """The clan's tag. Absent for none."""
     toon_handle: builtins.str
-    """The account, such as "1-S2-1-20704188". Empty for computers."""
+    """The account, such as "1-S2-1-20704188". Absent for computers."""
     race: builtins.str
     """The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it."""
     team: builtins.int
@@ -4980,11 +5070,11 @@ class PlayerInfo(google.protobuf.message.Message):
     apm: builtins.float
     """Actions per minute, from the client's summary."""
     color_name: builtins.str
-    """The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none."""
+    """The name of the colour that was chosen in the lobby, such as "Light pink". Absent for none."""
     difficulty: builtins.str
-    """A computer's difficulty, such as "Very Hard". Empty for humans."""
+    """A computer's difficulty, such as "Very Hard". Absent for humans."""
     picked_race: builtins.str
-    """The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known."""
+    """The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Absent for observers, and when not known."""
     observer_source: Global___ObserverSource.ValueType
     """How it is known whether this is a player or an observer."""
     @property
@@ -4999,8 +5089,8 @@ class PlayerInfo(google.protobuf.message.Message):
         self,
         *,
         ref: Global___PlayerRef | None = ...,
-        clan: builtins.str = ...,
-        toon_handle: builtins.str = ...,
+        clan: builtins.str | None = ...,
+        toon_handle: builtins.str | None = ...,
         race: builtins.str = ...,
         team: builtins.int = ...,
         observer: builtins.bool = ...,
@@ -5011,27 +5101,47 @@ class PlayerInfo(google.protobuf.message.Message):
         highest_league: builtins.int | None = ...,
         mmr: builtins.int | None = ...,
         apm: builtins.float | None = ...,
-        color_name: builtins.str = ...,
-        difficulty: builtins.str = ...,
-        picked_race: builtins.str = ...,
+        color_name: builtins.str | None = ...,
+        difficulty: builtins.str | None = ...,
+        picked_race: builtins.str | None = ...,
         observer_source: Global___ObserverSource.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "color", b"color", "highest_league", b"highest_league", "mmr", b"mmr", "ref", b"ref"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_clan", b"_clan", "_color_name", b"_color_name", "_difficulty", b"_difficulty", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "_picked_race", b"_picked_race", "_toon_handle", b"_toon_handle", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "difficulty", b"difficulty", "highest_league", b"highest_league", "mmr", b"mmr", "picked_race", b"picked_race", "ref", b"ref", "toon_handle", b"toon_handle"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "observer_source", b"observer_source", "picked_race", b"picked_race", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_clan", b"_clan", "_color_name", b"_color_name", "_difficulty", b"_difficulty", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "_picked_race", b"_picked_race", "_toon_handle", b"_toon_handle", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "observer_source", b"observer_source", "picked_race", b"picked_race", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__apm: typing_extensions.TypeAlias = typing.Literal["apm"]
     _WhichOneofArgType__apm: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm"]
+    _WhichOneofReturnType__clan: typing_extensions.TypeAlias = typing.Literal["clan"]
+    _WhichOneofArgType__clan: typing_extensions.TypeAlias = typing.Literal["_clan", b"_clan"]
+    _WhichOneofReturnType__color_name: typing_extensions.TypeAlias = typing.Literal["color_name"]
+    _WhichOneofArgType__color_name: typing_extensions.TypeAlias = typing.Literal["_color_name", b"_color_name"]
+    _WhichOneofReturnType__difficulty: typing_extensions.TypeAlias = typing.Literal["difficulty"]
+    _WhichOneofArgType__difficulty: typing_extensions.TypeAlias = typing.Literal["_difficulty", b"_difficulty"]
     _WhichOneofReturnType__highest_league: typing_extensions.TypeAlias = typing.Literal["highest_league"]
     _WhichOneofArgType__highest_league: typing_extensions.TypeAlias = typing.Literal["_highest_league", b"_highest_league"]
     _WhichOneofReturnType__mmr: typing_extensions.TypeAlias = typing.Literal["mmr"]
     _WhichOneofArgType__mmr: typing_extensions.TypeAlias = typing.Literal["_mmr", b"_mmr"]
+    _WhichOneofReturnType__picked_race: typing_extensions.TypeAlias = typing.Literal["picked_race"]
+    _WhichOneofArgType__picked_race: typing_extensions.TypeAlias = typing.Literal["_picked_race", b"_picked_race"]
+    _WhichOneofReturnType__toon_handle: typing_extensions.TypeAlias = typing.Literal["toon_handle"]
+    _WhichOneofArgType__toon_handle: typing_extensions.TypeAlias = typing.Literal["_toon_handle", b"_toon_handle"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__apm) -> _WhichOneofReturnType__apm | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__clan) -> _WhichOneofReturnType__clan | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__color_name) -> _WhichOneofReturnType__color_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__difficulty) -> _WhichOneofReturnType__difficulty | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__highest_league) -> _WhichOneofReturnType__highest_league | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__mmr) -> _WhichOneofReturnType__mmr | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__picked_race) -> _WhichOneofReturnType__picked_race | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__toon_handle) -> _WhichOneofReturnType__toon_handle | None: ...
 
 Global___PlayerInfo: typing_extensions.TypeAlias = PlayerInfo
 
@@ -5064,7 +5174,7 @@ class Member(google.protobuf.message.Message):
     redacted: builtins.bool
     """True when the contents were withheld because they are private, as in replay.server.battlelobby."""
     error: builtins.str
-    """The reason why the contents are missing. Empty when they are not."""
+    """The reason why the contents are missing. Absent when they are not."""
     def __init__(
         self,
         *,
@@ -5075,10 +5185,15 @@ class Member(google.protobuf.message.Message):
         data_offset: builtins.int = ...,
         data: builtins.bytes = ...,
         redacted: builtins.bool = ...,
-        error: builtins.str = ...,
+        error: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "data_offset", b"data_offset", "error", b"error", "name", b"name", "offset", b"offset", "packed_size", b"packed_size", "redacted", b"redacted", "size", b"size"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "error", b"error"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "data", b"data", "data_offset", b"data_offset", "error", b"error", "name", b"name", "offset", b"offset", "packed_size", b"packed_size", "redacted", b"redacted", "size", b"size"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: typing_extensions.TypeAlias = typing.Literal["error"]
+    _WhichOneofArgType__error: typing_extensions.TypeAlias = typing.Literal["_error", b"_error"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
 
 Global___Member: typing_extensions.TypeAlias = Member
 
@@ -5124,7 +5239,7 @@ class FactUnit(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     first_type_name: builtins.str
-    """The type with which it appeared. Empty when not known."""
+    """The type with which it appeared. Absent when not known."""
     appeared_tick: builtins.int
     """The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay."""
     complete_tick: builtins.int
@@ -5153,7 +5268,7 @@ class FactUnit(google.protobuf.message.Message):
         self,
         *,
         unit: Global___Unit | None = ...,
-        first_type_name: builtins.str = ...,
+        first_type_name: builtins.str | None = ...,
         appeared_tick: builtins.int | None = ...,
         complete_tick: builtins.int | None = ...,
         end: Global___UnitEnd.ValueType = ...,
@@ -5163,20 +5278,24 @@ class FactUnit(google.protobuf.message.Message):
         x: builtins.int = ...,
         y: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_first_type_name", b"_first_type_name", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "first_type_name", b"first_type_name", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "end", b"end", "first_type_name", b"first_type_name", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick", "_complete_tick", b"_complete_tick", "_first_type_name", b"_first_type_name", "_killer_player_id", b"_killer_player_id", "appeared_tick", b"appeared_tick", "became", b"became", "complete_tick", b"complete_tick", "end", b"end", "first_type_name", b"first_type_name", "killer", b"killer", "killer_player_id", b"killer_player_id", "unit", b"unit", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__appeared_tick: typing_extensions.TypeAlias = typing.Literal["appeared_tick"]
     _WhichOneofArgType__appeared_tick: typing_extensions.TypeAlias = typing.Literal["_appeared_tick", b"_appeared_tick"]
     _WhichOneofReturnType__complete_tick: typing_extensions.TypeAlias = typing.Literal["complete_tick"]
     _WhichOneofArgType__complete_tick: typing_extensions.TypeAlias = typing.Literal["_complete_tick", b"_complete_tick"]
+    _WhichOneofReturnType__first_type_name: typing_extensions.TypeAlias = typing.Literal["first_type_name"]
+    _WhichOneofArgType__first_type_name: typing_extensions.TypeAlias = typing.Literal["_first_type_name", b"_first_type_name"]
     _WhichOneofReturnType__killer_player_id: typing_extensions.TypeAlias = typing.Literal["killer_player_id"]
     _WhichOneofArgType__killer_player_id: typing_extensions.TypeAlias = typing.Literal["_killer_player_id", b"_killer_player_id"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__appeared_tick) -> _WhichOneofReturnType__appeared_tick | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__complete_tick) -> _WhichOneofReturnType__complete_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_type_name) -> _WhichOneofReturnType__first_type_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__killer_player_id) -> _WhichOneofReturnType__killer_player_id | None: ...
 

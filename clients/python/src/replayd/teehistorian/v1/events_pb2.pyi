@@ -574,7 +574,7 @@ class Player(google.protobuf.message.Message):
     team: builtins.int
     """The team, from 0. Absent when not known."""
     role: builtins.str
-    """The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+    """The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Absent when the
     client is not logged in.
     """
     def __init__(
@@ -583,14 +583,19 @@ class Player(google.protobuf.message.Message):
         name: builtins.str = ...,
         clan: builtins.str = ...,
         team: builtins.int | None = ...,
-        role: builtins.str = ...,
+        role: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "_team", b"_team", "role", b"role", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "clan", b"clan", "name", b"name", "role", b"role", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "_team", b"_team", "clan", b"clan", "name", b"name", "role", b"role", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
     _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
     _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
@@ -908,7 +913,7 @@ class Drop(google.protobuf.message.Message):
     client_id: builtins.int
     """The slot that became free."""
     reason: builtins.str
-    """The server's text for the reason. Empty when the client left without one."""
+    """The server's text for the reason. Absent when the client left without one."""
     reclaimed_client_id: builtins.int
     """The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
     in this one, without a login. Absent for all other drops, and where more than one slot has the code.
@@ -917,15 +922,20 @@ class Drop(google.protobuf.message.Message):
         self,
         *,
         client_id: builtins.int = ...,
-        reason: builtins.str = ...,
+        reason: builtins.str | None = ...,
         reclaimed_client_id: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id", "reclaimed_client_id", b"reclaimed_client_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reason", b"_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id", "client_id", b"client_id", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reason", b"_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "client_id", b"client_id", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reason: typing_extensions.TypeAlias = typing.Literal["reason"]
+    _WhichOneofArgType__reason: typing_extensions.TypeAlias = typing.Literal["_reason", b"_reason"]
     _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
     _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
 
 Global___Drop: typing_extensions.TypeAlias = Drop
@@ -1002,24 +1012,34 @@ class UnknownEx(google.protobuf.message.Message):
     uuid: builtins.str
     """The record's UUID in text form."""
     name: builtins.str
-    """The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it."""
+    """The record's name, such as "teehistorian-custom@example.org". Absent when the file's header does not name it."""
     data: builtins.bytes
     """The record's data as recorded. Empty when redacted."""
     error: builtins.str
-    """The reason why a known record could not be read. Empty for an unknown record."""
+    """The reason why a known record could not be read. Absent for an unknown record."""
     redacted: builtins.bool
     """True when the data was withheld because it may hold a secret."""
     def __init__(
         self,
         *,
         uuid: builtins.str = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         data: builtins.bytes = ...,
-        error: builtins.str = ...,
+        error: builtins.str | None = ...,
         redacted: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "error", b"error", "name", b"name", "redacted", b"redacted", "uuid", b"uuid"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "_name", b"_name", "error", b"error", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "_name", b"_name", "data", b"data", "error", b"error", "name", b"name", "redacted", b"redacted", "uuid", b"uuid"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: typing_extensions.TypeAlias = typing.Literal["error"]
+    _WhichOneofArgType__error: typing_extensions.TypeAlias = typing.Literal["_error", b"_error"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___UnknownEx: typing_extensions.TypeAlias = UnknownEx
 
@@ -1054,7 +1074,7 @@ class AuthInit(google.protobuf.message.Message):
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
     role: builtins.str
-    """The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+    """The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
     only the level.
     """
     def __init__(
@@ -1063,10 +1083,15 @@ class AuthInit(google.protobuf.message.Message):
         client_id: builtins.int = ...,
         level: Global___AuthLevel.ValueType = ...,
         auth_name: builtins.str = ...,
-        role: builtins.str = ...,
+        role: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "role", b"role"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
 
 Global___AuthInit: typing_extensions.TypeAlias = AuthInit
 
@@ -1087,7 +1112,7 @@ class AuthLogin(google.protobuf.message.Message):
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
     role: builtins.str
-    """The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+    """The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
     only the level.
     """
     def __init__(
@@ -1096,10 +1121,15 @@ class AuthLogin(google.protobuf.message.Message):
         client_id: builtins.int = ...,
         level: Global___AuthLevel.ValueType = ...,
         auth_name: builtins.str = ...,
-        role: builtins.str = ...,
+        role: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "role", b"role"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_role", b"_role", "auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
 
 Global___AuthLogin: typing_extensions.TypeAlias = AuthLogin
 
@@ -1160,7 +1190,7 @@ class Ddnetver(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     connection_id: builtins.str
-    """A UUID in text form that stays the same while this client program runs. Empty when redacted."""
+    """A UUID in text form that stays the same while this client program runs. Absent when redacted."""
     version: builtins.int
     """The DDNet version number, such as 16040 for 16.4."""
     version_text: builtins.str
@@ -1168,21 +1198,31 @@ class Ddnetver(google.protobuf.message.Message):
     redacted: builtins.bool
     """True when the connection id was withheld, because it identifies a person's installation."""
     connection_pseudonym: builtins.str
-    """A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+    """A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Absent
     when the daemon has no key; see its flag --pseudonym-key.
     """
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
-        connection_id: builtins.str = ...,
+        connection_id: builtins.str | None = ...,
         version: builtins.int = ...,
         version_text: builtins.str = ...,
         redacted: builtins.bool = ...,
-        connection_pseudonym: builtins.str = ...,
+        connection_pseudonym: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "connection_id", b"connection_id", "connection_pseudonym", b"connection_pseudonym", "redacted", b"redacted", "version", b"version", "version_text", b"version_text"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_connection_id", b"_connection_id", "_connection_pseudonym", b"_connection_pseudonym", "connection_id", b"connection_id", "connection_pseudonym", b"connection_pseudonym"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_connection_id", b"_connection_id", "_connection_pseudonym", b"_connection_pseudonym", "client_id", b"client_id", "connection_id", b"connection_id", "connection_pseudonym", b"connection_pseudonym", "redacted", b"redacted", "version", b"version", "version_text", b"version_text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__connection_id: typing_extensions.TypeAlias = typing.Literal["connection_id"]
+    _WhichOneofArgType__connection_id: typing_extensions.TypeAlias = typing.Literal["_connection_id", b"_connection_id"]
+    _WhichOneofReturnType__connection_pseudonym: typing_extensions.TypeAlias = typing.Literal["connection_pseudonym"]
+    _WhichOneofArgType__connection_pseudonym: typing_extensions.TypeAlias = typing.Literal["_connection_pseudonym", b"_connection_pseudonym"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__connection_id) -> _WhichOneofReturnType__connection_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__connection_pseudonym) -> _WhichOneofReturnType__connection_pseudonym | None: ...
 
 Global___Ddnetver: typing_extensions.TypeAlias = Ddnetver
 
@@ -1239,7 +1279,7 @@ class SaveSuccess(google.protobuf.message.Message):
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
-    """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
+    """The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer."""
     @property
     def contents(self) -> Global___SavedTeam:
         """What the text says. Absent when it is empty."""
@@ -1249,13 +1289,16 @@ class SaveSuccess(google.protobuf.message.Message):
         *,
         team: builtins.int = ...,
         save_id: builtins.str = ...,
-        save: builtins.str = ...,
+        save: builtins.str | None = ...,
         contents: Global___SavedTeam | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_save", b"_save", "contents", b"contents", "save", b"save"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_save", b"_save", "contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__save: typing_extensions.TypeAlias = typing.Literal["save"]
+    _WhichOneofArgType__save: typing_extensions.TypeAlias = typing.Literal["_save", b"_save"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__save) -> _WhichOneofReturnType__save | None: ...
 
 Global___SaveSuccess: typing_extensions.TypeAlias = SaveSuccess
 
@@ -1281,7 +1324,7 @@ class SavedTeam(google.protobuf.message.Message):
     practice: builtins.bool
     """True when the team was in practice mode."""
     error: builtins.str
-    """The reason why the rest of the text could not be read. Empty when it was read."""
+    """The reason why the rest of the text could not be read. Absent when it was read."""
     @property
     def tees(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SavedTee]:
         """The characters."""
@@ -1303,10 +1346,15 @@ class SavedTeam(google.protobuf.message.Message):
         tees: collections.abc.Iterable[Global___SavedTee] | None = ...,
         switches: collections.abc.Iterable[Global___SavedSwitch] | None = ...,
         unknown: collections.abc.Iterable[builtins.str] | None = ...,
-        error: builtins.str = ...,
+        error: builtins.str | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["error", b"error", "locked", b"locked", "practice", b"practice", "switches", b"switches", "team_state", b"team_state", "tees", b"tees", "unknown", b"unknown"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "error", b"error"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "error", b"error", "locked", b"locked", "practice", b"practice", "switches", b"switches", "team_state", b"team_state", "tees", b"tees", "unknown", b"unknown"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: typing_extensions.TypeAlias = typing.Literal["error"]
+    _WhichOneofArgType__error: typing_extensions.TypeAlias = typing.Literal["_error", b"_error"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
 
 Global___SavedTeam: typing_extensions.TypeAlias = SavedTeam
 
@@ -1322,7 +1370,7 @@ class SavedSwitch(google.protobuf.message.Message):
     status: builtins.int
     """1 when it is on."""
     end_time: builtins.int
-    """For how many more ticks it stays so. 0 for ever."""
+    """For how many more ticks it stays so. 0, as the game saves it, for ever."""
     type: builtins.int
     """The number of its type in DDNet."""
     def __init__(
@@ -1584,7 +1632,7 @@ class SavedTee(google.protobuf.message.Message):
 
     @property
     def time_checkpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached."""
+        """The time at each of 25 time checkpoints, in seconds. 0, as the game saves it, for those that were not reached."""
 
     @property
     def unknown(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -1703,7 +1751,7 @@ class LoadSuccess(google.protobuf.message.Message):
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
-    """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
+    """The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer."""
     @property
     def contents(self) -> Global___SavedTeam:
         """What the text says. Absent when it is empty."""
@@ -1713,13 +1761,16 @@ class LoadSuccess(google.protobuf.message.Message):
         *,
         team: builtins.int = ...,
         save_id: builtins.str = ...,
-        save: builtins.str = ...,
+        save: builtins.str | None = ...,
         contents: Global___SavedTeam | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_save", b"_save", "contents", b"contents", "save", b"save"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_save", b"_save", "contents", b"contents", "save", b"save", "save_id", b"save_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__save: typing_extensions.TypeAlias = typing.Literal["save"]
+    _WhichOneofArgType__save: typing_extensions.TypeAlias = typing.Literal["_save", b"_save"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__save) -> _WhichOneofReturnType__save | None: ...
 
 Global___LoadSuccess: typing_extensions.TypeAlias = LoadSuccess
 
@@ -1980,7 +2031,7 @@ class PlayerState(google.protobuf.message.Message):
     protocol: Global___Protocol.ValueType
     """The protocol that the client speaks."""
     name: builtins.str
-    """The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
+    """The name that the server shows for the client. Where no record has it, the name that the client asked for. Absent when
     not known.
     """
     team: builtins.int
@@ -2000,15 +2051,15 @@ class PlayerState(google.protobuf.message.Message):
     country: builtins.int
     """The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known."""
     client_version: builtins.int
-    """The DDNet version number, such as 16040 for 16.4. 0 when not known."""
+    """The DDNet version number, such as 16040 for 16.4. Absent when not known."""
     client_version_text: builtins.str
-    """The version, as the client spells it. Empty when not known."""
+    """The version, as the client spells it. Absent when not known."""
     auth_level: Global___AuthLevel.ValueType
     """The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
     another name.
     """
     role: builtins.str
-    """The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+    """The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Absent when it is
     not logged in.
     """
     practice: builtins.bool
@@ -2033,7 +2084,7 @@ class PlayerState(google.protobuf.message.Message):
         client_id: builtins.int = ...,
         joined: builtins.bool = ...,
         protocol: Global___Protocol.ValueType = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         team: builtins.int = ...,
         alive: builtins.bool = ...,
         x: builtins.int = ...,
@@ -2044,20 +2095,37 @@ class PlayerState(google.protobuf.message.Message):
         country: builtins.int | None = ...,
         skin: Global___Skin | None = ...,
         skin_parts: collections.abc.Iterable[Global___SkinPart] | None = ...,
-        client_version: builtins.int = ...,
-        client_version_text: builtins.str = ...,
+        client_version: builtins.int | None = ...,
+        client_version_text: builtins.str | None = ...,
         auth_level: Global___AuthLevel.ValueType = ...,
-        role: builtins.str = ...,
+        role: builtins.str | None = ...,
         practice: builtins.bool = ...,
         ready: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "country", b"country", "input", b"input", "skin", b"skin"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version", "_client_version_text", b"_client_version_text", "_country", b"_country", "_name", b"_name", "_role", b"_role", "client_version", b"client_version", "client_version_text", b"client_version_text", "country", b"country", "input", b"input", "name", b"name", "role", b"role", "skin", b"skin"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "alive", b"alive", "auth_level", b"auth_level", "clan", b"clan", "client_id", b"client_id", "client_version", b"client_version", "client_version_text", b"client_version_text", "country", b"country", "input", b"input", "joined", b"joined", "name", b"name", "name_effective", b"name_effective", "practice", b"practice", "protocol", b"protocol", "ready", b"ready", "role", b"role", "skin", b"skin", "skin_parts", b"skin_parts", "team", b"team", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version", "_client_version_text", b"_client_version_text", "_country", b"_country", "_name", b"_name", "_role", b"_role", "alive", b"alive", "auth_level", b"auth_level", "clan", b"clan", "client_id", b"client_id", "client_version", b"client_version", "client_version_text", b"client_version_text", "country", b"country", "input", b"input", "joined", b"joined", "name", b"name", "name_effective", b"name_effective", "practice", b"practice", "protocol", b"protocol", "ready", b"ready", "role", b"role", "skin", b"skin", "skin_parts", b"skin_parts", "team", b"team", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__client_version: typing_extensions.TypeAlias = typing.Literal["client_version"]
+    _WhichOneofArgType__client_version: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version"]
+    _WhichOneofReturnType__client_version_text: typing_extensions.TypeAlias = typing.Literal["client_version_text"]
+    _WhichOneofArgType__client_version_text: typing_extensions.TypeAlias = typing.Literal["_client_version_text", b"_client_version_text"]
     _WhichOneofReturnType__country: typing_extensions.TypeAlias = typing.Literal["country"]
     _WhichOneofArgType__country: typing_extensions.TypeAlias = typing.Literal["_country", b"_country"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_version) -> _WhichOneofReturnType__client_version | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_version_text) -> _WhichOneofReturnType__client_version_text | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__country) -> _WhichOneofReturnType__country | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
 
 Global___PlayerState: typing_extensions.TypeAlias = PlayerState
 
@@ -2102,7 +2170,7 @@ class Message(google.protobuf.message.Message):
     the one that fits.
     """
     message_id: builtins.int
-    """The message's number in that protocol. 0 for an extended message, which has a UUID instead."""
+    """The message's number in that protocol. Absent for an extended message, which has a UUID instead."""
     uuid: builtins.str
     """The UUID in text form of an extended message. Empty otherwise."""
     name: builtins.str
@@ -2112,7 +2180,7 @@ class Message(google.protobuf.message.Message):
     raw: builtins.bytes
     """The whole message as recorded, its number included. When redacted, it is empty, or lacks what follows the contents."""
     error: builtins.str
-    """The reason why the contents could not be read. Empty when they could be read, and for unknown messages."""
+    """The reason why the contents could not be read. Absent when they could be read, and for unknown messages."""
     redacted: builtins.bool
     """True when raw and parts of the contents were withheld because they may hold a secret."""
     @property
@@ -2192,11 +2260,11 @@ class Message(google.protobuf.message.Message):
         *,
         client_id: builtins.int = ...,
         protocol: Global___Protocol.ValueType = ...,
-        message_id: builtins.int = ...,
+        message_id: builtins.int | None = ...,
         uuid: builtins.str = ...,
         name: builtins.str = ...,
         raw: builtins.bytes = ...,
-        error: builtins.str = ...,
+        error: builtins.str | None = ...,
         redacted: builtins.bool = ...,
         say: Global___Say | None = ...,
         set_team: Global___SetTeam | None = ...,
@@ -2217,12 +2285,21 @@ class Message(google.protobuf.message.Message):
         skin_change: Global___SkinChange | None = ...,
         command: Global___Command | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["call_vote", b"call_vote", "camera_info", b"camera_info", "change_info", b"change_info", "command", b"command", "content", b"content", "emoticon", b"emoticon", "enable_spectator_count", b"enable_spectator_count", "is_ddnet_legacy", b"is_ddnet_legacy", "kill", b"kill", "ready_change", b"ready_change", "say", b"say", "set_spectator_mode", b"set_spectator_mode", "set_team", b"set_team", "show_distance", b"show_distance", "show_others", b"show_others", "show_others_legacy", b"show_others_legacy", "skin_change", b"skin_change", "start_info", b"start_info", "vote", b"vote"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "_message_id", b"_message_id", "call_vote", b"call_vote", "camera_info", b"camera_info", "change_info", b"change_info", "command", b"command", "content", b"content", "emoticon", b"emoticon", "enable_spectator_count", b"enable_spectator_count", "error", b"error", "is_ddnet_legacy", b"is_ddnet_legacy", "kill", b"kill", "message_id", b"message_id", "ready_change", b"ready_change", "say", b"say", "set_spectator_mode", b"set_spectator_mode", "set_team", b"set_team", "show_distance", b"show_distance", "show_others", b"show_others", "show_others_legacy", b"show_others_legacy", "skin_change", b"skin_change", "start_info", b"start_info", "vote", b"vote"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["call_vote", b"call_vote", "camera_info", b"camera_info", "change_info", b"change_info", "client_id", b"client_id", "command", b"command", "content", b"content", "emoticon", b"emoticon", "enable_spectator_count", b"enable_spectator_count", "error", b"error", "is_ddnet_legacy", b"is_ddnet_legacy", "kill", b"kill", "message_id", b"message_id", "name", b"name", "protocol", b"protocol", "raw", b"raw", "ready_change", b"ready_change", "redacted", b"redacted", "say", b"say", "set_spectator_mode", b"set_spectator_mode", "set_team", b"set_team", "show_distance", b"show_distance", "show_others", b"show_others", "show_others_legacy", b"show_others_legacy", "skin_change", b"skin_change", "start_info", b"start_info", "uuid", b"uuid", "vote", b"vote"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_error", b"_error", "_message_id", b"_message_id", "call_vote", b"call_vote", "camera_info", b"camera_info", "change_info", b"change_info", "client_id", b"client_id", "command", b"command", "content", b"content", "emoticon", b"emoticon", "enable_spectator_count", b"enable_spectator_count", "error", b"error", "is_ddnet_legacy", b"is_ddnet_legacy", "kill", b"kill", "message_id", b"message_id", "name", b"name", "protocol", b"protocol", "raw", b"raw", "ready_change", b"ready_change", "redacted", b"redacted", "say", b"say", "set_spectator_mode", b"set_spectator_mode", "set_team", b"set_team", "show_distance", b"show_distance", "show_others", b"show_others", "show_others_legacy", b"show_others_legacy", "skin_change", b"skin_change", "start_info", b"start_info", "uuid", b"uuid", "vote", b"vote"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__error: typing_extensions.TypeAlias = typing.Literal["error"]
+    _WhichOneofArgType__error: typing_extensions.TypeAlias = typing.Literal["_error", b"_error"]
+    _WhichOneofReturnType__message_id: typing_extensions.TypeAlias = typing.Literal["message_id"]
+    _WhichOneofArgType__message_id: typing_extensions.TypeAlias = typing.Literal["_message_id", b"_message_id"]
     _WhichOneofReturnType_content: typing_extensions.TypeAlias = typing.Literal["say", "set_team", "set_spectator_mode", "start_info", "change_info", "kill", "emoticon", "vote", "call_vote", "is_ddnet_legacy", "show_others_legacy", "show_distance", "show_others", "camera_info", "enable_spectator_count", "ready_change", "skin_change", "command"]
     _WhichOneofArgType_content: typing_extensions.TypeAlias = typing.Literal["content", b"content"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__message_id) -> _WhichOneofReturnType__message_id | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
 
 Global___Message: typing_extensions.TypeAlias = Message
@@ -2239,18 +2316,23 @@ class Say(google.protobuf.message.Message):
     mode: Global___SayMode.ValueType
     """The recipients."""
     target_client_id: builtins.int
-    """The recipient of a whisper. -1 for none."""
+    """The recipient of a whisper. Absent for none: clients then send -1."""
     text: builtins.str
     """The text. Empty when redacted."""
     def __init__(
         self,
         *,
         mode: Global___SayMode.ValueType = ...,
-        target_client_id: builtins.int = ...,
+        target_client_id: builtins.int | None = ...,
         text: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["mode", b"mode", "target_client_id", b"target_client_id", "text", b"text"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_client_id", b"_target_client_id", "target_client_id", b"target_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_client_id", b"_target_client_id", "mode", b"mode", "target_client_id", b"target_client_id", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__target_client_id: typing_extensions.TypeAlias = typing.Literal["target_client_id"]
+    _WhichOneofArgType__target_client_id: typing_extensions.TypeAlias = typing.Literal["_target_client_id", b"_target_client_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_client_id) -> _WhichOneofReturnType__target_client_id | None: ...
 
 Global___Say: typing_extensions.TypeAlias = Say
 
@@ -2489,14 +2571,19 @@ class IsDdnetLegacy(google.protobuf.message.Message):
 
     VERSION_FIELD_NUMBER: builtins.int
     version: builtins.int
-    """The DDNet version number. 0 when not known."""
+    """The DDNet version number. Absent when not known."""
     def __init__(
         self,
         *,
-        version: builtins.int = ...,
+        version: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version", b"_version", "version", b"version"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version", b"_version", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__version: typing_extensions.TypeAlias = typing.Literal["version"]
+    _WhichOneofArgType__version: typing_extensions.TypeAlias = typing.Literal["_version", b"_version"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__version) -> _WhichOneofReturnType__version | None: ...
 
 Global___IsDdnetLegacy: typing_extensions.TypeAlias = IsDdnetLegacy
 
@@ -2681,7 +2768,7 @@ class FactFinish(google.protobuf.message.Message):
     client_id: builtins.int
     """The client. Absent for the finish of a team."""
     name: builtins.str
-    """The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+    """The client's name, as the server has stated it in this file up to here. Absent where it has not: servers do not repeat the names of
     clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
     """
     team: builtins.int
@@ -2703,25 +2790,29 @@ class FactFinish(google.protobuf.message.Message):
         self,
         *,
         client_id: builtins.int | None = ...,
-        name: builtins.str = ...,
+        name: builtins.str | None = ...,
         team: builtins.int | None = ...,
         time: builtins.int = ...,
         seconds: builtins.float = ...,
         reckoned_tick: builtins.int | None = ...,
         member_client_ids: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "reckoned_tick", b"reckoned_tick", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_name", b"_name", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "name", b"name", "reckoned_tick", b"reckoned_tick", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "member_client_ids", b"member_client_ids", "name", b"name", "reckoned_tick", b"reckoned_tick", "seconds", b"seconds", "team", b"team", "time", b"time"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_name", b"_name", "_reckoned_tick", b"_reckoned_tick", "_team", b"_team", "client_id", b"client_id", "member_client_ids", b"member_client_ids", "name", b"name", "reckoned_tick", b"reckoned_tick", "seconds", b"seconds", "team", b"team", "time", b"time"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__client_id: typing_extensions.TypeAlias = typing.Literal["client_id"]
     _WhichOneofArgType__client_id: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
     _WhichOneofReturnType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["reckoned_tick"]
     _WhichOneofArgType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick"]
     _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
     _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__client_id) -> _WhichOneofReturnType__client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reckoned_tick) -> _WhichOneofReturnType__reckoned_tick | None: ...
     @typing.overload
@@ -2754,9 +2845,9 @@ class FactSession(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     name: builtins.str
-    """The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish."""
+    """The client's last name, as the server has stated it in this file. Absent where it has not, as in fact_finish."""
     requested_name: builtins.str
-    """The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask."""
+    """The last name that the client asked for in this file. The server may have refused it. Absent when it did not ask."""
     joined_tick: builtins.int
     """The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
     servers before DDNet 17.3, and 19.6 to 19.8, do not write all joins. A join in tick 0 of a file that names a game before is taken for
@@ -2769,11 +2860,11 @@ class FactSession(google.protobuf.message.Message):
     end: Global___SessionEnd.ValueType
     """How it ended."""
     reason: builtins.str
-    """The server's text for why. Empty when there is none."""
+    """The server's text for why. Absent when there is none."""
     reclaimed_client_id: builtins.int
     """The slot that the connection took over, as in drop."""
     client_version: builtins.int
-    """The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it."""
+    """The DDNet version of the client's program, such as 16040 for 16.4. Absent when this file does not have it."""
     auth_level: Global___AuthLevel.ValueType
     """The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name."""
     role: builtins.str
@@ -2784,31 +2875,41 @@ class FactSession(google.protobuf.message.Message):
         self,
         *,
         client_id: builtins.int = ...,
-        name: builtins.str = ...,
-        requested_name: builtins.str = ...,
+        name: builtins.str | None = ...,
+        requested_name: builtins.str | None = ...,
         joined_tick: builtins.int | None = ...,
         first_tick: builtins.int | None = ...,
         entered_tick: builtins.int | None = ...,
         end: Global___SessionEnd.ValueType = ...,
-        reason: builtins.str = ...,
+        reason: builtins.str | None = ...,
         reclaimed_client_id: builtins.int | None = ...,
-        client_version: builtins.int = ...,
+        client_version: builtins.int | None = ...,
         auth_level: Global___AuthLevel.ValueType = ...,
         role: builtins.str = ...,
         finishes: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "entered_tick", b"entered_tick", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "reclaimed_client_id", b"reclaimed_client_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version", "_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_name", b"_name", "_reason", b"_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "_requested_name", b"_requested_name", "client_version", b"client_version", "entered_tick", b"entered_tick", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "name", b"name", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id", "requested_name", b"requested_name"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_reclaimed_client_id", b"_reclaimed_client_id", "auth_level", b"auth_level", "client_id", b"client_id", "client_version", b"client_version", "end", b"end", "entered_tick", b"entered_tick", "finishes", b"finishes", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "name", b"name", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id", "requested_name", b"requested_name", "role", b"role"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version", "_entered_tick", b"_entered_tick", "_first_tick", b"_first_tick", "_joined_tick", b"_joined_tick", "_name", b"_name", "_reason", b"_reason", "_reclaimed_client_id", b"_reclaimed_client_id", "_requested_name", b"_requested_name", "auth_level", b"auth_level", "client_id", b"client_id", "client_version", b"client_version", "end", b"end", "entered_tick", b"entered_tick", "finishes", b"finishes", "first_tick", b"first_tick", "joined_tick", b"joined_tick", "name", b"name", "reason", b"reason", "reclaimed_client_id", b"reclaimed_client_id", "requested_name", b"requested_name", "role", b"role"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__client_version: typing_extensions.TypeAlias = typing.Literal["client_version"]
+    _WhichOneofArgType__client_version: typing_extensions.TypeAlias = typing.Literal["_client_version", b"_client_version"]
     _WhichOneofReturnType__entered_tick: typing_extensions.TypeAlias = typing.Literal["entered_tick"]
     _WhichOneofArgType__entered_tick: typing_extensions.TypeAlias = typing.Literal["_entered_tick", b"_entered_tick"]
     _WhichOneofReturnType__first_tick: typing_extensions.TypeAlias = typing.Literal["first_tick"]
     _WhichOneofArgType__first_tick: typing_extensions.TypeAlias = typing.Literal["_first_tick", b"_first_tick"]
     _WhichOneofReturnType__joined_tick: typing_extensions.TypeAlias = typing.Literal["joined_tick"]
     _WhichOneofArgType__joined_tick: typing_extensions.TypeAlias = typing.Literal["_joined_tick", b"_joined_tick"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__reason: typing_extensions.TypeAlias = typing.Literal["reason"]
+    _WhichOneofArgType__reason: typing_extensions.TypeAlias = typing.Literal["_reason", b"_reason"]
     _WhichOneofReturnType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["reclaimed_client_id"]
     _WhichOneofArgType__reclaimed_client_id: typing_extensions.TypeAlias = typing.Literal["_reclaimed_client_id", b"_reclaimed_client_id"]
+    _WhichOneofReturnType__requested_name: typing_extensions.TypeAlias = typing.Literal["requested_name"]
+    _WhichOneofArgType__requested_name: typing_extensions.TypeAlias = typing.Literal["_requested_name", b"_requested_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_version) -> _WhichOneofReturnType__client_version | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__entered_tick) -> _WhichOneofReturnType__entered_tick | None: ...
     @typing.overload
@@ -2816,7 +2917,13 @@ class FactSession(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__joined_tick) -> _WhichOneofReturnType__joined_tick | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reclaimed_client_id) -> _WhichOneofReturnType__reclaimed_client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__requested_name) -> _WhichOneofReturnType__requested_name | None: ...
 
 Global___FactSession: typing_extensions.TypeAlias = FactSession
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\x07\n\x06Header\x12\x18\n\x07version\x18\x01 \x01(\x05R\x07version\x12(\n\rversion_minor\x18\x02 \x01(\x05H\x00R\x0cversionMinor\x88\x01\x01\x12\x1b\n\tgame_uuid\x18\x03 \x01(\tR\x08gameUuid\x12$\n\x0eprev_game_uuid\x18\x04 \x01(\tR\x0cprevGameUuid\x12%\n\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\x12\x39\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12&\n\x0fstart_time_text\x18\x07 \x01(\tR\rstartTimeText\x12\x1f\n\x0bserver_name\x18\x08 \x01(\tR\nserverName\x12\x1f\n\x0bserver_port\x18\t \x01(\x05R\nserverPort\x12\x1b\n\tgame_type\x18\n \x01(\tR\x08gameType\x12\x19\n\x08map_name\x18\x0b \x01(\tR\x07mapName\x12\x19\n\x08map_size\x18\x0c \x01(\x03R\x07mapSize\x12\x1d\n\nmap_sha256\x18\r \x01(\tR\tmapSha256\x12\x17\n\x07map_crc\x18\x0e \x01(\tR\x06mapCrc\x12)\n\x10prng_description\x18\x0f \x01(\tR\x0fprngDescription\x12\x43\n\x06\x63onfig\x18\x10 \x03(\x0b\x32+.replayd.teehistorian.v1.Header.ConfigEntryR\x06\x63onfig\x12\x43\n\x06tuning\x18\x11 \x03(\x0b\x32+.replayd.teehistorian.v1.Header.TuningEntryR\x06tuning\x12\x14\n\x05uuids\x18\x12 \x03(\tR\x05uuids\x12@\n\x05other\x18\x13 \x03(\x0b\x32*.replayd.teehistorian.v1.Header.OtherEntryR\x05other\x12-\n\x12unknown_extensions\x18\x14 \x03(\tR\x11unknownExtensions\x1a\x39\n\x0b\x43onfigEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x39\n\x0bTuningEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x38\n\nOtherEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\x10\n\x0e_version_minorBIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x08\n\x06Header\x12\x18\n\x07version\x18\x01 \x01(\x05R\x07version\x12(\n\rversion_minor\x18\x02 \x01(\x05H\x00R\x0cversionMinor\x88\x01\x01\x12\x1b\n\tgame_uuid\x18\x03 \x01(\tR\x08gameUuid\x12)\n\x0eprev_game_uuid\x18\x04 \x01(\tH\x01R\x0cprevGameUuid\x88\x01\x01\x12%\n\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\x12\x39\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12&\n\x0fstart_time_text\x18\x07 \x01(\tR\rstartTimeText\x12\x1f\n\x0bserver_name\x18\x08 \x01(\tR\nserverName\x12$\n\x0bserver_port\x18\t \x01(\x05H\x02R\nserverPort\x88\x01\x01\x12\x1b\n\tgame_type\x18\n \x01(\tR\x08gameType\x12\x19\n\x08map_name\x18\x0b \x01(\tR\x07mapName\x12\x1e\n\x08map_size\x18\x0c \x01(\x03H\x03R\x07mapSize\x88\x01\x01\x12\"\n\nmap_sha256\x18\r \x01(\tH\x04R\tmapSha256\x88\x01\x01\x12\x17\n\x07map_crc\x18\x0e \x01(\tR\x06mapCrc\x12.\n\x10prng_description\x18\x0f \x01(\tH\x05R\x0fprngDescription\x88\x01\x01\x12\x43\n\x06\x63onfig\x18\x10 \x03(\x0b\x32+.replayd.teehistorian.v1.Header.ConfigEntryR\x06\x63onfig\x12\x43\n\x06tuning\x18\x11 \x03(\x0b\x32+.replayd.teehistorian.v1.Header.TuningEntryR\x06tuning\x12\x14\n\x05uuids\x18\x12 \x03(\tR\x05uuids\x12@\n\x05other\x18\x13 \x03(\x0b\x32*.replayd.teehistorian.v1.Header.OtherEntryR\x05other\x12-\n\x12unknown_extensions\x18\x14 \x03(\tR\x11unknownExtensions\x1a\x39\n\x0b\x43onfigEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x39\n\x0bTuningEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x38\n\nOtherEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\x10\n\x0e_version_minorB\x11\n\x0f_prev_game_uuidB\x0e\n\x0c_server_portB\x0b\n\t_map_sizeB\r\n\x0b_map_sha256B\x13\n\x11_prng_descriptionBIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,11 +40,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HEADER_OTHERENTRY']._loaded_options = None
   _globals['_HEADER_OTHERENTRY']._serialized_options = b'8\001'
   _globals['_HEADER']._serialized_start=99
-  _globals['_HEADER']._serialized_end=1095
-  _globals['_HEADER_CONFIGENTRY']._serialized_start=903
-  _globals['_HEADER_CONFIGENTRY']._serialized_end=960
-  _globals['_HEADER_TUNINGENTRY']._serialized_start=962
-  _globals['_HEADER_TUNINGENTRY']._serialized_end=1019
-  _globals['_HEADER_OTHERENTRY']._serialized_start=1021
-  _globals['_HEADER_OTHERENTRY']._serialized_end=1077
+  _globals['_HEADER']._serialized_end=1204
+  _globals['_HEADER_CONFIGENTRY']._serialized_start=928
+  _globals['_HEADER_CONFIGENTRY']._serialized_end=985
+  _globals['_HEADER_TUNINGENTRY']._serialized_start=987
+  _globals['_HEADER_TUNINGENTRY']._serialized_end=1044
+  _globals['_HEADER_OTHERENTRY']._serialized_start=1046
+  _globals['_HEADER_OTHERENTRY']._serialized_end=1102
 # @@protoc_insertion_point(module_scope)

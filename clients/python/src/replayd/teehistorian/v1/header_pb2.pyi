@@ -103,7 +103,7 @@ class Header(google.protobuf.message.Message):
     game_uuid: builtins.str
     """The game's UUID in text form, which is also the file's name."""
     prev_game_uuid: builtins.str
-    """The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3."""
+    """The UUID of the previous game in the same server process. Absent for the first game, and before DDNet 17.3."""
     server_version: builtins.str
     """The server's version, as the server spells it."""
     start_time_text: builtins.str
@@ -111,19 +111,19 @@ class Header(google.protobuf.message.Message):
     server_name: builtins.str
     """The server's name at the start. A long name may be cut, even inside a character."""
     server_port: builtins.int
-    """The server's UDP port. 0 when not known."""
+    """The server's UDP port. Absent when not known."""
     game_type: builtins.str
     """The game type, such as "DDraceNetwork"."""
     map_name: builtins.str
     """The map's name."""
     map_size: builtins.int
-    """The map file's size in bytes. 0 when not known."""
+    """The map file's size in bytes. Absent when not known."""
     map_sha256: builtins.str
-    """SHA-256 of the map file, 64 hexadecimal digits. Empty before DDNet 11.2."""
+    """SHA-256 of the map file, 64 hexadecimal digits. Absent before DDNet 11.2."""
     map_crc: builtins.str
     """CRC-32 of the map file, 8 hexadecimal digits."""
     prng_description: builtins.str
-    """The state of the server's random number generator. Empty before DDNet 13.2."""
+    """The state of the server's random number generator. Absent before DDNet 13.2."""
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When the game started. Absent when the header's text could not be read as a time."""
@@ -160,30 +160,51 @@ class Header(google.protobuf.message.Message):
         version: builtins.int = ...,
         version_minor: builtins.int | None = ...,
         game_uuid: builtins.str = ...,
-        prev_game_uuid: builtins.str = ...,
+        prev_game_uuid: builtins.str | None = ...,
         server_version: builtins.str = ...,
         start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         start_time_text: builtins.str = ...,
         server_name: builtins.str = ...,
-        server_port: builtins.int = ...,
+        server_port: builtins.int | None = ...,
         game_type: builtins.str = ...,
         map_name: builtins.str = ...,
-        map_size: builtins.int = ...,
-        map_sha256: builtins.str = ...,
+        map_size: builtins.int | None = ...,
+        map_sha256: builtins.str | None = ...,
         map_crc: builtins.str = ...,
-        prng_description: builtins.str = ...,
+        prng_description: builtins.str | None = ...,
         config: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         tuning: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         uuids: collections.abc.Iterable[builtins.str] | None = ...,
         other: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         unknown_extensions: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor", "start_time", b"start_time", "version_minor", b"version_minor"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_map_sha256", b"_map_sha256", "_map_size", b"_map_size", "_prev_game_uuid", b"_prev_game_uuid", "_prng_description", b"_prng_description", "_server_port", b"_server_port", "_version_minor", b"_version_minor", "map_sha256", b"map_sha256", "map_size", b"map_size", "prev_game_uuid", b"prev_game_uuid", "prng_description", b"prng_description", "server_port", b"server_port", "start_time", b"start_time", "version_minor", b"version_minor"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor", "config", b"config", "game_type", b"game_type", "game_uuid", b"game_uuid", "map_crc", b"map_crc", "map_name", b"map_name", "map_sha256", b"map_sha256", "map_size", b"map_size", "other", b"other", "prev_game_uuid", b"prev_game_uuid", "prng_description", b"prng_description", "server_name", b"server_name", "server_port", b"server_port", "server_version", b"server_version", "start_time", b"start_time", "start_time_text", b"start_time_text", "tuning", b"tuning", "unknown_extensions", b"unknown_extensions", "uuids", b"uuids", "version", b"version", "version_minor", b"version_minor"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_map_sha256", b"_map_sha256", "_map_size", b"_map_size", "_prev_game_uuid", b"_prev_game_uuid", "_prng_description", b"_prng_description", "_server_port", b"_server_port", "_version_minor", b"_version_minor", "config", b"config", "game_type", b"game_type", "game_uuid", b"game_uuid", "map_crc", b"map_crc", "map_name", b"map_name", "map_sha256", b"map_sha256", "map_size", b"map_size", "other", b"other", "prev_game_uuid", b"prev_game_uuid", "prng_description", b"prng_description", "server_name", b"server_name", "server_port", b"server_port", "server_version", b"server_version", "start_time", b"start_time", "start_time_text", b"start_time_text", "tuning", b"tuning", "unknown_extensions", b"unknown_extensions", "uuids", b"uuids", "version", b"version", "version_minor", b"version_minor"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__map_sha256: typing_extensions.TypeAlias = typing.Literal["map_sha256"]
+    _WhichOneofArgType__map_sha256: typing_extensions.TypeAlias = typing.Literal["_map_sha256", b"_map_sha256"]
+    _WhichOneofReturnType__map_size: typing_extensions.TypeAlias = typing.Literal["map_size"]
+    _WhichOneofArgType__map_size: typing_extensions.TypeAlias = typing.Literal["_map_size", b"_map_size"]
+    _WhichOneofReturnType__prev_game_uuid: typing_extensions.TypeAlias = typing.Literal["prev_game_uuid"]
+    _WhichOneofArgType__prev_game_uuid: typing_extensions.TypeAlias = typing.Literal["_prev_game_uuid", b"_prev_game_uuid"]
+    _WhichOneofReturnType__prng_description: typing_extensions.TypeAlias = typing.Literal["prng_description"]
+    _WhichOneofArgType__prng_description: typing_extensions.TypeAlias = typing.Literal["_prng_description", b"_prng_description"]
+    _WhichOneofReturnType__server_port: typing_extensions.TypeAlias = typing.Literal["server_port"]
+    _WhichOneofArgType__server_port: typing_extensions.TypeAlias = typing.Literal["_server_port", b"_server_port"]
     _WhichOneofReturnType__version_minor: typing_extensions.TypeAlias = typing.Literal["version_minor"]
     _WhichOneofArgType__version_minor: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__map_sha256) -> _WhichOneofReturnType__map_sha256 | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__map_size) -> _WhichOneofReturnType__map_size | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prev_game_uuid) -> _WhichOneofReturnType__prev_game_uuid | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prng_description) -> _WhichOneofReturnType__prng_description | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__server_port) -> _WhichOneofReturnType__server_port | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__version_minor) -> _WhichOneofReturnType__version_minor | None: ...
 
 Global___Header: typing_extensions.TypeAlias = Header

@@ -399,18 +399,18 @@ export declare type ItemType = Message<"replayd.datafile.v1.ItemType"> & {
   count: number;
 
   /**
-   * The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known.
+   * The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Absent when not known.
    *
-   * @generated from field: string name = 3;
+   * @generated from field: optional string name = 3;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
-   * The type's UUID. Empty for types without one.
+   * The type's UUID. Absent for types without one.
    *
-   * @generated from field: string uuid = 4;
+   * @generated from field: optional string uuid = 4;
    */
-  uuid: string;
+  uuid?: string | undefined;
 };
 
 /**
@@ -1301,11 +1301,11 @@ export declare type TileCount = Message<"replayd.datafile.v1.TileCount"> & {
 
   /**
    * The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
-   * lower case. Empty for tiles without a name.
+   * lower case. Absent for tiles without a name.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The number of tiles.
@@ -1425,11 +1425,11 @@ export declare type PhysicsTile = Message<"replayd.datafile.v1.PhysicsTile"> & {
   tile: number;
 
   /**
-   * The tile's name, as in TileCount. Empty for tiles without a name.
+   * The tile's name, as in TileCount. Absent for tiles without a name.
    *
-   * @generated from field: string name = 5;
+   * @generated from field: optional string name = 5;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The number of the teleporter, the switch or the tuning zone, 0 to 255.
@@ -1467,7 +1467,7 @@ export declare type PhysicsTile = Message<"replayd.datafile.v1.PhysicsTile"> & {
   force: number;
 
   /**
-   * The largest speed that a speedup gives, 0 to 255. 0 means that it is not limited.
+   * The largest speed that a speedup gives, 0 to 255. 0, as the map stores it, means that it is not limited.
    *
    * @generated from field: int32 max_speed = 11;
    */
@@ -1528,11 +1528,11 @@ export declare const EntitiesSchema: GenMessage<Entities>;
  */
 export declare type Entity = Message<"replayd.datafile.v1.Entity"> & {
   /**
-   * Its name, such as "spawn", "shotgun", "door". Empty for things without a name.
+   * Its name, such as "spawn", "shotgun", "door". Absent for things without a name.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: optional string name = 1;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The tile's index, 192 to 255.
@@ -1549,12 +1549,12 @@ export declare type Entity = Message<"replayd.datafile.v1.Entity"> & {
   position?: Point | undefined;
 
   /**
-   * The number of the switch that controls it. 0 for none. The same thing is in the switch layer and in the game layer;
+   * The number of the switch that controls it. Absent for none. The same thing is in the switch layer and in the game layer;
    * only the former has the number.
    *
-   * @generated from field: int32 number = 4;
+   * @generated from field: optional int32 number = 4;
    */
-  number: number;
+  number?: number | undefined;
 
   /**
    * The tile's flags, as in TileLayer: its direction.
@@ -2188,25 +2188,25 @@ export declare type SoundSource = Message<"replayd.datafile.v1.SoundSource"> & {
   shape: SoundShape;
 
   /**
-   * Width of a rectangle in world units, fixed point. 0 for a circle.
+   * Width of a rectangle in world units, fixed point. Absent for a circle.
    *
-   * @generated from field: sint32 width = 11;
+   * @generated from field: optional sint32 width = 11;
    */
-  width: number;
+  width?: number | undefined;
 
   /**
-   * Height of a rectangle in world units, fixed point. 0 for a circle.
+   * Height of a rectangle in world units, fixed point. Absent for a circle.
    *
-   * @generated from field: sint32 height = 12;
+   * @generated from field: optional sint32 height = 12;
    */
-  height: number;
+  height?: number | undefined;
 
   /**
-   * Radius of a circle in world units. 0 for a rectangle.
+   * Radius of a circle in world units. Absent for a rectangle.
    *
-   * @generated from field: sint32 radius = 13;
+   * @generated from field: optional sint32 radius = 13;
    */
-  radius: number;
+  radius?: number | undefined;
 };
 
 /**
@@ -2408,11 +2408,11 @@ export declare type UuidType = Message<"replayd.datafile.v1.UuidType"> & {
   uuid: string;
 
   /**
-   * The name that the UUID is made from. Empty when not known.
+   * The name that the UUID is made from. Absent when not known.
    *
-   * @generated from field: string name = 3;
+   * @generated from field: optional string name = 3;
    */
-  name: string;
+  name?: string | undefined;
 };
 
 /**
@@ -2449,18 +2449,18 @@ export declare type RawItem = Message<"replayd.datafile.v1.RawItem"> & {
   id: number;
 
   /**
-   * The type's name. Empty when not known.
+   * The type's name. Absent when not known.
    *
-   * @generated from field: string name = 4;
+   * @generated from field: optional string name = 4;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
-   * The type's UUID. Empty for types without one.
+   * The type's UUID. Absent for types without one.
    *
-   * @generated from field: string uuid = 5;
+   * @generated from field: optional string uuid = 5;
    */
-  uuid: string;
+  uuid?: string | undefined;
 
   /**
    * The position of this piece in the item, in bytes.

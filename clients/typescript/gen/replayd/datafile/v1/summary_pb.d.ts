@@ -46,18 +46,18 @@ export declare type Summary = Message<"replayd.datafile.v1.Summary"> & {
   sha256: string;
 
   /**
-   * Width of the game layer in tiles. 0 when there is none.
+   * Width of the game layer in tiles. Absent when there is none.
    *
-   * @generated from field: int32 width = 5;
+   * @generated from field: optional int32 width = 5;
    */
-  width: number;
+  width?: number | undefined;
 
   /**
-   * Height of the game layer in tiles.
+   * Height of the game layer in tiles. Absent when there is none.
    *
-   * @generated from field: int32 height = 6;
+   * @generated from field: optional int32 height = 6;
    */
-  height: number;
+  height?: number | undefined;
 
   /**
    * The layers in file order. At most 4096 of them.

@@ -56,7 +56,7 @@ export declare const EventListSchema: GenMessage<EventList>;
  */
 export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
   /**
-   * The tick in which it happened. -1 before the first tick.
+   * The tick in which it happened. Demos count -1 before the first tick.
    *
    * @generated from field: int32 at_tick = 1;
    */
@@ -525,7 +525,7 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
     case: "bool";
   } | {
     /**
-     * A handle of an entity, 16777215 for none.
+     * A handle of an entity. 16777215, as the game has it, for none.
      *
      * @generated from field: uint32 handle = 6;
      */
@@ -896,11 +896,11 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   damageSourceName: string;
 
   /**
-   * The ability, item or modifier that caused the entry. Empty for a plain attack.
+   * The ability, item or modifier that caused the entry. Absent for a plain attack.
    *
-   * @generated from field: string inflictor_name = 6;
+   * @generated from field: optional string inflictor_name = 6;
    */
-  inflictorName: string;
+  inflictorName?: string | undefined;
 
   /**
    * True when the attacker is an illusion.
@@ -1198,7 +1198,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   targetIsSelf: boolean;
 
   /**
-   * 1 physical, 2 magical, 4 pure, 0 not known.
+   * As the game sends it: 1 physical, 2 magical, 4 pure, 0 not known.
    *
    * @generated from field: uint32 damage_type = 49;
    */
@@ -1437,11 +1437,11 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
 
   /**
    * The name that the number in value stands for: for COMBAT_LOG_TYPE_PURCHASE, the bought item; for
-   * COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Empty for all other types.
+   * COMBAT_LOG_TYPE_GAME_STATE, the new state, such as "DOTA_GAMERULES_STATE_PRE_GAME". Absent for all other types.
    *
-   * @generated from field: string value_name = 100;
+   * @generated from field: optional string value_name = 100;
    */
-  valueName: string;
+  valueName?: string | undefined;
 
   /**
    * The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
@@ -1451,28 +1451,28 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   gameTime?: number | undefined;
 
   /**
-   * The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Empty for reasons from 14 on,
+   * The name of gold_reason for COMBAT_LOG_TYPE_GOLD, such as "DOTA_ModifyGold_HeroKill". Absent for reasons from 14 on,
    * because the game has changed their numbers.
    *
-   * @generated from field: string gold_reason_name = 102;
+   * @generated from field: optional string gold_reason_name = 102;
    */
-  goldReasonName: string;
+  goldReasonName?: string | undefined;
 
   /**
-   * The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Empty when it is not in the decoder's
+   * The name of xp_reason for COMBAT_LOG_TYPE_XP, such as "DOTA_ModifyXP_CreepKill". Absent when it is not in the decoder's
    * table.
    *
-   * @generated from field: string xp_reason_name = 103;
+   * @generated from field: optional string xp_reason_name = 103;
    */
-  xpReasonName: string;
+  xpReasonName?: string | undefined;
 
   /**
-   * The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Empty when it is not in the decoder's
+   * The name of rune_type for COMBAT_LOG_TYPE_PICKUP_RUNE, such as "DOTA_RUNE_BOUNTY". Absent when it is not in the decoder's
    * table.
    *
-   * @generated from field: string rune_name = 104;
+   * @generated from field: optional string rune_name = 104;
    */
-  runeName: string;
+  runeName?: string | undefined;
 };
 
 /**
@@ -1488,11 +1488,11 @@ export declare const CombatLogSchema: GenMessage<CombatLog>;
  */
 export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
   /**
-   * The key's name. Empty when the event's description has no such key.
+   * The key's name. Absent when the event's description has no such key.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: optional string name = 1;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The value.
@@ -1549,7 +1549,7 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
     case: "handle";
   } | {
     /**
-     * A player's slot. -1 for nobody.
+     * A player's slot. -1, as the game sends it, for nobody.
      *
      * @generated from field: sint32 player = 8;
      */
@@ -1601,11 +1601,11 @@ export declare type GameEvent = Message$1<"replayd.dem.v1.GameEvent"> & {
   id: number;
 
   /**
-   * The event's name. Empty when no description preceded the event.
+   * The event's name. Absent when no description preceded the event.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The keys.
@@ -1806,11 +1806,11 @@ export declare type Modifier = Message$1<"replayd.dem.v1.Modifier"> & {
   serial: number;
 
   /**
-   * The modifier's name, such as "modifier_tower_aura". Empty when not known.
+   * The modifier's name, such as "modifier_tower_aura". Absent when not known.
    *
-   * @generated from field: string name = 5;
+   * @generated from field: optional string name = 5;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The index of the entry of the string table ActiveModifiers.
@@ -1841,7 +1841,7 @@ export declare type Modifier = Message$1<"replayd.dem.v1.Modifier"> & {
   creationTime: number;
 
   /**
-   * How long it lasts, in seconds. -1 for ever.
+   * How long it lasts, in seconds. -1, as the game sends it, for ever.
    *
    * @generated from field: float duration = 10;
    */
@@ -1924,11 +1924,11 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   units: number[];
 
   /**
-   * Slot of the target. 0 for none.
+   * Slot of the target. Absent for none.
    *
-   * @generated from field: int32 target_index = 4;
+   * @generated from field: optional int32 target_index = 4;
    */
-  targetIndex: number;
+  targetIndex?: number | undefined;
 
   /**
    * The ability's number. Absent for none.
@@ -1966,18 +1966,18 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   flags: number;
 
   /**
-   * The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+   * The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Absent for types newer than the decoder's table.
    *
-   * @generated from field: string type_name = 10;
+   * @generated from field: optional string type_name = 10;
    */
-  typeName: string;
+  typeName?: string | undefined;
 
   /**
-   * The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+   * The name of the ability or item, such as "axe_berserkers_call". Absent for none, and when it is not in the decoder's table.
    *
-   * @generated from field: string ability_name = 11;
+   * @generated from field: optional string ability_name = 11;
    */
-  abilityName: string;
+  abilityName?: string | undefined;
 };
 
 /**
@@ -2062,18 +2062,18 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
   playerSlot?: number | undefined;
 
   /**
-   * The server's tick in which it was executed. 0 when not known.
+   * The server's tick in which it was executed. Absent when not known.
    *
-   * @generated from field: int32 server_tick = 3;
+   * @generated from field: optional int32 server_tick = 3;
    */
-  serverTick: number;
+  serverTick?: number | undefined;
 
   /**
-   * The client's tick. 0 when not known.
+   * The client's tick. Absent when not known.
    *
-   * @generated from field: int32 client_tick = 4;
+   * @generated from field: optional int32 client_tick = 4;
    */
-  clientTick: number;
+  clientTick?: number | undefined;
 
   /**
    * The command as the game's own message (CSGOUserCmdPB in Counter-Strike 2). Empty if the recording has only what differs from
@@ -2169,18 +2169,18 @@ export declare type UserInput = Message$1<"replayd.dem.v1.UserInput"> & {
   upMove: number;
 
   /**
-   * The impulse command. 0 for none.
+   * The impulse command. 0, as the game sends it, for none.
    *
    * @generated from field: int32 impulse = 8;
    */
   impulse: number;
 
   /**
-   * The slot of the entity of the weapon that the player switches to. 0 for none.
+   * The slot of the entity of the weapon that the player switches to. Absent for none.
    *
-   * @generated from field: int32 weapon = 9;
+   * @generated from field: optional int32 weapon = 9;
    */
-  weapon: number;
+  weapon?: number | undefined;
 
   /**
    * The seed of random numbers.
@@ -2204,11 +2204,11 @@ export declare type UserInput = Message$1<"replayd.dem.v1.UserInput"> & {
   mouseDy: number;
 
   /**
-   * The handle of the player's pawn: index and serial number. 16777215 for none.
+   * The handle of the player's pawn: index and serial number. Absent for none.
    *
-   * @generated from field: uint32 pawn = 13;
+   * @generated from field: optional uint32 pawn = 13;
    */
-  pawn: number;
+  pawn?: number | undefined;
 
   /**
    * Flags of the game.
@@ -2266,11 +2266,11 @@ export declare const UserInputSchema: GenMessage<UserInput>;
  */
 export declare type SubtickMove = Message$1<"replayd.dem.v1.SubtickMove"> & {
   /**
-   * The button, as its bit. 0 for none.
+   * The button, as its bit. Absent for none.
    *
-   * @generated from field: uint64 button = 1;
+   * @generated from field: optional uint64 button = 1;
    */
-  button: bigint;
+  button?: bigint | undefined;
 
   /**
    * True when it was pressed, false when it was released.
@@ -2404,11 +2404,11 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
   id: number;
 
   /**
-   * Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known.
+   * Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Absent when not known.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
@@ -2481,12 +2481,12 @@ export declare type MessageField = Message$1<"replayd.dem.v1.MessageField"> & {
   number: number;
 
   /**
-   * The game's name of the field, by the published definition of the message. Empty when not known, and when the field has another
+   * The game's name of the field, by the published definition of the message. Absent when not known, and when the field has another
    * wire type than in the definition.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The field's wire type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits.
@@ -2552,7 +2552,7 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   value: number;
 
   /**
-   * Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1 for none.
+   * Dota: ids of the players whom the announcement is about, up to six. Deadlock: their slots. -1, as the game sends it, for none.
    *
    * @generated from field: repeated sint32 players = 3;
    */
@@ -2573,11 +2573,11 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   value3: number;
 
   /**
-   * The time in seconds. 0 when not known.
+   * The time in seconds. Absent when not known.
    *
-   * @generated from field: float time = 6;
+   * @generated from field: optional float time = 6;
    */
-  time: number;
+  time?: number | undefined;
 
   /**
    * The time on the game's clock in seconds from the horn, as in Tick.
@@ -2587,12 +2587,12 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   gameTime?: number | undefined;
 
   /**
-   * The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Empty for types newer than
+   * The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL" or "CITADEL_CHAT_MESSAGE_PAUSED". Absent for types newer than
    * the decoder's table.
    *
-   * @generated from field: string type_name = 8;
+   * @generated from field: optional string type_name = 8;
    */
-  typeName: string;
+  typeName?: string | undefined;
 
   /**
    * The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
@@ -2630,11 +2630,11 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   playerId?: number | undefined;
 
   /**
-   * The channel: the game's number. 0 when not known.
+   * The channel: the game's number. Absent when not known.
    *
-   * @generated from field: uint32 channel = 2;
+   * @generated from field: optional uint32 channel = 2;
    */
-  channel: number;
+  channel?: number | undefined;
 
   /**
    * The text.
@@ -2672,18 +2672,18 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   gameTime?: number | undefined;
 
   /**
-   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
    *
-   * @generated from field: string player_name = 8;
+   * @generated from field: optional string player_name = 8;
    */
-  playerName: string;
+  playerName?: string | undefined;
 
   /**
-   * Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
+   * Dota: the player's hero, from the same entity. Absent when not known, and before a hero is picked.
    *
-   * @generated from field: string hero_name = 9;
+   * @generated from field: optional string hero_name = 9;
    */
-  heroName: string;
+  heroName?: string | undefined;
 
   /**
    * Deadlock: whether the message is for both teams, or for the player's own. Absent in other games.
@@ -2693,11 +2693,11 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   allChat?: boolean | undefined;
 
   /**
-   * Deadlock: the color of the player's lane: the game's number. 0 for none.
+   * Deadlock: the color of the player's lane: the game's number. Absent for none.
    *
-   * @generated from field: int32 lane_color = 11;
+   * @generated from field: optional int32 lane_color = 11;
    */
-  laneColor: number;
+  laneColor?: number | undefined;
 };
 
 /**
@@ -2748,18 +2748,18 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   direct: boolean;
 
   /**
-   * The kind of ping: the game's number. 0 for the ping of an ability in Deadlock.
+   * The kind of ping: the game's number. 0, as the game sends it, for the ping of an ability in Deadlock.
    *
    * @generated from field: uint32 type = 6;
    */
   type: number;
 
   /**
-   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
    *
-   * @generated from field: string player_name = 7;
+   * @generated from field: optional string player_name = 7;
    */
-  playerName: string;
+  playerName?: string | undefined;
 
   /**
    * Deadlock: the place, in world units. Absent in other games, and when it is not sent.
@@ -2769,32 +2769,32 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   position?: Vector | undefined;
 
   /**
-   * Deadlock: the number of the ping's message, to which players may respond. 0 for none.
+   * Deadlock: the number of the ping's message, to which players may respond. Absent for none.
    *
-   * @generated from field: uint32 message_id = 9;
+   * @generated from field: optional uint32 message_id = 9;
    */
-  messageId: number;
+  messageId?: number | undefined;
 
   /**
-   * Deadlock: the ability or item that was pinged, as the game's hash of its name. 0 for none.
+   * Deadlock: the ability or item that was pinged, as the game's hash of its name. Absent for none.
    *
-   * @generated from field: uint32 ability_id = 10;
+   * @generated from field: optional uint32 ability_id = 10;
    */
-  abilityId: number;
+  abilityId?: number | undefined;
 
   /**
-   * Deadlock: the hero that was pinged. Empty for none.
+   * Deadlock: the hero that was pinged. Absent for none.
    *
-   * @generated from field: string target_name = 11;
+   * @generated from field: optional string target_name = 11;
    */
-  targetName: string;
+  targetName?: string | undefined;
 
   /**
-   * Deadlock: the class of the entity that was pinged: the game's number. 0 for none.
+   * Deadlock: the class of the entity that was pinged: the game's number. Absent for none.
    *
-   * @generated from field: uint32 target_class = 12;
+   * @generated from field: optional uint32 target_class = 12;
    */
-  targetClass: number;
+  targetClass?: number | undefined;
 
   /**
    * Deadlock: true when the pinged entity is an enemy.
@@ -2825,18 +2825,18 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   marker: number;
 
   /**
-   * Deadlock: what the hero says: the game's number. 0 for nothing.
+   * Deadlock: what the hero says: the game's number. Absent for nothing.
    *
-   * @generated from field: int32 speech = 17;
+   * @generated from field: optional int32 speech = 17;
    */
-  speech: number;
+  speech?: number | undefined;
 
   /**
-   * Deadlock: the response that was chosen. Empty for none.
+   * Deadlock: the response that was chosen. Absent for none.
    *
-   * @generated from field: string response = 18;
+   * @generated from field: optional string response = 18;
    */
-  response: string;
+  response?: string | undefined;
 
   /**
    * Deadlock: the time until the ability can be used, or until the next ping, in seconds.
@@ -2887,11 +2887,11 @@ export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   initial: boolean;
 
   /**
-   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * The player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
    *
-   * @generated from field: string player_name = 5;
+   * @generated from field: optional string player_name = 5;
    */
-  playerName: string;
+  playerName?: string | undefined;
 };
 
 /**
@@ -2921,39 +2921,39 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   messageId: number;
 
   /**
-   * The player's account. 0 when not known.
+   * The player's account. Absent when not known.
    *
-   * @generated from field: uint32 account_id = 3;
+   * @generated from field: optional uint32 account_id = 3;
    */
-  accountId: number;
+  accountId?: number | undefined;
 
   /**
-   * The hero that the phrase is about. 0 for none.
+   * The hero that the phrase is about. Absent for none.
    *
-   * @generated from field: int32 hero_id = 4;
+   * @generated from field: optional int32 hero_id = 4;
    */
-  heroId: number;
+  heroId?: number | undefined;
 
   /**
-   * Dota: that hero's name. Empty for none, and when it is not in the decoder's table.
+   * Dota: that hero's name. Absent for none, and when it is not in the decoder's table.
    *
-   * @generated from field: string hero_name = 5;
+   * @generated from field: optional string hero_name = 5;
    */
-  heroName: string;
+  heroName?: string | undefined;
 
   /**
-   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Absent when not known.
    *
-   * @generated from field: string player_name = 6;
+   * @generated from field: optional string player_name = 6;
    */
-  playerName: string;
+  playerName?: string | undefined;
 
   /**
-   * Dota: the number of an emoticon. 0 for none.
+   * Dota: the number of an emoticon. Absent for none.
    *
-   * @generated from field: uint32 emoticon_id = 7;
+   * @generated from field: optional uint32 emoticon_id = 7;
    */
-  emoticonId: number;
+  emoticonId?: number | undefined;
 
   /**
    * Deadlock: slot of the entity of the player's hero. Absent when not known.
@@ -2963,18 +2963,18 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   pawnIndex?: number | undefined;
 
   /**
-   * Deadlock: a part of the phrase. Empty for none.
+   * Deadlock: a part of the phrase. Absent for none.
    *
-   * @generated from field: string param = 9;
+   * @generated from field: optional string param = 9;
    */
-  param: string;
+  param?: string | undefined;
 
   /**
-   * Deadlock: the color of the player's lane: the game's number. 0 for none.
+   * Deadlock: the color of the player's lane: the game's number. Absent for none.
    *
-   * @generated from field: int32 lane_color = 10;
+   * @generated from field: optional int32 lane_color = 10;
    */
-  laneColor: number;
+  laneColor?: number | undefined;
 };
 
 /**
@@ -3062,11 +3062,11 @@ export declare type Damage = Message$1<"replayd.dem.v1.Damage"> & {
   attackingIndex?: number | undefined;
 
   /**
-   * The ability or item. 0 for none.
+   * The ability or item. Absent for none.
    *
-   * @generated from field: uint32 ability_id = 11;
+   * @generated from field: optional uint32 ability_id = 11;
    */
-  abilityId: number;
+  abilityId?: number | undefined;
 
   /**
    * Deadlock: what kind of entity the attacker is: the game's number.
@@ -3125,25 +3125,25 @@ export declare type Damage = Message$1<"replayd.dem.v1.Damage"> & {
   critDamage: number;
 
   /**
-   * The part of the body that was hit: the game's number. Deadlock: -1 for none.
+   * The part of the body that was hit: the game's number. Deadlock: -1, as the game sends it, for none.
    *
    * @generated from field: int32 hit_group = 20;
    */
   hitGroup: number;
 
   /**
-   * Deadlock: how many hits the event stands for. 0 when not sent.
+   * Deadlock: how many hits the event stands for. Absent when not sent.
    *
-   * @generated from field: int32 hits = 21;
+   * @generated from field: optional int32 hits = 21;
    */
-  hits: number;
+  hits?: number | undefined;
 
   /**
-   * Deadlock: how much health was lost, where that is less than the damage. 0 when not sent.
+   * Deadlock: how much health was lost, where that is less than the damage. Absent when not sent.
    *
-   * @generated from field: int32 health_lost = 22;
+   * @generated from field: optional int32 health_lost = 22;
    */
-  healthLost: number;
+  healthLost?: number | undefined;
 
   /**
    * Deadlock: the game's flags.
@@ -3167,11 +3167,11 @@ export declare type Damage = Message$1<"replayd.dem.v1.Damage"> & {
   isSecondary: boolean;
 
   /**
-   * Deadlock: the effectiveness. 0 when not sent.
+   * Deadlock: the effectiveness. Absent when not sent.
    *
-   * @generated from field: float effectiveness = 26;
+   * @generated from field: optional float effectiveness = 26;
    */
-  effectiveness: number;
+  effectiveness?: number | undefined;
 
   /**
    * Deadlock: the server's tick. Absent when not sent.
@@ -3216,18 +3216,18 @@ export declare type Damage = Message$1<"replayd.dem.v1.Damage"> & {
   isKill: boolean;
 
   /**
-   * Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. 0 in others.
+   * Deadlock: the damage before the victim's resistances, in builds that send it as a whole number. Absent in others.
    *
-   * @generated from field: int32 pre_damage_whole = 33;
+   * @generated from field: optional int32 pre_damage_whole = 33;
    */
-  preDamageWhole: number;
+  preDamageWhole?: number | undefined;
 
   /**
-   * Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. 0 in others.
+   * Deadlock: how much of the damage was absorbed, in builds that send it as a whole number. Absent in others.
    *
-   * @generated from field: int32 absorbed_whole = 34;
+   * @generated from field: optional int32 absorbed_whole = 34;
    */
-  absorbedWhole: number;
+  absorbedWhole?: number | undefined;
 };
 
 /**
@@ -3278,18 +3278,18 @@ export declare type Kill = Message$1<"replayd.dem.v1.Kill"> & {
   scorerIndex?: number | undefined;
 
   /**
-   * Why the victim respawns: the game's number. 0 when not sent.
+   * Why the victim respawns: the game's number. Absent when not sent.
    *
-   * @generated from field: int32 respawn_reason = 6;
+   * @generated from field: optional int32 respawn_reason = 6;
    */
-  respawnReason: number;
+  respawnReason?: number | undefined;
 
   /**
-   * The victim's team. 0 when not sent.
+   * The victim's team. Absent when not sent.
    *
-   * @generated from field: int32 victim_team = 7;
+   * @generated from field: optional int32 victim_team = 7;
    */
-  victimTeam: number;
+  victimTeam?: number | undefined;
 };
 
 /**
@@ -3305,11 +3305,11 @@ export declare const KillSchema: GenMessage<Kill>;
  */
 export declare type KillStreak = Message$1<"replayd.dem.v1.KillStreak"> & {
   /**
-   * Handle of the entity of the player's hero. 16777215 for none.
+   * Handle of the entity of the player's hero. Absent for none.
    *
-   * @generated from field: uint32 pawn = 1;
+   * @generated from field: optional uint32 pawn = 1;
    */
-  pawn: number;
+  pawn?: number | undefined;
 
   /**
    * The number of kills.
@@ -3422,32 +3422,32 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   shooterIndex?: number | undefined;
 
   /**
-   * Counter-Strike 2: handle of the entity that fired. 16777215 for none. 0 in other games.
+   * Counter-Strike 2: handle of the entity that fired. Absent for none, and in other games.
    *
-   * @generated from field: uint32 shooter = 5;
+   * @generated from field: optional uint32 shooter = 5;
    */
-  shooter: number;
+  shooter?: number | undefined;
 
   /**
-   * The spread. 0 when not sent.
+   * The spread. Absent when not sent.
    *
-   * @generated from field: float spread = 6;
+   * @generated from field: optional float spread = 6;
    */
-  spread: number;
+  spread?: number | undefined;
 
   /**
-   * Counter-Strike 2: handle of the weapon. 16777215 for none. 0 in other games.
+   * Counter-Strike 2: handle of the weapon. Absent for none, and in other games.
    *
-   * @generated from field: uint32 weapon_id = 7;
+   * @generated from field: optional uint32 weapon_id = 7;
    */
-  weaponId: number;
+  weaponId?: number | undefined;
 
   /**
-   * Counter-Strike 2: the number of the weapon's kind. 0 in other games.
+   * Counter-Strike 2: the number of the weapon's kind. Absent in other games.
    *
-   * @generated from field: uint32 item_def_index = 8;
+   * @generated from field: optional uint32 item_def_index = 8;
    */
-  itemDefIndex: number;
+  itemDefIndex?: number | undefined;
 
   /**
    * Counter-Strike 2: 0 the primary, 1 the secondary mode of the weapon.
@@ -3520,11 +3520,11 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   isScoped: boolean;
 
   /**
-   * Counter-Strike 2: the tick. 0 when not sent.
+   * Counter-Strike 2: the tick. Absent when not sent.
    *
-   * @generated from field: int32 tick = 19;
+   * @generated from field: optional int32 tick = 19;
    */
-  tick: number;
+  tick?: number | undefined;
 
   /**
    * Counter-Strike 2: how the recoil turned the view, in degrees. Absent when not sent.
@@ -3534,11 +3534,11 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   aimPunch?: Vector | undefined;
 
   /**
-   * Counter-Strike 2: the tick of the attack. 0 when not sent.
+   * Counter-Strike 2: the tick of the attack. Absent when not sent.
    *
-   * @generated from field: int32 attack_tick = 21;
+   * @generated from field: optional int32 attack_tick = 21;
    */
-  attackTick: number;
+  attackTick?: number | undefined;
 
   /**
    * Counter-Strike 2: the fraction of the tick of the attack.
@@ -3548,11 +3548,11 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   attackTickFraction: number;
 
   /**
-   * Counter-Strike 2: the tick that the player saw. 0 when not sent.
+   * Counter-Strike 2: the tick that the player saw. Absent when not sent.
    *
-   * @generated from field: int32 render_tick = 23;
+   * @generated from field: optional int32 render_tick = 23;
    */
-  renderTick: number;
+  renderTick?: number | undefined;
 
   /**
    * Counter-Strike 2: the fraction of the tick that the player saw.
@@ -3604,11 +3604,11 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   isFromGun: boolean;
 
   /**
-   * Deadlock: how many bullets are fired instead of the weapon's number. 0 for the weapon's.
+   * Deadlock: how many bullets are fired instead of the weapon's number. Absent for the weapon's.
    *
-   * @generated from field: uint32 bullets = 31;
+   * @generated from field: optional uint32 bullets = 31;
    */
-  bullets: number;
+  bullets?: number | undefined;
 
   /**
    * Deadlock: the angles before they were changed, in degrees. Absent when not sent.
@@ -3639,18 +3639,18 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   ignoredIndex?: number | undefined;
 
   /**
-   * Deadlock: the range in world units. 0 when not sent.
+   * Deadlock: the range in world units. Absent when not sent.
    *
-   * @generated from field: float max_range = 36;
+   * @generated from field: optional float max_range = 36;
    */
-  maxRange: number;
+  maxRange?: number | undefined;
 
   /**
-   * Deadlock: the number by which later messages name the shot. 0 when not sent.
+   * Deadlock: the number by which later messages name the shot. Absent when not sent.
    *
-   * @generated from field: uint32 shot_id = 37;
+   * @generated from field: optional uint32 shot_id = 37;
    */
-  shotId: number;
+  shotId?: number | undefined;
 
   /**
    * Deadlock: true when the client predicts whom it hits.
@@ -3660,25 +3660,25 @@ export declare type Shot = Message$1<"replayd.dem.v1.Shot"> & {
   isPredicted: boolean;
 
   /**
-   * Deadlock: the radius of the bullet, in world units. 0 for the weapon's.
+   * Deadlock: the radius of the bullet, in world units. Absent for the weapon's.
    *
-   * @generated from field: float bullet_radius = 39;
+   * @generated from field: optional float bullet_radius = 39;
    */
-  bulletRadius: number;
+  bulletRadius?: number | undefined;
 
   /**
-   * Deadlock: the speed of the bullet. 0 for the weapon's.
+   * Deadlock: the speed of the bullet. Absent for the weapon's.
    *
-   * @generated from field: float bullet_speed = 40;
+   * @generated from field: optional float bullet_speed = 40;
    */
-  bulletSpeed: number;
+  bulletSpeed?: number | undefined;
 
   /**
-   * Deadlock: the gravity of the bullet. 0 for the weapon's.
+   * Deadlock: the gravity of the bullet. Absent for the weapon's.
    *
-   * @generated from field: float bullet_gravity = 41;
+   * @generated from field: optional float bullet_gravity = 41;
    */
-  bulletGravity: number;
+  bulletGravity?: number | undefined;
 
   /**
    * Deadlock: the number of the muzzle.
@@ -3819,11 +3819,11 @@ export declare type Impact = Message$1<"replayd.dem.v1.Impact"> & {
   shooterIndex?: number | undefined;
 
   /**
-   * The radius of the bullet, in world units. 0 for the weapon's.
+   * The radius of the bullet, in world units. Absent for the weapon's.
    *
-   * @generated from field: float bullet_radius = 11;
+   * @generated from field: optional float bullet_radius = 11;
    */
-  bulletRadius: number;
+  bulletRadius?: number | undefined;
 };
 
 /**
@@ -3846,11 +3846,11 @@ export declare type Voice = Message$1<"replayd.dem.v1.Voice"> & {
   playerSlot?: number | undefined;
 
   /**
-   * The Steam id. 0 when not known.
+   * The Steam id. Absent when not known.
    *
-   * @generated from field: uint64 steam_id = 2;
+   * @generated from field: optional uint64 steam_id = 2;
    */
-  steamId: bigint;
+  steamId?: bigint | undefined;
 
   /**
    * How it is packed. Formats newer than this list are sent as the game's number plus one.
@@ -3881,46 +3881,46 @@ export declare type Voice = Message$1<"replayd.dem.v1.Voice"> & {
   redacted: boolean;
 
   /**
-   * Samples in a second. 0 when not known.
+   * Samples in a second. Absent when not known.
    *
-   * @generated from field: uint32 sample_rate = 7;
+   * @generated from field: optional uint32 sample_rate = 7;
    */
-  sampleRate: number;
+  sampleRate?: number | undefined;
 
   /**
-   * The server's tick. 0 when not known.
+   * The server's tick. Absent when not known.
    *
-   * @generated from field: uint32 tick = 8;
+   * @generated from field: optional uint32 tick = 8;
    */
-  tick: number;
+  tick?: number | undefined;
 
   /**
-   * The number of bytes before this speech. 0 when not known.
+   * The number of bytes before this speech. Absent when not known.
    *
-   * @generated from field: int32 sequence_bytes = 9;
+   * @generated from field: optional int32 sequence_bytes = 9;
    */
-  sequenceBytes: number;
+  sequenceBytes?: number | undefined;
 
   /**
-   * The number of the section of speech. 0 when not known.
+   * The number of the section of speech. Absent when not known.
    *
-   * @generated from field: uint32 section = 10;
+   * @generated from field: optional uint32 section = 10;
    */
-  section: number;
+  section?: number | undefined;
 
   /**
-   * The first sample. 0 when not known.
+   * The first sample. Absent when not known.
    *
-   * @generated from field: uint32 sample_offset = 11;
+   * @generated from field: optional uint32 sample_offset = 11;
    */
-  sampleOffset: number;
+  sampleOffset?: number | undefined;
 
   /**
-   * How many packets data has. 0 when not known.
+   * How many packets data has. Absent when not known.
    *
-   * @generated from field: uint32 packets = 12;
+   * @generated from field: optional uint32 packets = 12;
    */
-  packets: number;
+  packets?: number | undefined;
 
   /**
    * Where the packets of data begin, in bytes.
@@ -3930,11 +3930,11 @@ export declare type Voice = Message$1<"replayd.dem.v1.Voice"> & {
   packetOffsets: number[];
 
   /**
-   * How loud it is. 0 when not known.
+   * How loud it is. Absent when not known.
    *
-   * @generated from field: float level = 14;
+   * @generated from field: optional float level = 14;
    */
-  level: number;
+  level?: number | undefined;
 
   /**
    * True when only players near the speaker hear it.
@@ -3951,11 +3951,11 @@ export declare type Voice = Message$1<"replayd.dem.v1.Voice"> & {
   audibleMask: number;
 
   /**
-   * The game's number for how the speech is passed on. 0 when not sent.
+   * The game's number for how the speech is passed on. Absent when not sent.
    *
-   * @generated from field: int32 passthrough = 17;
+   * @generated from field: optional int32 passthrough = 17;
    */
-  passthrough: number;
+  passthrough?: number | undefined;
 
   /**
    * Slot of the entity that speaks. Absent when not known.
@@ -3978,11 +3978,11 @@ export declare const VoiceSchema: GenMessage<Voice>;
  */
 export declare type SummaryPlayer = Message$1<"replayd.dem.v1.SummaryPlayer"> & {
   /**
-   * The player's account. 0 when not known.
+   * The player's account. Absent when not known.
    *
-   * @generated from field: uint32 account_id = 1;
+   * @generated from field: optional uint32 account_id = 1;
    */
-  accountId: number;
+  accountId?: number | undefined;
 
   /**
    * The player's slot: the game's number.
@@ -3992,25 +3992,25 @@ export declare type SummaryPlayer = Message$1<"replayd.dem.v1.SummaryPlayer"> & 
   slot: number;
 
   /**
-   * The hero's number. 0 for none.
+   * The hero's number. Absent for none.
    *
-   * @generated from field: int32 hero_id = 3;
+   * @generated from field: optional int32 hero_id = 3;
    */
-  heroId: number;
+  heroId?: number | undefined;
 
   /**
-   * Dota: the hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+   * Dota: the hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
    *
-   * @generated from field: string hero_name = 4;
+   * @generated from field: optional string hero_name = 4;
    */
-  heroName: string;
+  heroName?: string | undefined;
 
   /**
-   * The player's name. Empty when not sent.
+   * The player's name. Absent when not sent.
    *
-   * @generated from field: string name = 5;
+   * @generated from field: optional string name = 5;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The team: the game's number. Dota: 0 Radiant, 1 Dire. Deadlock: 0 or 1. Absent when not sent.
@@ -4118,7 +4118,7 @@ export declare type SummaryPlayer = Message$1<"replayd.dem.v1.SummaryPlayer"> & 
   goldSpent: number;
 
   /**
-   * Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0 for none.
+   * Dota: the items at the end, in the order of the inventory, the backpack and the slots for neutral items. -1 or 0, as the game sends it, for none.
    * Deadlock: the items that were bought, in order.
    *
    * @generated from field: repeated int64 items = 21;
@@ -4133,18 +4133,18 @@ export declare type SummaryPlayer = Message$1<"replayd.dem.v1.SummaryPlayer"> & 
   itemNames: string[];
 
   /**
-   * How the player left: the game's number. Deadlock: the second of the match. 0 for a player who stayed.
+   * How the player left: the game's number. Deadlock: the second of the match. Absent for a player who stayed.
    *
-   * @generated from field: uint32 left = 23;
+   * @generated from field: optional uint32 left = 23;
    */
-  left: number;
+  left?: number | undefined;
 
   /**
-   * Deadlock: the number of the player's lane. 0 when not known.
+   * Deadlock: the number of the player's lane. Absent when not known.
    *
-   * @generated from field: uint32 lane = 24;
+   * @generated from field: optional uint32 lane = 24;
    */
-  lane: number;
+  lane?: number | undefined;
 };
 
 /**
@@ -4174,11 +4174,11 @@ export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
   duration: number;
 
   /**
-   * When the match began, in seconds since 1970. 0 when not known.
+   * When the match began, in seconds since 1970. Absent when not known.
    *
-   * @generated from field: uint32 start_time = 3;
+   * @generated from field: optional uint32 start_time = 3;
    */
-  startTime: number;
+  startTime?: number | undefined;
 
   /**
    * The mode: the game's number.
@@ -4188,11 +4188,11 @@ export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
   gameMode: number;
 
   /**
-   * Dota: the name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+   * Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
    *
-   * @generated from field: string game_mode_name = 5;
+   * @generated from field: optional string game_mode_name = 5;
    */
-  gameModeName: string;
+  gameModeName?: string | undefined;
 
   /**
    * The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.
@@ -4216,11 +4216,11 @@ export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
   players: SummaryPlayer[];
 
   /**
-   * Dota: the second of the first kill. 0 when not known.
+   * Dota: the second of the first kill. Absent when not known.
    *
-   * @generated from field: uint32 first_blood_time = 9;
+   * @generated from field: optional uint32 first_blood_time = 9;
    */
-  firstBloodTime: number;
+  firstBloodTime?: number | undefined;
 
   /**
    * Dota: Radiant's kills. Deadlock: the first team's score.
@@ -4244,11 +4244,11 @@ export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
   preGameDuration: number;
 
   /**
-   * Dota: the league's number. 0 for none.
+   * Dota: the league's number. Absent for none.
    *
-   * @generated from field: uint32 league_id = 13;
+   * @generated from field: optional uint32 league_id = 13;
    */
-  leagueId: number;
+  leagueId?: number | undefined;
 
   /**
    * Dota: the towers of each team that stand: the game's bits.
@@ -4384,25 +4384,25 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
   demoVersionGuid: string;
 
   /**
-   * The build of the engine. 0 when not known.
+   * The build of the engine. Absent when not known.
    *
-   * @generated from field: int32 build_num = 13;
+   * @generated from field: optional int32 build_num = 13;
    */
-  buildNum: number;
+  buildNum?: number | undefined;
 
   /**
-   * The game: "dota", "csgo", "citadel". Empty when not known.
+   * The game: "dota", "csgo", "citadel". Absent when not known.
    *
-   * @generated from field: string game = 14;
+   * @generated from field: optional string game = 14;
    */
-  game: string;
+  game?: string | undefined;
 
   /**
-   * The server's tick at the start. 0 when not known.
+   * The server's tick at the start. Absent when not known.
    *
-   * @generated from field: int32 server_start_tick = 15;
+   * @generated from field: optional int32 server_start_tick = 15;
    */
-  serverStartTick: number;
+  serverStartTick?: number | undefined;
 };
 
 /**
@@ -4487,11 +4487,11 @@ export declare type DraftPick = Message$1<"replayd.dem.v1.DraftPick"> & {
   heroId: number;
 
   /**
-   * The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+   * The hero's name, such as "npc_dota_hero_axe". Absent for none, and when it is not in the decoder's table.
    *
-   * @generated from field: string hero_name = 4;
+   * @generated from field: optional string hero_name = 4;
    */
-  heroName: string;
+  heroName?: string | undefined;
 };
 
 /**
@@ -4535,11 +4535,11 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   players: MatchPlayer[];
 
   /**
-   * The league's number. 0 for none.
+   * The league's number. Absent for none.
    *
-   * @generated from field: uint32 league_id = 5;
+   * @generated from field: optional uint32 league_id = 5;
    */
-  leagueId: number;
+  leagueId?: number | undefined;
 
   /**
    * The draft, in order.
@@ -4549,18 +4549,18 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   draft: DraftPick[];
 
   /**
-   * Radiant's team. 0 for none.
+   * Radiant's team. Absent for none.
    *
-   * @generated from field: uint32 radiant_team_id = 7;
+   * @generated from field: optional uint32 radiant_team_id = 7;
    */
-  radiantTeamId: number;
+  radiantTeamId?: number | undefined;
 
   /**
-   * Dire's team. 0 for none.
+   * Dire's team. Absent for none.
    *
-   * @generated from field: uint32 dire_team_id = 8;
+   * @generated from field: optional uint32 dire_team_id = 8;
    */
-  direTeamId: number;
+  direTeamId?: number | undefined;
 
   /**
    * The tag of Radiant's team.
@@ -4577,18 +4577,18 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   direTeamTag: string;
 
   /**
-   * When the match ended, in seconds since 1970. 0 when not known.
+   * When the match ended, in seconds since 1970. Absent when not known.
    *
-   * @generated from field: uint32 end_time = 11;
+   * @generated from field: optional uint32 end_time = 11;
    */
-  endTime: number;
+  endTime?: number | undefined;
 
   /**
-   * The name of the mode, such as "game_mode_captains_mode". Empty when it is not in the decoder's table.
+   * The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
    *
-   * @generated from field: string game_mode_name = 12;
+   * @generated from field: optional string game_mode_name = 12;
    */
-  gameModeName: string;
+  gameModeName?: string | undefined;
 };
 
 /**
@@ -4743,11 +4743,11 @@ export declare type ServerInfo = Message$1<"replayd.dem.v1.ServerInfo"> & {
   addonName: string;
 
   /**
-   * The game's build. 0 when the directory does not contain it.
+   * The game's build. Absent when the directory does not contain it.
    *
-   * @generated from field: int32 game_build = 14;
+   * @generated from field: optional int32 game_build = 14;
    */
-  gameBuild: number;
+  gameBuild?: number | undefined;
 };
 
 /**
@@ -4777,11 +4777,11 @@ export declare type ClassInfo = Message$1<"replayd.dem.v1.ClassInfo"> & {
   name: string;
 
   /**
-   * The name of its table. Empty in newer files.
+   * The name of its table. Absent in newer files.
    *
-   * @generated from field: string table_name = 3;
+   * @generated from field: optional string table_name = 3;
    */
-  tableName: string;
+  tableName?: string | undefined;
 };
 
 /**
@@ -4811,11 +4811,11 @@ export declare type SerializerField = Message$1<"replayd.dem.v1.SerializerField"
   type: string;
 
   /**
-   * How many bits a quantized number has. 0 when not known.
+   * How many bits a quantized number has. Absent when not known.
    *
-   * @generated from field: int32 bit_count = 3;
+   * @generated from field: optional int32 bit_count = 3;
    */
-  bitCount: number;
+  bitCount?: number | undefined;
 
   /**
    * The lowest value of a quantized number.
@@ -4839,18 +4839,18 @@ export declare type SerializerField = Message$1<"replayd.dem.v1.SerializerField"
   encodeFlags: number;
 
   /**
-   * The encoder's name. Empty for the type's default encoder.
+   * The encoder's name. Absent for the type's default encoder.
    *
-   * @generated from field: string encoder = 7;
+   * @generated from field: optional string encoder = 7;
    */
-  encoder: string;
+  encoder?: string | undefined;
 
   /**
-   * The serializer of the field's contents. Empty for plain values.
+   * The serializer of the field's contents. Absent for plain values.
    *
-   * @generated from field: string serializer = 8;
+   * @generated from field: optional string serializer = 8;
    */
-  serializer: string;
+  serializer?: string | undefined;
 
   /**
    * That serializer's version.
@@ -5003,11 +5003,11 @@ export declare type Command = Message$1<"replayd.dem.v1.Command"> & {
   id: number;
 
   /**
-   * Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
+   * Valve's name of the record, such as "DEM_AnimationData". Absent when not known.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The bytes of the record's decompressed contents from offset on. Large records are split into several events.
@@ -5198,11 +5198,11 @@ export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
   name: string;
 
   /**
-   * The Steam id. 0 for bots.
+   * The Steam id. Absent for bots.
    *
-   * @generated from field: uint64 steam_id = 3;
+   * @generated from field: optional uint64 steam_id = 3;
    */
-  steamId: bigint;
+  steamId?: bigint | undefined;
 
   /**
    * The number by which the server identifies the player.

@@ -66,12 +66,12 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   name: string;
 
   /**
-   * A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Empty when there is none. Then
+   * A known type that is read in the same way, such as "uint64", which stands for enums, or "QAngle(qangle_precise)". Absent when there is none. Then
    * fields of this type are sent without values, and so are the fields after them in an update.
    *
-   * @generated from field: string read_as = 2;
+   * @generated from field: optional string read_as = 2;
    */
-  readAs: string;
+  readAs?: string | undefined;
 
   /**
    * The number of default states and creations that prove read_as. When 0, all that were met can be read in other ways as well, or none

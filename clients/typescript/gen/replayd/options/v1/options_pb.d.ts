@@ -21,7 +21,7 @@ export declare const file_replayd_options_v1_options: GenFile;
 export declare const string_index: GenExtension<FieldOptions, boolean>;
 
 /**
- * The number by which the file marks a missing value. The field is then absent.
+ * The number by which the file, or its decoder, marks a missing value. The field is then absent. 0 for a text means the empty one.
  *
  * @generated from extension: sint32 absent = 50718;
  */

@@ -23,7 +23,7 @@ export const string_index = /*@__PURE__*/
   extDesc(file_replayd_options_v1_options, 0);
 
 /**
- * The number by which the file marks a missing value. The field is then absent.
+ * The number by which the file, or its decoder, marks a missing value. The field is then absent. 0 for a text means the empty one.
  *
  * @generated from extension: sint32 absent = 50718;
  */

@@ -727,11 +727,11 @@ export declare type PlayerRef = Message<"replayd.sc2replay.v1.PlayerRef"> & {
   slot?: number | undefined;
 
   /**
-   * The name, without the clan's tag. Empty when not known.
+   * The name, without the clan's tag. Absent when not known.
    *
-   * @generated from field: string name = 4;
+   * @generated from field: optional string name = 4;
    */
-  name: string;
+  name?: string | undefined;
 };
 
 /**
@@ -769,11 +769,11 @@ export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
 
   /**
    * The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
-   * before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
+   * before 2.0.8, it is the type that the unit had when it was last selected. Absent when that is not known either.
    *
-   * @generated from field: string type_name = 4;
+   * @generated from field: optional string type_name = 4;
    */
-  typeName: string;
+  typeName?: string | undefined;
 
   /**
    * The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
@@ -969,11 +969,11 @@ export declare type Ability = Message<"replayd.sc2replay.v1.Ability"> & {
 
   /**
    * The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
-   * the names. Empty when not known, as for abilities that a map defines itself.
+   * the names. Absent when not known, as for abilities that a map defines itself.
    *
-   * @generated from field: string name = 4;
+   * @generated from field: optional string name = 4;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * True when name is not certain: it comes from the balance data of another build, or from that of an expansion that the
@@ -1046,11 +1046,11 @@ export declare type TargetUnit = Message<"replayd.sc2replay.v1.TargetUnit"> & {
   snapshotPoint?: Point | undefined;
 
   /**
-   * The name of snapshot_unit_link, such as "Barracks". Empty when not known.
+   * The name of snapshot_unit_link, such as "Barracks". Absent when not known.
    *
-   * @generated from field: string snapshot_unit_name = 8;
+   * @generated from field: optional string snapshot_unit_name = 8;
    */
-  snapshotUnitName: string;
+  snapshotUnitName?: string | undefined;
 
   /**
    * True when snapshot_unit_name is not certain. See Ability.name_guessed and Subgroup.unit_name_guessed.
@@ -1267,11 +1267,11 @@ export declare type Subgroup = Message<"replayd.sc2replay.v1.Subgroup"> & {
   count: number;
 
   /**
-   * The name of unit_link, such as "Marine". Empty when not known.
+   * The name of unit_link, such as "Marine". Absent when not known.
    *
-   * @generated from field: string unit_name = 5;
+   * @generated from field: optional string unit_name = 5;
    */
-  unitName: string;
+  unitName?: string | undefined;
 
   /**
    * True when unit_name is not certain: it comes from the balance data of another build or of an expansion that the replay
@@ -1515,7 +1515,7 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   unit?: Unit | undefined;
 
   /**
-   * The player who controls it. 0 means none.
+   * The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -1585,7 +1585,7 @@ export declare type UnitInit = Message<"replayd.sc2replay.v1.UnitInit"> & {
   unit?: Unit | undefined;
 
   /**
-   * The player who controls it. 0 means none.
+   * The player who controls it. 0, as the game sends it, for nobody, such as for minerals.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -1708,7 +1708,7 @@ export declare type UnitOwnerChange = Message<"replayd.sc2replay.v1.UnitOwnerCha
   unit?: Unit | undefined;
 
   /**
-   * The player who controls it now. 0 means none.
+   * The player who controls it now. 0, as the game sends it, for nobody.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -1742,11 +1742,11 @@ export declare type UnitTypeChange = Message<"replayd.sc2replay.v1.UnitTypeChang
   unit?: Unit | undefined;
 
   /**
-   * The previous type. Empty when not known.
+   * The previous type. Absent when not known.
    *
-   * @generated from field: string previous_type_name = 2;
+   * @generated from field: optional string previous_type_name = 2;
    */
-  previousTypeName: string;
+  previousTypeName?: string | undefined;
 
   /**
    * For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
@@ -3244,11 +3244,11 @@ export declare type BankSignature = Message<"replayd.sc2replay.v1.BankSignature"
   signature: Uint8Array;
 
   /**
-   * The account, such as "1-S2-1-20704188". Empty before 2.0.
+   * The account, such as "1-S2-1-20704188". Absent before 2.0.
    *
-   * @generated from field: string toon_handle = 2;
+   * @generated from field: optional string toon_handle = 2;
    */
-  toonHandle: string;
+  toonHandle?: string | undefined;
 };
 
 /**
@@ -3292,11 +3292,11 @@ export declare type SaveGame = Message<"replayd.sc2replay.v1.SaveGame"> & {
   name: string;
 
   /**
-   * The description. Empty for none.
+   * The description. Absent for none.
    *
-   * @generated from field: string description = 5;
+   * @generated from field: optional string description = 5;
    */
-  description: string;
+  description?: string | undefined;
 };
 
 /**
@@ -3361,11 +3361,11 @@ export declare type GameCheat = Message<"replayd.sc2replay.v1.GameCheat"> & {
   verb: string;
 
   /**
-   * The cheat's arguments. Empty for none.
+   * The cheat's arguments. Absent for none.
    *
-   * @generated from field: string arguments = 4;
+   * @generated from field: optional string arguments = 4;
    */
-  arguments: string;
+  arguments?: string | undefined;
 };
 
 /**
@@ -3388,11 +3388,11 @@ export declare type BroadcastCheat = Message<"replayd.sc2replay.v1.BroadcastChea
   verb: string;
 
   /**
-   * The cheat's arguments. Empty for none.
+   * The cheat's arguments. Absent for none.
    *
-   * @generated from field: string arguments = 2;
+   * @generated from field: optional string arguments = 2;
    */
-  arguments: string;
+  arguments?: string | undefined;
 };
 
 /**
@@ -3429,21 +3429,21 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   autocast: number;
 
   /**
-   * As in the replay. 0 before 1.5.
+   * As in the replay. Absent before 1.5.
    *
-   * @generated from field: sint32 flags = 4;
+   * @generated from field: optional sint32 flags = 4;
    */
-  flags: number;
+  flags?: number | undefined;
 
   /**
-   * As in the replay. 0 before 1.5.
+   * As in the replay. Absent before 1.5.
    *
-   * @generated from field: sint32 build = 5;
+   * @generated from field: optional sint32 build = 5;
    */
-  build: number;
+  build?: number | undefined;
 
   /**
-   * The unit on which the beacon was set. The tag is 0 when there is none.
+   * The unit on which the beacon was set. The tag is 0, as in the replay, when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit target_unit = 6;
    */
@@ -3478,11 +3478,11 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   targetPoint?: Point | undefined;
 
   /**
-   * The name of target_unit_snapshot_unit_link. Empty when not known.
+   * The name of target_unit_snapshot_unit_link. Absent when not known.
    *
-   * @generated from field: string target_unit_snapshot_unit_name = 11;
+   * @generated from field: optional string target_unit_snapshot_unit_name = 11;
    */
-  targetUnitSnapshotUnitName: string;
+  targetUnitSnapshotUnitName?: string | undefined;
 
   /**
    * True when target_unit_snapshot_unit_name is not certain. See Subgroup.unit_name_guessed.
@@ -3710,11 +3710,11 @@ export declare const OtherSchema: GenMessage<Other>;
  */
 export declare type Field = Message<"replayd.sc2replay.v1.Field"> & {
   /**
-   * The field's name. Empty for the elements of a list.
+   * The field's name. Absent for the elements of a list.
    *
-   * @generated from field: string name = 1;
+   * @generated from field: optional string name = 1;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The value. Not set when the field is a struct or a list, whose contents are in fields, or when its type has no
@@ -3828,11 +3828,11 @@ export declare type PartStatus = Message<"replayd.sc2replay.v1.PartStatus"> & {
 
   /**
    * The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
-   * does not match the archive's checksum. Empty when there is no problem.
+   * does not match the archive's checksum. Absent when there is no problem.
    *
-   * @generated from field: string error = 7;
+   * @generated from field: optional string error = 7;
    */
-  error: string;
+  error?: string | undefined;
 };
 
 /**
@@ -3903,25 +3903,25 @@ export declare const DecodeInfoSchema: GenMessage<DecodeInfo>;
  */
 export declare type NameTable = Message<"replayd.sc2replay.v1.NameTable"> & {
   /**
-   * The first build of the game whose names these are. 0 when no names are known.
+   * The first build of the game whose names these are. Absent when no names are known.
    *
-   * @generated from field: uint32 build = 1;
+   * @generated from field: optional uint32 build = 1;
    */
-  build: number;
+  build?: number | undefined;
 
   /**
-   * The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+   * The source of the names, such as "sc2reader 1.9.0, LotV/97364". Absent when none are known.
    *
-   * @generated from field: string source = 2;
+   * @generated from field: optional string source = 2;
    */
-  source: string;
+  source?: string | undefined;
 
   /**
-   * The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Empty when none are known.
+   * The expansion whose balance data has the names: "WoL", "HotS" or "LotV". Absent when none are known.
    *
-   * @generated from field: string expansion = 3;
+   * @generated from field: optional string expansion = 3;
    */
-  expansion: string;
+  expansion?: string | undefined;
 
   /**
    * True when the replay does not say which expansion it was played with, as those of bots and of the game's API. The
@@ -4133,11 +4133,11 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   decodeInfo?: DecodeInfo | undefined;
 
   /**
-   * The game's speed, such as "Faster". Empty when the replay does not say it. real_seconds is then that of "Faster".
+   * The game's speed, such as "Faster". Absent when the replay does not say it. real_seconds is then that of "Faster".
    *
-   * @generated from field: string game_speed = 15;
+   * @generated from field: optional string game_speed = 15;
    */
-  gameSpeed: string;
+  gameSpeed?: string | undefined;
 
   /**
    * The length on the clock that the game showed to its players. With use_scaled_time it counted real seconds, as in nearly all
@@ -5458,11 +5458,11 @@ export declare type Attribute = Message<"replayd.sc2replay.v1.Attribute"> & {
   id: number;
 
   /**
-   * The attribute's name, such as "race". Empty when not known.
+   * The attribute's name, such as "race". Absent when not known.
    *
-   * @generated from field: string name = 3;
+   * @generated from field: optional string name = 3;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The player's number, or 16 for the game.
@@ -5671,18 +5671,18 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   ref?: PlayerRef | undefined;
 
   /**
-   * The clan's tag. Empty for none.
+   * The clan's tag. Absent for none.
    *
-   * @generated from field: string clan = 2;
+   * @generated from field: optional string clan = 2;
    */
-  clan: string;
+  clan?: string | undefined;
 
   /**
-   * The account, such as "1-S2-1-20704188". Empty for computers.
+   * The account, such as "1-S2-1-20704188". Absent for computers.
    *
-   * @generated from field: string toon_handle = 3;
+   * @generated from field: optional string toon_handle = 3;
    */
-  toonHandle: string;
+  toonHandle?: string | undefined;
 
   /**
    * The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
@@ -5755,25 +5755,25 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   apm?: number | undefined;
 
   /**
-   * The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
+   * The name of the colour that was chosen in the lobby, such as "Light pink". Absent for none.
    *
-   * @generated from field: string color_name = 14;
+   * @generated from field: optional string color_name = 14;
    */
-  colorName: string;
+  colorName?: string | undefined;
 
   /**
-   * A computer's difficulty, such as "Very Hard". Empty for humans.
+   * A computer's difficulty, such as "Very Hard". Absent for humans.
    *
-   * @generated from field: string difficulty = 15;
+   * @generated from field: optional string difficulty = 15;
    */
-  difficulty: string;
+  difficulty?: string | undefined;
 
   /**
-   * The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
+   * The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Absent for observers, and when not known.
    *
-   * @generated from field: string picked_race = 16;
+   * @generated from field: optional string picked_race = 16;
    */
-  pickedRace: string;
+  pickedRace?: string | undefined;
 
   /**
    * How it is known whether this is a player or an observer.
@@ -5845,11 +5845,11 @@ export declare type Member = Message<"replayd.sc2replay.v1.Member"> & {
   redacted: boolean;
 
   /**
-   * The reason why the contents are missing. Empty when they are not.
+   * The reason why the contents are missing. Absent when they are not.
    *
-   * @generated from field: string error = 8;
+   * @generated from field: optional string error = 8;
    */
-  error: string;
+  error?: string | undefined;
 };
 
 /**
@@ -5893,11 +5893,11 @@ export declare type FactUnit = Message<"replayd.sc2replay.v1.FactUnit"> & {
   unit?: Unit | undefined;
 
   /**
-   * The type with which it appeared. Empty when not known.
+   * The type with which it appeared. Absent when not known.
    *
-   * @generated from field: string first_type_name = 2;
+   * @generated from field: optional string first_type_name = 2;
    */
-  firstTypeName: string;
+  firstTypeName?: string | undefined;
 
   /**
    * The gameloop in which it appeared: complete, or as a construction. Absent when that is not in the replay.

@@ -444,12 +444,12 @@ export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
   team?: number | undefined;
 
   /**
-   * The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+   * The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Absent when the
    * client is not logged in.
    *
-   * @generated from field: string role = 4;
+   * @generated from field: optional string role = 4;
    */
-  role: string;
+  role?: string | undefined;
 };
 
 /**
@@ -819,11 +819,11 @@ export declare type Drop = Message$1<"replayd.teehistorian.v1.Drop"> & {
   clientId: number;
 
   /**
-   * The server's text for the reason. Empty when the client left without one.
+   * The server's text for the reason. Absent when the client left without one.
    *
-   * @generated from field: string reason = 2;
+   * @generated from field: optional string reason = 2;
    */
-  reason: string;
+  reason?: string | undefined;
 
   /**
    * The slot that the connection took over by its timeout code: the client in that slot is from now on the person who was
@@ -921,11 +921,11 @@ export declare type UnknownEx = Message$1<"replayd.teehistorian.v1.UnknownEx"> &
   uuid: string;
 
   /**
-   * The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
+   * The record's name, such as "teehistorian-custom@example.org". Absent when the file's header does not name it.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The record's data as recorded. Empty when redacted.
@@ -935,11 +935,11 @@ export declare type UnknownEx = Message$1<"replayd.teehistorian.v1.UnknownEx"> &
   data: Uint8Array;
 
   /**
-   * The reason why a known record could not be read. Empty for an unknown record.
+   * The reason why a known record could not be read. Absent for an unknown record.
    *
-   * @generated from field: string error = 4;
+   * @generated from field: optional string error = 4;
    */
-  error: string;
+  error?: string | undefined;
 
   /**
    * True when the data was withheld because it may hold a secret.
@@ -998,12 +998,12 @@ export declare type AuthInit = Message$1<"replayd.teehistorian.v1.AuthInit"> & {
   authName: string;
 
   /**
-   * The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+   * The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
    * only the level.
    *
-   * @generated from field: string role = 4;
+   * @generated from field: optional string role = 4;
    */
-  role: string;
+  role?: string | undefined;
 };
 
 /**
@@ -1040,12 +1040,12 @@ export declare type AuthLogin = Message$1<"replayd.teehistorian.v1.AuthLogin"> &
   authName: string;
 
   /**
-   * The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+   * The role: "admin", "moderator", "helper", or the operator's own name for it. Absent before DDNet 20.1.1, which records
    * only the level.
    *
-   * @generated from field: string role = 4;
+   * @generated from field: optional string role = 4;
    */
-  role: string;
+  role?: string | undefined;
 };
 
 /**
@@ -1115,11 +1115,11 @@ export declare type Ddnetver = Message$1<"replayd.teehistorian.v1.Ddnetver"> & {
   clientId: number;
 
   /**
-   * A UUID in text form that stays the same while this client program runs. Empty when redacted.
+   * A UUID in text form that stays the same while this client program runs. Absent when redacted.
    *
-   * @generated from field: string connection_id = 2;
+   * @generated from field: optional string connection_id = 2;
    */
-  connectionId: string;
+  connectionId?: string | undefined;
 
   /**
    * The DDNet version number, such as 16040 for 16.4.
@@ -1143,12 +1143,12 @@ export declare type Ddnetver = Message$1<"replayd.teehistorian.v1.Ddnetver"> & {
   redacted: boolean;
 
   /**
-   * A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Empty
+   * A keyed hash of the connection id: equal for equal ids from daemons with the same key, and meaningless elsewhere. Absent
    * when the daemon has no key; see its flag --pseudonym-key.
    *
-   * @generated from field: string connection_pseudonym = 6;
+   * @generated from field: optional string connection_pseudonym = 6;
    */
-  connectionPseudonym: string;
+  connectionPseudonym?: string | undefined;
 };
 
 /**
@@ -1218,11 +1218,11 @@ export declare type SaveSuccess = Message$1<"replayd.teehistorian.v1.SaveSuccess
   saveId: string;
 
   /**
-   * The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
+   * The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
    *
-   * @generated from field: string save = 3;
+   * @generated from field: optional string save = 3;
    */
-  save: string;
+  save?: string | undefined;
 
   /**
    * What the text says. Absent when it is empty.
@@ -1288,11 +1288,11 @@ export declare type SavedTeam = Message$1<"replayd.teehistorian.v1.SavedTeam"> &
   unknown: string[];
 
   /**
-   * The reason why the rest of the text could not be read. Empty when it was read.
+   * The reason why the rest of the text could not be read. Absent when it was read.
    *
-   * @generated from field: string error = 7;
+   * @generated from field: optional string error = 7;
    */
-  error: string;
+  error?: string | undefined;
 };
 
 /**
@@ -1315,7 +1315,7 @@ export declare type SavedSwitch = Message$1<"replayd.teehistorian.v1.SavedSwitch
   status: number;
 
   /**
-   * For how many more ticks it stays so. 0 for ever.
+   * For how many more ticks it stays so. 0, as the game saves it, for ever.
    *
    * @generated from field: int32 end_time = 2;
    */
@@ -1719,7 +1719,7 @@ export declare type SavedTee = Message$1<"replayd.teehistorian.v1.SavedTee"> & {
   lastTimeCheckpointTold: number;
 
   /**
-   * The time at each of 25 time checkpoints, in seconds. 0 for those that were not reached.
+   * The time at each of 25 time checkpoints, in seconds. 0, as the game saves it, for those that were not reached.
    *
    * @generated from field: repeated double time_checkpoints = 49;
    */
@@ -1920,11 +1920,11 @@ export declare type LoadSuccess = Message$1<"replayd.teehistorian.v1.LoadSuccess
   saveId: string;
 
   /**
-   * The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
+   * The saved state in DDNet's own text form. Absent when it did not fit into the server's buffer.
    *
-   * @generated from field: string save = 3;
+   * @generated from field: optional string save = 3;
    */
-  save: string;
+  save?: string | undefined;
 
   /**
    * What the text says. Absent when it is empty.
@@ -2220,12 +2220,12 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   protocol: Protocol;
 
   /**
-   * The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
+   * The name that the server shows for the client. Where no record has it, the name that the client asked for. Absent when
    * not known.
    *
-   * @generated from field: string name = 4;
+   * @generated from field: optional string name = 4;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The team, from 0.
@@ -2299,18 +2299,18 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   skinParts: SkinPart[];
 
   /**
-   * The DDNet version number, such as 16040 for 16.4. 0 when not known.
+   * The DDNet version number, such as 16040 for 16.4. Absent when not known.
    *
-   * @generated from field: int32 client_version = 15;
+   * @generated from field: optional int32 client_version = 15;
    */
-  clientVersion: number;
+  clientVersion?: number | undefined;
 
   /**
-   * The version, as the client spells it. Empty when not known.
+   * The version, as the client spells it. Absent when not known.
    *
-   * @generated from field: string client_version_text = 16;
+   * @generated from field: optional string client_version_text = 16;
    */
-  clientVersionText: string;
+  clientVersionText?: string | undefined;
 
   /**
    * The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
@@ -2321,12 +2321,12 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   authLevel: AuthLevel;
 
   /**
-   * The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+   * The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Absent when it is
    * not logged in.
    *
-   * @generated from field: string role = 18;
+   * @generated from field: optional string role = 18;
    */
-  role: string;
+  role?: string | undefined;
 
   /**
    * True while the client's team is in practice mode.
@@ -2372,11 +2372,11 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   protocol: Protocol;
 
   /**
-   * The message's number in that protocol. 0 for an extended message, which has a UUID instead.
+   * The message's number in that protocol. Absent for an extended message, which has a UUID instead.
    *
-   * @generated from field: int32 message_id = 3;
+   * @generated from field: optional int32 message_id = 3;
    */
-  messageId: number;
+  messageId?: number | undefined;
 
   /**
    * The UUID in text form of an extended message. Empty otherwise.
@@ -2401,11 +2401,11 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   raw: Uint8Array;
 
   /**
-   * The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
+   * The reason why the contents could not be read. Absent when they could be read, and for unknown messages.
    *
-   * @generated from field: string error = 7;
+   * @generated from field: optional string error = 7;
    */
-  error: string;
+  error?: string | undefined;
 
   /**
    * True when raw and parts of the contents were withheld because they may hold a secret.
@@ -2586,11 +2586,11 @@ export declare type Say = Message$1<"replayd.teehistorian.v1.Say"> & {
   mode: SayMode;
 
   /**
-   * The recipient of a whisper. -1 for none.
+   * The recipient of a whisper. Absent for none: clients then send -1.
    *
-   * @generated from field: sint32 target_client_id = 2;
+   * @generated from field: optional sint32 target_client_id = 2;
    */
-  targetClientId: number;
+  targetClientId?: number | undefined;
 
   /**
    * The text. Empty when redacted.
@@ -2878,11 +2878,11 @@ export declare const CallVoteSchema: GenMessage<CallVote>;
  */
 export declare type IsDdnetLegacy = Message$1<"replayd.teehistorian.v1.IsDdnetLegacy"> & {
   /**
-   * The DDNet version number. 0 when not known.
+   * The DDNet version number. Absent when not known.
    *
-   * @generated from field: int32 version = 1;
+   * @generated from field: optional int32 version = 1;
    */
-  version: number;
+  version?: number | undefined;
 };
 
 /**
@@ -3088,12 +3088,12 @@ export declare type FactFinish = Message$1<"replayd.teehistorian.v1.FactFinish">
   clientId?: number | undefined;
 
   /**
-   * The client's name, as the server has stated it in this file up to here. Empty where it has not: servers do not repeat the names of
+   * The client's name, as the server has stated it in this file up to here. Absent where it has not: servers do not repeat the names of
    * clients that stay over a change of the map. With resolve_players, player then has what earlier files say.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * The team, from 0. Absent behind damage, until a record tells it.
@@ -3155,18 +3155,18 @@ export declare type FactSession = Message$1<"replayd.teehistorian.v1.FactSession
   clientId: number;
 
   /**
-   * The client's last name, as the server has stated it in this file. Empty where it has not, as in fact_finish.
+   * The client's last name, as the server has stated it in this file. Absent where it has not, as in fact_finish.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: optional string name = 2;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
-   * The last name that the client asked for in this file. The server may have refused it. Empty when it did not ask.
+   * The last name that the client asked for in this file. The server may have refused it. Absent when it did not ask.
    *
-   * @generated from field: string requested_name = 3;
+   * @generated from field: optional string requested_name = 3;
    */
-  requestedName: string;
+  requestedName?: string | undefined;
 
   /**
    * The tick in which it connected. Absent for a client that was connected before the file began, and where the file does not have it:
@@ -3199,11 +3199,11 @@ export declare type FactSession = Message$1<"replayd.teehistorian.v1.FactSession
   end: SessionEnd;
 
   /**
-   * The server's text for why. Empty when there is none.
+   * The server's text for why. Absent when there is none.
    *
-   * @generated from field: string reason = 8;
+   * @generated from field: optional string reason = 8;
    */
-  reason: string;
+  reason?: string | undefined;
 
   /**
    * The slot that the connection took over, as in drop.
@@ -3213,11 +3213,11 @@ export declare type FactSession = Message$1<"replayd.teehistorian.v1.FactSession
   reclaimedClientId?: number | undefined;
 
   /**
-   * The DDNet version of the client's program, such as 16040 for 16.4. 0 when this file does not have it.
+   * The DDNet version of the client's program, such as 16040 for 16.4. Absent when this file does not have it.
    *
-   * @generated from field: int32 client_version = 10;
+   * @generated from field: optional int32 client_version = 10;
    */
-  clientVersion: number;
+  clientVersion?: number | undefined;
 
   /**
    * The level of its last login to the remote console in this file. Unspecified without one, and for a role of another name.

@@ -41,11 +41,11 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   gameUuid: string;
 
   /**
-   * The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3.
+   * The UUID of the previous game in the same server process. Absent for the first game, and before DDNet 17.3.
    *
-   * @generated from field: string prev_game_uuid = 4;
+   * @generated from field: optional string prev_game_uuid = 4;
    */
-  prevGameUuid: string;
+  prevGameUuid?: string | undefined;
 
   /**
    * The server's version, as the server spells it.
@@ -76,11 +76,11 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   serverName: string;
 
   /**
-   * The server's UDP port. 0 when not known.
+   * The server's UDP port. Absent when not known.
    *
-   * @generated from field: int32 server_port = 9;
+   * @generated from field: optional int32 server_port = 9;
    */
-  serverPort: number;
+  serverPort?: number | undefined;
 
   /**
    * The game type, such as "DDraceNetwork".
@@ -97,18 +97,18 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   mapName: string;
 
   /**
-   * The map file's size in bytes. 0 when not known.
+   * The map file's size in bytes. Absent when not known.
    *
-   * @generated from field: int64 map_size = 12;
+   * @generated from field: optional int64 map_size = 12;
    */
-  mapSize: bigint;
+  mapSize?: bigint | undefined;
 
   /**
-   * SHA-256 of the map file, 64 hexadecimal digits. Empty before DDNet 11.2.
+   * SHA-256 of the map file, 64 hexadecimal digits. Absent before DDNet 11.2.
    *
-   * @generated from field: string map_sha256 = 13;
+   * @generated from field: optional string map_sha256 = 13;
    */
-  mapSha256: string;
+  mapSha256?: string | undefined;
 
   /**
    * CRC-32 of the map file, 8 hexadecimal digits.
@@ -118,11 +118,11 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   mapCrc: string;
 
   /**
-   * The state of the server's random number generator. Empty before DDNet 13.2.
+   * The state of the server's random number generator. Absent before DDNet 13.2.
    *
-   * @generated from field: string prng_description = 15;
+   * @generated from field: optional string prng_description = 15;
    */
-  prngDescription: string;
+  prngDescription?: string | undefined;
 
   /**
    * The server's settings that differ from their defaults. DDNet records no passwords, modified servers do: the value of a

@@ -1,0 +1,11 @@
+package codec
+
+// Known returns a pointer to a value for an optional field of a message. It returns nil for the zero value, by which decoders mark
+// what they do not know.
+func Known[T comparable](value T) *T {
+	var none T
+	if value == none {
+		return nil
+	}
+	return &value
+}
