@@ -136,6 +136,10 @@ chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for 
 # How long the attacks are: short, or long. CI has their tests as a part of make test.
 ATTACKS ?= short
 
+.PHONY: oracle
+oracle: ## Make random requests at every door, and compare what comes with what the documents say (ORACLE=5000 of each format for the long form)
+	$(GO) test -timeout 2h -run 'TestRandomRequests$$' ./service -requests $(or $(ORACLE),600) -seed $${SEED:-1}
+
 .PHONY: attacks
 attacks: ## Attack the daemon in each way that once worked (ATTACKS=long for the long form)
 	.ci/attacks $(ATTACKS)

@@ -33,7 +33,7 @@ import (
 )
 
 var (
-	requests = flag.Int("requests", 60, "how many requests of each format TestRandomRequests makes")
+	requests = flag.Int("requests", 100, "how many requests of each format TestRandomRequests makes")
 	seed     = flag.Uint64("seed", 1, "what the random requests follow from")
 	corpus   = flag.Bool("corpus", false, "TestRandomRequests takes the files of the corpus instead of the samples")
 	only     = flag.String("only", "", "TestRandomRequests takes only files whose path contains this")
@@ -192,7 +192,9 @@ func randomRequests(t *testing.T, path string, n int) int {
 		}
 		maker.Keep(&s)
 		resume(t, w, oracle, maker, random, req, &s)
+		w.compare(t, req)
 	}
+	t.Logf("%s: %d requests, %v", path, n, w.compared)
 	return n
 }
 
@@ -224,14 +226,16 @@ func resume(
 
 // ways are the ways in which a request can be made.
 type ways struct {
-	d      *daemon
-	dir    string
-	path   string // of the file
-	data   []byte
-	web    map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
-	random *rand.Rand
-	grown  int
-	states map[int64]*streamtest.Session // by offset
+	d        *daemon
+	address  string // of plain HTTP
+	dir      string
+	path     string // of the file
+	data     []byte
+	web      map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
+	random   *rand.Rand
+	grown    int
+	states   map[int64]*streamtest.Session // by offset
+	compared map[string]int                // requests, by door
 }
 
 type way struct {
@@ -248,8 +252,9 @@ func newWays(t *testing.T, dir, path string) *ways {
 	}
 	w := &ways{
 		d: startWith(t, dir, listener, 5*time.Second), dir: dir, path: path, data: read(t, path),
-		random: rand.New(rand.NewPCG(*seed, 7)), states: map[int64]*streamtest.Session{},
-		web: map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
+		random: rand.New(rand.NewPCG(*seed, 7)), states: map[int64]*streamtest.Session{}, compared: map[string]int{},
+		address: "http://" + listener.Addr().String(),
+		web:     map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
