@@ -214,19 +214,17 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (ou
 	return out, kinds, nil
 }
 
-// numbers checks the numbers of a filter.
+// numbers checks the numbers of a filter. A list is refused if no event can have any of its numbers.
 func (c *compiler) numbers(path string, f *replaydv1.EventFilter) error {
 	for p := range numeric {
 		least, ok := c.format.Least[p]
 		if !ok {
 			continue
 		}
-		for i, n := range conditions[p].numbers(f) {
-			if n < least {
-				return &FieldError{
-					fmt.Sprintf("%s.%s[%d]", path, p.Path(), i),
-					fmt.Sprintf("no event of a %s has %d there: the numbers of %v begin with %d", c.format.Name, n, p, least),
-				}
+		if list := conditions[p].numbers(f); len(list) > 0 && slices.Max(list) < least {
+			return &FieldError{
+				fmt.Sprintf("%s.%s[0]", path, p.Path()),
+				fmt.Sprintf("no event of a %s has %d there: the numbers of %v begin with %d", c.format.Name, list[0], p, least),
 			}
 		}
 	}

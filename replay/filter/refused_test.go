@@ -65,7 +65,8 @@ func TestNeverThere(t *testing.T) {
 		one            *f
 		field, mention string
 	}{
-		"no player":    {&f{Players: []int32{3, -1}}, "[0].players[1]", "-1"},
+		"no player":    {&f{Players: []int32{-1, -2}}, "[0].players[0]", "-1"},
+		"one of two":   {&f{Players: []int32{-1, 0}}, "", ""},
 		"no team":      {&f{Teams: []int32{0}}, "[0].teams[0]", "begin with 1"},
 		"a player":     {&f{Players: []int32{0}}, "", ""},
 		"a team":       {&f{Teams: []int32{1}}, "", ""},
