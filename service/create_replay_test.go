@@ -297,8 +297,8 @@ func TestTemporaryLimits(t *testing.T) {
 		"no replay":     {nil, bytes.Repeat([]byte("no replay"), 100), failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
 		"twice gzipped": {nil, zipped(t, zipped(t, data)), failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
 		"cut gzip":      {nil, zipped(t, data)[:2000], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
-		"too long":      {nil, append(slices.Clone(data), make([]byte, 10_000)...), failure{code: codes.ResourceExhausted, reason: "LIMIT_EXCEEDED"}},
-		"inflates":      {nil, zipped(t, append(slices.Clone(data), make([]byte, 14_000)...)), failure{code: codes.ResourceExhausted, reason: "LIMIT_EXCEEDED"}},
+		"too long":      {nil, append(slices.Clone(data), make([]byte, 10_000)...), failure{code: codes.FailedPrecondition, reason: "TOO_LARGE"}},
+		"inflates":      {nil, zipped(t, append(slices.Clone(data), make([]byte, 14_000)...)), failure{code: codes.FailedPrecondition, reason: "TOO_LARGE"}},
 		"damaged gzip":  {nil, damaged(zipped(t, data)), failure{code: codes.DataLoss, reason: "CORRUPT"}},
 		"later version": {nil, bytes.Replace(data, []byte(`"version":"2"`), []byte(`"version":"9"`), 1), failure{code: codes.Unimplemented, reason: "UNSUPPORTED_VERSION"}},
 		"no header":     {nil, data[:100], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
@@ -319,7 +319,7 @@ func TestTemporaryLimits(t *testing.T) {
 		_, code, text := d.createPlain(t, query, bytes.NewReader(test.data))
 		answers := map[string]int{
 			"UNKNOWN_FORMAT": http.StatusBadRequest, "BAD_REQUEST": http.StatusBadRequest, "TRUNCATED": http.StatusUnprocessableEntity,
-			"CORRUPT": http.StatusUnprocessableEntity, "LIMIT_EXCEEDED": http.StatusRequestEntityTooLarge, "UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType,
+			"CORRUPT": http.StatusUnprocessableEntity, "TOO_LARGE": http.StatusRequestEntityTooLarge, "UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType,
 		}[test.want.reason]
 		if code != answers || !strings.Contains(text, `"reason":"`+test.want.reason+`"`) {
 			t.Errorf("%s: %d, want %d: %s", what, code, answers, text)

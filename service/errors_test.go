@@ -159,7 +159,7 @@ func TestStreamErrors(t *testing.T) {
 		{"cut in the header", &request{Replay: name("header.teehistorian")}, failure{codes.DataLoss, "TRUNCATED", "", []string{"format", "offset", "replay"}, false}},
 		{"unknown version", &request{Replay: name("version.teehistorian")}, failure{codes.Unimplemented, "UNSUPPORTED_VERSION", "", []string{"format", "offset", "replay"}, false}},
 		{"Source 1 demo", &request{Replay: name("source1.dem")}, failure{codes.Unimplemented, "UNSUPPORTED_VERSION", "", []string{"format", "offset", "replay"}, false}},
-		{"header beyond the limit", &request{Replay: name("limit.teehistorian")}, failure{codes.ResourceExhausted, "LIMIT_EXCEEDED", "", []string{"format", "offset", "replay"}, false}},
+		{"header beyond the limit", &request{Replay: name("limit.teehistorian")}, failure{codes.FailedPrecondition, "TOO_LARGE", "", []string{"format", "offset", "replay"}, false}},
 		{"broken gzip", &request{Replay: name("broken.gz")}, failure{codes.DataLoss, "CORRUPT", "", []string{"format", "offset", "replay"}, false}},
 		{"corrupt record", &request{Replay: name("corrupt.teehistorian")}, failure{codes.DataLoss, "CORRUPT", "", []string{"cursor", "format", "offset", "replay", "tick"}, false}},
 		{"cut, strict", &request{Replay: name("cut.teehistorian"), Strict: true}, failure{codes.DataLoss, "TRUNCATED", "", []string{"cursor", "format", "offset", "replay", "tick"}, false}},

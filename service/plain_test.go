@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/proto/position"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service"
 )
 
@@ -415,7 +416,7 @@ func TestPlainDecode(t *testing.T) {
 		"no replay":       {"what is this?", "", 400, `"reason":"UNKNOWN_FORMAT"`},
 		"nothing":         {"", "", 400, `"reason":"UNKNOWN_FORMAT"`},
 		"followed":        {string(data), "?follow", 400, `"field":"follow"`},
-		"5 MiB of a game": {string(data[:len(data)-1]) + strings.Repeat("\x41\x00", 5<<19), "?kind=join", 200, `"reason":"LIMIT_EXCEEDED"`},
+		"5 MiB of a game": {string(data[:len(data)-1]) + strings.Repeat("\x41\x00", 5<<19), "?kind=join", 200, `"reason":"TOO_LARGE"`},
 	} {
 		resp := d.do(timeout(t), t, http.MethodPost, "/v1/decode"+test.query, nil, strings.NewReader(test.body))
 		body, err := io.ReadAll(resp.Body)
@@ -497,3 +498,37 @@ func TestPlainLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainTooLarge: a replay that is too large for any try is told so by a status that does not ask for another one.
+func TestPlainTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	good := read(t, finishedSample)
+	write(t, filepath.Join(dir, "limit.teehistorian"), slices.Concat(good[:16], []byte(`{"comment":"`), slices.Repeat([]byte("x"), 300<<10)))
+	d := startPlain(t, dir)
+	resp := d.do(timeout(t), t, http.MethodGet, "/v1/replays/"+name("limit.teehistorian")+"/events", nil, nil)
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), `"reason":"TOO_LARGE"`) || resp.Header.Get("Retry-After") != "" {
+		t.Errorf("%d %s: %s", resp.StatusCode, resp.Header.Get("Retry-After"), body)
+	}
+}
+
+// TestPlainLongCursor: a cursor of the largest promised size arrives whole, by the query and by a header: it is refused for what it says.
+func TestPlainLongCursor(t *testing.T) {
+	dir := t.TempDir()
+	d := startPlain(t, dir)
+	path := "/v1/replays/" + copyIn(t, dir, finishedSample) + "/events"
+	long := cursor.Text(bytes.Repeat([]byte{0xa5}, 4096))
+	for what, code := range map[string]int{
+		"query":  first(d.get(t, path+"?cursor="+long, nil)),
+		"header": first(d.get(t, path, map[string]string{"Accept": "text/event-stream", "Last-Event-ID": long})),
+	} {
+		if code != http.StatusBadRequest {
+			t.Errorf("%s: %d", what, code)
+		}
+	}
+}
+
+func first(code int, _ string) int { return code }

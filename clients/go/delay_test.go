@@ -48,6 +48,7 @@ func TestTransient(t *testing.T) {
 		{codes.Unavailable, []protoadapt.MessageV1{info("OF_TOMORROW")}, true},
 		{codes.ResourceExhausted, []protoadapt.MessageV1{info("TOO_MANY_STREAMS")}, true},
 		{codes.ResourceExhausted, []protoadapt.MessageV1{info("LIMIT_EXCEEDED")}, false},
+		{codes.FailedPrecondition, []protoadapt.MessageV1{info("TOO_LARGE")}, false},
 		{codes.ResourceExhausted, []protoadapt.MessageV1{info("LIMIT_EXCEEDED"), after(0)}, false},
 		{codes.ResourceExhausted, []protoadapt.MessageV1{info("LIMIT_EXCEEDED"), after(time.Second)}, true},
 	} {

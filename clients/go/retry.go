@@ -74,7 +74,7 @@ func (e *Error) transient() bool {
 	case replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS:
 		return true
 	case replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED:
-		return e.after > 0 // other callers will release the resource; without a delay the replay itself is too large
+		return e.after > 0 // other callers will release the resource; without a delay the request is too long
 	default:
 		return e.Code == codes.Unavailable
 	}

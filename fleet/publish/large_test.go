@@ -35,7 +35,7 @@ func TestLarge(t *testing.T) {
 	p := open(t, c, conn, publish.Options{})
 	for range 2 {
 		var e *client.Error
-		if err := p.Replay(within(t), name); !errors.As(err, &e) || e.Reason != replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED {
+		if err := p.Replay(within(t), name); !errors.As(err, &e) || e.Reason != replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE {
 			t.Fatal(err)
 		}
 	}

@@ -27,6 +27,7 @@ func TestOver(t *testing.T) {
 		{place{kind: TypeError, reason: "DATA_LOSS", size: size}, gone, size, true},
 		{place{kind: TypeError, reason: "DATA_LOSS", size: size}, growing, size, false},
 		{place{kind: TypeError, reason: "LIMIT_EXCEEDED", size: size}, gone, size, false},
+		{place{kind: TypeError, reason: "TOO_LARGE", size: size}, gone, size, false},
 	} {
 		r := &replay{at: test.last}
 		if got := r.over(&replaydv1.Replay{State: test.state, SizeBytes: test.size}); got != test.want {

@@ -112,7 +112,7 @@ func (r *replay) over(d *replaydv1.Replay) bool {
 	switch {
 	case r.at.kind == TypeEnd && (r.at.reason == "FINISHED" || r.at.reason == "RANGE_DONE"):
 		return true
-	case r.at.kind == TypeError && r.at.reason != "LIMIT_EXCEEDED" || r.at.kind == TypeEnd && r.at.reason == "TRUNCATED":
+	case r.at.kind == TypeError && r.at.reason != "LIMIT_EXCEEDED" && r.at.reason != "TOO_LARGE" || r.at.kind == TypeEnd && r.at.reason == "TRUNCATED":
 		return r.at.size == d.GetSizeBytes() && !growing(d)
 	}
 	return false
@@ -151,7 +151,7 @@ func (s *session) run(ctx context.Context) (over bool, err error) {
 		case errors.Is(err, errAgain):
 			return false, nil
 		case errors.Is(err, errPayload):
-			e = &client.Error{Code: codes.ResourceExhausted, Reason: replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, Message: err.Error()}
+			e = &client.Error{Code: codes.FailedPrecondition, Reason: replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, Message: err.Error()}
 		case !ok || !ofReplay(e):
 			return true, err
 		}
@@ -178,7 +178,8 @@ func ofReplay(e *client.Error) bool {
 	case replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT,
 		replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION, replaydv1.ErrorReason_ERROR_REASON_CORRUPT,
 		replaydv1.ErrorReason_ERROR_REASON_TRUNCATED, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH,
-		replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END, replaydv1.ErrorReason_ERROR_REASON_FACTS_VERSION:
+		replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END, replaydv1.ErrorReason_ERROR_REASON_FACTS_VERSION,
+		replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE:
 		return true
 	case replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED:
 		return !client.Transient(e)

@@ -44,7 +44,8 @@ func HashOf(identity string) Hash {
 	return Hash(h.Sum64())
 }
 
-// MaxLen is the maximum length of a cursor, in bytes.
+// MaxLen is the maximum length of a cursor, in bytes. Clients are promised no more than that it has 4096 at most, so that later ones may
+// have more.
 const MaxLen = 64
 
 const version = 2

@@ -94,13 +94,16 @@ var httpStatus = map[codes.Code]int{
 // sentStatus maps the reasons of faults of what the client has sent to HTTP statuses.
 var sentStatus = map[string]int{
 	"CORRUPT": http.StatusUnprocessableEntity, "TRUNCATED": http.StatusUnprocessableEntity,
-	"UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType, "LIMIT_EXCEEDED": http.StatusRequestEntityTooLarge,
+	"UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType, "TOO_LARGE": http.StatusRequestEntityTooLarge,
 }
 
 // status returns the HTTP status of the fault.
 func (f *fault) status() int {
-	if status, ok := sentStatus[f.Reason]; ok && f.sent && !f.retry { // a limit that leaves room later is no fault of the upload
+	if status, ok := sentStatus[f.Reason]; ok && f.sent {
 		return status
+	}
+	if f.Reason == "TOO_LARGE" { // 409 would say that the request conflicts with another
+		return http.StatusUnprocessableEntity
 	}
 	if status, ok := httpStatus[f.code]; ok {
 		return status

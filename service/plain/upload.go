@@ -67,7 +67,7 @@ func (u *upload) receive(m proto.Message) error {
 	}
 	if u.had += int64(n); u.had > u.limit {
 		return &faults.Error{
-			Code: codes.ResourceExhausted, Reason: replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED,
+			Code: codes.FailedPrecondition, Reason: replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE,
 			Message: fmt.Sprintf("here an upload may have %d bytes; store a larger one by a POST to %s", u.limit, replaysPath),
 		}
 	}

@@ -40,7 +40,7 @@ export class ReplaydError extends Error {
      */
     get transient() {
         if (this.reason === "LIMIT_EXCEEDED")
-            return !!this.retryAfterMs; // otherwise the replay itself is too large
+            return !!this.retryAfterMs; // otherwise the request is too long
         if (this.reason)
             return this.code === Code.Unavailable || this.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
         return broken.has(this.code);

@@ -56,7 +56,7 @@ export class ReplaydError extends Error {
    * are resumed after such an error, unless `retry` forbids it.
    */
   get transient(): boolean {
-    if (this.reason === "LIMIT_EXCEEDED") return !!this.retryAfterMs; // otherwise the replay itself is too large
+    if (this.reason === "LIMIT_EXCEEDED") return !!this.retryAfterMs; // otherwise the request is too long
     if (this.reason) return this.code === Code.Unavailable || this.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
     return broken.has(this.code);
   }

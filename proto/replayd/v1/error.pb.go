@@ -44,7 +44,8 @@ const (
 	// without strict: a file that stops inside its header, a map, a StarCraft II replay, and a compressed file. Everything
 	// that could be read was sent.
 	ErrorReason_ERROR_REASON_TRUNCATED ErrorReason = 7
-	// RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow.
+	// RESOURCE_EXHAUSTED: what callers share (memory, space on disk) is used up now; see google.rpc.RetryInfo. Without a RetryInfo, the
+	// request is too long. A replay that is too large at any time has ERROR_REASON_TOO_LARGE.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 8
 	// FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor.
 	ErrorReason_ERROR_REASON_CURSOR_MISMATCH ErrorReason = 9
@@ -66,6 +67,9 @@ const (
 	// wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
 	// metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
 	ErrorReason_ERROR_REASON_FACTS_VERSION ErrorReason = 17
+	// FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
+	// file has to be another, or the operator has to allow more.
+	ErrorReason_ERROR_REASON_TOO_LARGE ErrorReason = 18
 )
 
 // Enum value maps for ErrorReason.
@@ -89,6 +93,7 @@ var (
 		15: "ERROR_REASON_TOO_SLOW",
 		16: "ERROR_REASON_NOT_IMPLEMENTED",
 		17: "ERROR_REASON_FACTS_VERSION",
+		18: "ERROR_REASON_TOO_LARGE",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -109,6 +114,7 @@ var (
 		"ERROR_REASON_TOO_SLOW":            15,
 		"ERROR_REASON_NOT_IMPLEMENTED":     16,
 		"ERROR_REASON_FACTS_VERSION":       17,
+		"ERROR_REASON_TOO_LARGE":           18,
 	}
 )
 
@@ -193,7 +199,7 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"replayd.v1\"$\n" +
 	"\n" +
 	"ResumeInfo\x12\x16\n" +
-	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xba\x04\n" +
+	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xd6\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n" +
@@ -213,7 +219,10 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"\x0fERROR_REASON_IO\x10\x0e\x12\x19\n" +
 	"\x15ERROR_REASON_TOO_SLOW\x10\x0f\x12 \n" +
 	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n" +
-	"\x1aERROR_REASON_FACTS_VERSION\x10\x11B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x1aERROR_REASON_FACTS_VERSION\x10\x11\x12\x1a\n" +
+	"\x16ERROR_REASON_TOO_LARGE\x10\x12BV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_error_proto_rawDescOnce sync.Once

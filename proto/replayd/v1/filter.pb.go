@@ -354,7 +354,9 @@ const file_replayd_v1_filter_proto_rawDesc = "" +
 	"\x03min\x18\x01 \x01(\x05H\x00R\x03min\x88\x01\x01\x12\x15\n" +
 	"\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01B\x06\n" +
 	"\x04_minB\x06\n" +
-	"\x04_maxB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x04_maxBV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_filter_proto_rawDescOnce sync.Once

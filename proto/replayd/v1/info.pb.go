@@ -421,7 +421,9 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\x12B\n" +
 	"\x10max_time_to_live\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\rmaxTimeToLive\"\x1c\n" +
 	"\x04Root\x12\x14\n" +
-	"\x05alias\x18\x01 \x01(\tR\x05aliasB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x05alias\x18\x01 \x01(\tR\x05aliasBV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_info_proto_rawDescOnce sync.Once

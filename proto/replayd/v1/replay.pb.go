@@ -27,7 +27,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A format of replays.
+// A format of replays. Later servers have more of them: a client shows a replay of a format that it does not know by its name and its other
+// facts, and passes over the fields of the format. A request that names a format that the server does not know is refused.
 type Format int32
 
 const (
@@ -1993,7 +1994,9 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x11REPLAY_VIEW_BASIC\x10\x01\x12\x14\n" +
 	"\x10REPLAY_VIEW_FULL\x10\x02\x12\x17\n" +
 	"\x13REPLAY_VIEW_PLAYERS\x10\x03\x12\x1c\n" +
-	"\x18REPLAY_VIEW_PARTICIPANTS\x10\x04B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x18REPLAY_VIEW_PARTICIPANTS\x10\x04BV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_replay_proto_rawDescOnce sync.Once

@@ -1590,7 +1590,9 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x06_scoreB\b\n" +
 	"\x06_levelB\f\n" +
 	"\n" +
-	"_net_worthB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"_net_worthBV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_report_proto_rawDescOnce sync.Once

@@ -38,7 +38,9 @@ const file_replayd_v1_service_proto_rawDesc = "" +
 	"\fCreateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n" +
 	"\fDeleteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12X\n" +
 	"\fWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse\"\x03\x90\x02\x010\x01\x12Y\n" +
-	"\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01BV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var file_replayd_v1_service_proto_goTypes = []any{
 	(*ListReplaysRequest)(nil),    // 0: replayd.v1.ListReplaysRequest

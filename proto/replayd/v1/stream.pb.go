@@ -1055,8 +1055,8 @@ func (*DecodeReplayRequest_Data) isDecodeReplayRequest_Part() {}
 // One response of a stream.
 type StreamEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
-	// to resume.
+	// The position of the stream after this response, as opaque bytes, 4096 at most. Keep the last cursor. It is all that a client needs to
+	// resume.
 	Cursor []byte `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// What this response is.
 	//
@@ -2229,7 +2229,9 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x1aEND_REASON_SERVER_DRAINING\x10\x04\x12\x15\n" +
 	"\x11END_REASON_SHRUNK\x10\x05\x12\x17\n" +
 	"\x13END_REASON_REPLACED\x10\x06\x12\x16\n" +
-	"\x12END_REASON_REMOVED\x10\aB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x12END_REASON_REMOVED\x10\aBV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_stream_proto_rawDescOnce sync.Once

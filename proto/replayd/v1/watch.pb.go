@@ -286,7 +286,9 @@ const file_replayd_v1_watch_proto_rawDesc = "" +
 	"\x13CHANGE_KIND_GROWING\x10\x02\x12\x18\n" +
 	"\x14CHANGE_KIND_FINISHED\x10\x03\x12\x17\n" +
 	"\x13CHANGE_KIND_REMOVED\x10\x04\x12\x16\n" +
-	"\x12CHANGE_KIND_SILENT\x10\x05B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x12CHANGE_KIND_SILENT\x10\x05BV\n" +
+	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
+	"Replayd.V1b\x06proto3"
 
 var (
 	file_replayd_v1_watch_proto_rawDescOnce sync.Once

@@ -163,7 +163,7 @@ class Session:
 
 def _transient(error: ReplaydError) -> bool:
     if error.reason:  # the daemon refused the call
-        if error.reason == "LIMIT_EXCEEDED":  # with a delay, other callers will release it; without, the replay is too large
+        if error.reason == "LIMIT_EXCEEDED":  # with a delay, other callers will release it; without, the request is too long
             return bool(error.retry_after)
         return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
     return error.code in _BROKEN

@@ -5148,7 +5148,8 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"SoundShape\x12\x1b\n" +
 	"\x17SOUND_SHAPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SOUND_SHAPE_RECTANGLE\x10\x01\x12\x16\n" +
-	"\x12SOUND_SHAPE_CIRCLE\x10\x02BAZ?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1b\x06proto3"
+	"\x12SOUND_SHAPE_CIRCLE\x10\x02Br\n" +
+	"\x17dev.replayd.datafile.v1P\x01Z?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1\xaa\x02\x13Replayd.Datafile.V1b\x06proto3"
 
 var (
 	file_replayd_datafile_v1_events_proto_rawDescOnce sync.Once

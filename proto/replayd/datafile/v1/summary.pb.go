@@ -320,7 +320,8 @@ const file_replayd_datafile_v1_summary_proto_rawDesc = "" +
 	"\fnum_elements\x18\a \x01(\x05R\vnumElements\x12)\n" +
 	"\x0elayer_in_group\x18\b \x01(\x11H\x01R\flayerInGroup\x88\x01\x01B\b\n" +
 	"\x06_groupB\x11\n" +
-	"\x0f_layer_in_groupBAZ?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1b\x06proto3"
+	"\x0f_layer_in_groupBr\n" +
+	"\x17dev.replayd.datafile.v1P\x01Z?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1\xaa\x02\x13Replayd.Datafile.V1b\x06proto3"
 
 var (
 	file_replayd_datafile_v1_summary_proto_rawDescOnce sync.Once

@@ -10064,7 +10064,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x11FAULT_KIND_SCHEMA\x10\x05\x12\x1b\n" +
 	"\x17FAULT_KIND_STRING_TABLE\x10\x06\x12\x14\n" +
 	"\x10FAULT_KIND_LIMIT\x10\a\x12\x1c\n" +
-	"\x18FAULT_KIND_UNKNOWN_FIELD\x10\bB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
+	"\x18FAULT_KIND_UNKNOWN_FIELD\x10\bB^\n" +
+	"\x12dev.replayd.dem.v1P\x01Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1\xaa\x02\x0eReplayd.Dem.V1b\x06proto3"
 
 var (
 	file_replayd_dem_v1_events_proto_rawDescOnce sync.Once

@@ -505,7 +505,8 @@ const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x1b\n" +
 	"\twire_type\x18\x03 \x01(\x05R\bwireType\x12\x18\n" +
 	"\achanged\x18\x04 \x01(\bR\achanged\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\x03R\x05countB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
+	"\x05count\x18\x05 \x01(\x03R\x05countB^\n" +
+	"\x12dev.replayd.dem.v1P\x01Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1\xaa\x02\x0eReplayd.Dem.V1b\x06proto3"
 
 var (
 	file_replayd_dem_v1_header_proto_rawDescOnce sync.Once

@@ -74,7 +74,8 @@ const file_replayd_options_v1_options_proto_rawDesc = "" +
 	" replayd/options/v1/options.proto\x12\x12replayd.options.v1\x1a google/protobuf/descriptor.proto:B\n" +
 	"\fstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\bR\vstringIndex:7\n" +
 	"\x06absent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06absent:;\n" +
-	"\bresolved\x12\x1d.google.protobuf.FieldOptions\x18\x9f\x8c\x03 \x01(\bR\bresolvedB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3"
+	"\bresolved\x12\x1d.google.protobuf.FieldOptions\x18\x9f\x8c\x03 \x01(\bR\bresolvedBn\n" +
+	"\x16dev.replayd.options.v1P\x01Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1\xaa\x02\x12Replayd.Options.V1b\x06proto3"
 
 var file_replayd_options_v1_options_proto_goTypes = []any{
 	(*descriptorpb.FieldOptions)(nil), // 0: google.protobuf.FieldOptions

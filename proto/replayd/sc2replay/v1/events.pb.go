@@ -12354,7 +12354,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0fUNIT_END_KILLED\x10\x01\x12\x14\n" +
 	"\x10UNIT_END_HATCHED\x10\x02\x12\x13\n" +
 	"\x0fUNIT_END_BECAME\x10\x03\x12\x16\n" +
-	"\x12UNIT_END_CANCELLED\x10\x04BCZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1b\x06proto3"
+	"\x12UNIT_END_CANCELLED\x10\x04Bv\n" +
+	"\x18dev.replayd.sc2replay.v1P\x01ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1\xaa\x02\x14Replayd.SC2Replay.V1b\x06proto3"
 
 var (
 	file_replayd_sc2replay_v1_events_proto_rawDescOnce sync.Once

@@ -105,7 +105,8 @@ const file_replayd_sc2replay_v1_header_proto_rawDesc = "" +
 	"\x05start\x18\x01 \x01(\v2\x1b.replayd.sc2replay.v1.StartR\x05start\x127\n" +
 	"\adetails\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.DetailsR\adetails\x12G\n" +
 	"\rgame_metadata\x18\x03 \x01(\v2\".replayd.sc2replay.v1.GameMetadataR\fgameMetadata\x12:\n" +
-	"\aplayers\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PlayerInfoR\aplayersBCZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1b\x06proto3"
+	"\aplayers\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PlayerInfoR\aplayersBv\n" +
+	"\x18dev.replayd.sc2replay.v1P\x01ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1\xaa\x02\x14Replayd.SC2Replay.V1b\x06proto3"
 
 var (
 	file_replayd_sc2replay_v1_header_proto_rawDescOnce sync.Once

@@ -7144,7 +7144,8 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x17SESSION_END_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SESSION_END_DROPPED\x10\x01\x12\x18\n" +
 	"\x14SESSION_END_REPLACED\x10\x02\x12\x1a\n" +
-	"\x16SESSION_END_GAME_ENDED\x10\x03BIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
+	"\x16SESSION_END_GAME_ENDED\x10\x03B\x82\x01\n" +
+	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
 	file_replayd_teehistorian_v1_events_proto_rawDescOnce sync.Once

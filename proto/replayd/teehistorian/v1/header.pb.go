@@ -290,7 +290,8 @@ const file_replayd_teehistorian_v1_header_proto_rawDesc = "" +
 	"\f_server_portB\v\n" +
 	"\t_map_sizeB\r\n" +
 	"\v_map_sha256B\x13\n" +
-	"\x11_prng_descriptionBIZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1b\x06proto3"
+	"\x11_prng_descriptionB\x82\x01\n" +
+	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
 	file_replayd_teehistorian_v1_header_proto_rawDescOnce sync.Once

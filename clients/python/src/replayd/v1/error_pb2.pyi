@@ -43,7 +43,9 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     that could be read was sent.
     """
     ERROR_REASON_LIMIT_EXCEEDED: _ErrorReason.ValueType  # 8
-    """RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
+    """RESOURCE_EXHAUSTED: what callers share (memory, space on disk) is used up now; see google.rpc.RetryInfo. Without a RetryInfo, the
+    request is too long. A replay that is too large at any time has ERROR_REASON_TOO_LARGE.
+    """
     ERROR_REASON_CURSOR_MISMATCH: _ErrorReason.ValueType  # 9
     """FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
     ERROR_REASON_CURSOR_BEYOND_END: _ErrorReason.ValueType  # 10
@@ -64,6 +66,10 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
     wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
     metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+    """
+    ERROR_REASON_TOO_LARGE: _ErrorReason.ValueType  # 18
+    """FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
+    file has to be another, or the operator has to allow more.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -91,7 +97,9 @@ without strict: a file that stops inside its header, a map, a StarCraft II repla
 that could be read was sent.
 """
 ERROR_REASON_LIMIT_EXCEEDED: ErrorReason.ValueType  # 8
-"""RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
+"""RESOURCE_EXHAUSTED: what callers share (memory, space on disk) is used up now; see google.rpc.RetryInfo. Without a RetryInfo, the
+request is too long. A replay that is too large at any time has ERROR_REASON_TOO_LARGE.
+"""
 ERROR_REASON_CURSOR_MISMATCH: ErrorReason.ValueType  # 9
 """FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
 ERROR_REASON_CURSOR_BEYOND_END: ErrorReason.ValueType  # 10
@@ -112,6 +120,10 @@ ERROR_REASON_FACTS_VERSION: ErrorReason.ValueType  # 17
 """FAILED_PRECONDITION: the cursor is of a stream with facts of another version than those of this server, and the request
 wants facts, or the cursor stands between facts. Start the stream anew, and replace the facts that it has brought. The
 metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
+"""
+ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 18
+"""FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
+file has to be another, or the operator has to allow more.
 """
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 

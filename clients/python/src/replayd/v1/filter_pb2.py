@@ -24,14 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17replayd/v1/filter.proto\x12\nreplayd.v1\"\xe1\x01\n\x0b\x45ventFilter\x12\x14\n\x05kinds\x18\x01 \x03(\tR\x05kinds\x12+\n\x05ticks\x18\x02 \x01(\x0b\x32\x15.replayd.v1.TickRangeR\x05ticks\x12\x18\n\x07players\x18\x03 \x03(\x05R\x07players\x12\x14\n\x05teams\x18\x04 \x03(\x05R\x05teams\x12\'\n\x03\x64\x65m\x18\x05 \x01(\x0b\x32\x15.replayd.v1.DemFilterR\x03\x64\x65m\x12\x36\n\x08\x64\x61tafile\x18\x06 \x01(\x0b\x32\x1a.replayd.v1.DatafileFilterR\x08\x64\x61tafile\"S\n\tDemFilter\x12\x18\n\x07\x63lasses\x18\x01 \x03(\tR\x07\x63lasses\x12\x16\n\x06\x66ields\x18\x02 \x03(\tR\x06\x66ields\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\"@\n\x0e\x44\x61tafileFilter\x12\x16\n\x06groups\x18\x01 \x03(\x05R\x06groups\x12\x16\n\x06layers\x18\x02 \x03(\x05R\x06layers\"I\n\tTickRange\x12\x15\n\x03min\x18\x01 \x01(\x05H\x00R\x03min\x88\x01\x01\x12\x15\n\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_maxB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17replayd/v1/filter.proto\x12\nreplayd.v1\"\xe1\x01\n\x0b\x45ventFilter\x12\x14\n\x05kinds\x18\x01 \x03(\tR\x05kinds\x12+\n\x05ticks\x18\x02 \x01(\x0b\x32\x15.replayd.v1.TickRangeR\x05ticks\x12\x18\n\x07players\x18\x03 \x03(\x05R\x07players\x12\x14\n\x05teams\x18\x04 \x03(\x05R\x05teams\x12\'\n\x03\x64\x65m\x18\x05 \x01(\x0b\x32\x15.replayd.v1.DemFilterR\x03\x64\x65m\x12\x36\n\x08\x64\x61tafile\x18\x06 \x01(\x0b\x32\x1a.replayd.v1.DatafileFilterR\x08\x64\x61tafile\"S\n\tDemFilter\x12\x18\n\x07\x63lasses\x18\x01 \x03(\tR\x07\x63lasses\x12\x16\n\x06\x66ields\x18\x02 \x03(\tR\x06\x66ields\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\"@\n\x0e\x44\x61tafileFilter\x12\x16\n\x06groups\x18\x01 \x03(\x05R\x06groups\x12\x16\n\x06layers\x18\x02 \x03(\x05R\x06layers\"I\n\tTickRange\x12\x15\n\x03min\x18\x01 \x01(\x05H\x00R\x03min\x88\x01\x01\x12\x15\n\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_maxBV\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.v1.filter_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.replayd.v1P\001Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\252\002\nReplayd.V1'
   _globals['_EVENTFILTER']._serialized_start=40
   _globals['_EVENTFILTER']._serialized_end=265
   _globals['_DEMFILTER']._serialized_start=267

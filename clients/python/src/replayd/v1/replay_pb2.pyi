@@ -43,7 +43,9 @@ class _FormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """A StarCraft II replay."""
 
 class Format(_Format, metaclass=_FormatEnumTypeWrapper):
-    """A format of replays."""
+    """A format of replays. Later servers have more of them: a client shows a replay of a format that it does not know by its name and its other
+    facts, and passes over the fields of the format. A request that names a format that the server does not know is refused.
+    """
 
 FORMAT_UNSPECIFIED: Format.ValueType  # 0
 """Not known."""

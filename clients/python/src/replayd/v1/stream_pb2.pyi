@@ -565,8 +565,8 @@ class StreamEventsResponse(google.protobuf.message.Message):
     GAP_FIELD_NUMBER: builtins.int
     END_FIELD_NUMBER: builtins.int
     cursor: builtins.bytes
-    """The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
-    to resume.
+    """The position of the stream after this response, as opaque bytes, 4096 at most. Keep the last cursor. It is all that a client needs to
+    resume.
     """
     @property
     def start(self) -> Global___StreamStart:

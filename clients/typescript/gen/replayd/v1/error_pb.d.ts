@@ -96,7 +96,8 @@ export enum ErrorReason {
   TRUNCATED = 7,
 
   /**
-   * RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow.
+   * RESOURCE_EXHAUSTED: what callers share (memory, space on disk) is used up now; see google.rpc.RetryInfo. Without a RetryInfo, the
+   * request is too long. A replay that is too large at any time has ERROR_REASON_TOO_LARGE.
    *
    * @generated from enum value: ERROR_REASON_LIMIT_EXCEEDED = 8;
    */
@@ -166,6 +167,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_FACTS_VERSION = 17;
    */
   FACTS_VERSION = 17,
+
+  /**
+   * FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
+   * file has to be another, or the operator has to allow more.
+   *
+   * @generated from enum value: ERROR_REASON_TOO_LARGE = 18;
+   */
+  TOO_LARGE = 18,
 }
 
 /**

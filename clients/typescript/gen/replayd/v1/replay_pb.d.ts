@@ -797,7 +797,8 @@ export declare type DeleteReplayResponse = Message<"replayd.v1.DeleteReplayRespo
 export declare const DeleteReplayResponseSchema: GenMessage<DeleteReplayResponse>;
 
 /**
- * A format of replays.
+ * A format of replays. Later servers have more of them: a client shows a replay of a format that it does not know by its name and its other
+ * facts, and passes over the fields of the format. A request that names a format that the server does not know is refused.
  *
  * @generated from enum replayd.v1.Format
  */

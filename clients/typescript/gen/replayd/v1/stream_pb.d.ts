@@ -339,8 +339,8 @@ export declare const DecodeReplayRequestSchema: GenMessage<DecodeReplayRequest>;
  */
 export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsResponse"> & {
   /**
-   * The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
-   * to resume.
+   * The position of the stream after this response, as opaque bytes, 4096 at most. Keep the last cursor. It is all that a client needs to
+   * resume.
    *
    * @generated from field: bytes cursor = 1;
    */

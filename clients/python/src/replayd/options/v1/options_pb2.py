@@ -25,12 +25,12 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n replayd/options/v1/options.proto\x12\x12replayd.options.v1\x1a google/protobuf/descriptor.proto:B\n\x0cstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\x08R\x0bstringIndex:7\n\x06\x61\x62sent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06\x61\x62sent:;\n\x08resolved\x12\x1d.google.protobuf.FieldOptions\x18\x9f\x8c\x03 \x01(\x08R\x08resolvedB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n replayd/options/v1/options.proto\x12\x12replayd.options.v1\x1a google/protobuf/descriptor.proto:B\n\x0cstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\x08R\x0bstringIndex:7\n\x06\x61\x62sent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06\x61\x62sent:;\n\x08resolved\x12\x1d.google.protobuf.FieldOptions\x18\x9f\x8c\x03 \x01(\x08R\x08resolvedBn\n\x16\x64\x65v.replayd.options.v1P\x01Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1\xaa\x02\x12Replayd.Options.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.options.v1.options_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\026dev.replayd.options.v1P\001Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1\252\002\022Replayd.Options.V1'
 # @@protoc_insertion_point(module_scope)

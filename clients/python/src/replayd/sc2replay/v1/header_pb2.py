@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from replayd.sc2replay.v1 import events_pb2 as replayd_dot_sc2replay_dot_v1_dot_events__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!replayd/sc2replay/v1/header.proto\x12\x14replayd.sc2replay.v1\x1a!replayd/sc2replay/v1/events.proto\"\xf9\x01\n\x06Header\x12\x31\n\x05start\x18\x01 \x01(\x0b\x32\x1b.replayd.sc2replay.v1.StartR\x05start\x12\x37\n\x07\x64\x65tails\x18\x02 \x01(\x0b\x32\x1d.replayd.sc2replay.v1.DetailsR\x07\x64\x65tails\x12G\n\rgame_metadata\x18\x03 \x01(\x0b\x32\".replayd.sc2replay.v1.GameMetadataR\x0cgameMetadata\x12:\n\x07players\x18\x04 \x03(\x0b\x32 .replayd.sc2replay.v1.PlayerInfoR\x07playersBCZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!replayd/sc2replay/v1/header.proto\x12\x14replayd.sc2replay.v1\x1a!replayd/sc2replay/v1/events.proto\"\xf9\x01\n\x06Header\x12\x31\n\x05start\x18\x01 \x01(\x0b\x32\x1b.replayd.sc2replay.v1.StartR\x05start\x12\x37\n\x07\x64\x65tails\x18\x02 \x01(\x0b\x32\x1d.replayd.sc2replay.v1.DetailsR\x07\x64\x65tails\x12G\n\rgame_metadata\x18\x03 \x01(\x0b\x32\".replayd.sc2replay.v1.GameMetadataR\x0cgameMetadata\x12:\n\x07players\x18\x04 \x03(\x0b\x32 .replayd.sc2replay.v1.PlayerInfoR\x07playersBv\n\x18\x64\x65v.replayd.sc2replay.v1P\x01ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1\xaa\x02\x14Replayd.SC2Replay.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.sc2replay.v1.header_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\030dev.replayd.sc2replay.v1P\001ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1\252\002\024Replayd.SC2Replay.V1'
   _globals['_HEADER']._serialized_start=95
   _globals['_HEADER']._serialized_end=344
 # @@protoc_insertion_point(module_scope)
