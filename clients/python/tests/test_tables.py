@@ -66,6 +66,8 @@ def test_rows(daemon: Daemon) -> None:
         assert messages[0][0] == "cl_start_info" and type(messages[0][1]) is bool and type(messages[0][2]) is bytes
         some = next(client.batches(NAME, kinds=["player_diff"], tables=True, columns=["dx", "at_tick"])).tables["player_diff"]
         assert some.arrow().schema.names == ["at_tick", "dx"]
+        whole = client.table(NAME, "join")
+        assert list(client.rows(NAME, "join")) == list(zip(*(column.to_pylist() for column in whole.columns)))
         inputs = list(client.rows(NAME, "input_diff", ["input.target_x", "input.hook"]))
         assert inputs == [(e.value.input.target_x, e.value.input.hook) for e in events if e.kind == "input_diff"]
         for wrong in ("nothing", "at_tick.x", "input.nothing"):

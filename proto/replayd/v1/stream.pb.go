@@ -518,7 +518,7 @@ type StreamEventsRequest struct {
 	// name may then also be that of a directory. It stands for the newest replay directly inside the directory that can be
 	// followed. If there is none yet, the stream waits for the first one.
 	Follow bool `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
-	// Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+	// Only with follow, without which it is refused. When the replay ends, the stream continues with the next one of the same game server, or waits for
 	// it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
 	FollowSuccessors bool `protobuf:"varint,6,opt,name=follow_successors,json=followSuccessors,proto3" json:"follow_successors,omitempty"`
 	// Only with follow_successors. The rule that decides which replay is the next one.
@@ -828,7 +828,8 @@ type Start_Tick struct {
 }
 
 type Start_LastEvents struct {
-	// At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000.
+	// At the last events that the filters let through: this many, or, when the replay has fewer, at the beginning of the replay, as
+	// without a start. 1 to 1000000.
 	LastEvents uint32 `protobuf:"varint,3,opt,name=last_events,json=lastEvents,proto3,oneof"`
 }
 

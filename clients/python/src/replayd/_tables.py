@@ -187,14 +187,14 @@ def values(array: Any) -> Iterable[Any]:
     return listed
 
 
-def rows_of(kind: str, columns: Sequence[str]) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
+def rows_of(kind: str, columns: Sequence[str] | None) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
     """A function that returns the tuples of a response."""
     need("pyarrow", "arrow", "rows()")
     need("numpy", "arrow", "rows()")
 
     def of(table: Table) -> Iterator[tuple[Any, ...]]:
         batch = table._read()
-        return zip(*(values(column(batch, name)) for name in columns))
+        return zip(*(values(column(batch, name)) for name in (batch.schema.names if columns is None else columns)))
 
     def rows(response: stream_pb2.StreamEventsResponse) -> Iterable[tuple[Any, ...]]:
         return chain.from_iterable(map(of, _tables(response, kind)))

@@ -132,7 +132,7 @@ class AsyncClient:
         return AsyncStream(session, self._responses(session), responses_of)
 
     def rows(
-        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[TableOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> AsyncStream[tuple[Any, ...]]:
         """The same as `Client.rows`."""
         session = Session(*build(replay, table_options(kind, columns, options)))

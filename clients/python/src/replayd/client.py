@@ -129,11 +129,12 @@ class Client:
         return Stream(session, self._responses(session), responses_of)
 
     def rows(
-        self, replay: str, kind: AnyKind, columns: Sequence[str], **options: Unpack[TableOptions]
+        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> Stream[tuple[Any, ...]]:
         """Streams the events of one kind as plain tuples with the values of these columns, the fastest way of one by one.
 
-        docs/events lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
+        Without columns, a tuple has all columns of the kind's table, in its order. A later daemon may have more of them. docs/events
+        lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
         session = Session(*build(replay, table_options(kind, columns, options)))
         return Stream(session, self._responses(session), rows_of(kind, columns))
 

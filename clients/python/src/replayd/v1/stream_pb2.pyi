@@ -322,7 +322,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     followed. If there is none yet, the stream waits for the first one.
     """
     follow_successors: builtins.bool
-    """Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+    """Only with follow, without which it is refused. When the replay ends, the stream continues with the next one of the same game server, or waits for
     it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
     """
     successor_rule: Global___SuccessorRule.ValueType
@@ -435,7 +435,9 @@ class Start(google.protobuf.message.Message):
     tick: builtins.int
     """At the first event of this tick, or of the next later tick that has events."""
     last_events: builtins.int
-    """At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000."""
+    """At the last events that the filters let through: this many, or, when the replay has fewer, at the beginning of the replay, as
+    without a start. 1 to 1000000.
+    """
     with_state: builtins.bool
     """True first sends the state at that place, which is what a client would know after reading everything before it. For a
     teehistorian file, it consists of player_state events. For a demo, it has an entity_entered event for every entity

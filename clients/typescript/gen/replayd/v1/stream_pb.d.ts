@@ -62,7 +62,7 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   follow: boolean;
 
   /**
-   * Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+   * Only with follow, without which it is refused. When the replay ends, the stream continues with the next one of the same game server, or waits for
    * it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
    *
    * @generated from field: bool follow_successors = 6;
@@ -199,7 +199,8 @@ export declare type Start = Message<"replayd.v1.Start"> & {
     case: "tick";
   } | {
     /**
-     * At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000.
+     * At the last events that the filters let through: this many, or, when the replay has fewer, at the beginning of the replay, as
+     * without a start. 1 to 1000000.
      *
      * @generated from field: uint32 last_events = 3;
      */
