@@ -162,9 +162,9 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 	return clauses, nil
 }
 
-// clause compiles a filter. It also returns the kinds whose events it can match. facts says whether a filter that names no kind matches
-// facts, too: those of exclude do, those of include do not.
-func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (out clause, kinds []int, err error) {
+// clause compiles a filter. It also returns the kinds whose events it can match. A filter of exclude that names no kind matches facts, too,
+// which one of include does not.
+func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (out clause, kinds []int, err error) {
 	n := len(f.GetKinds())
 	for p := range conditions {
 		n += conditions[p].values(f)
@@ -175,8 +175,10 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (ou
 	if err := c.patterns(path, f); err != nil {
 		return out, nil, err
 	}
-	if err := c.numbers(path, f); err != nil {
-		return out, nil, err
+	if !exclude { // there it only removes nothing
+		if err := c.numbers(path, f); err != nil {
+			return out, nil, err
+		}
 	}
 	out = clause{path: path, kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
 	for p := range propertyCount {
@@ -194,7 +196,7 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, facts bool) (ou
 		}
 	}
 	out.always = out.asksOnly(Classes, Fields)
-	asked, err := c.kinds(path, f.GetKinds(), facts)
+	asked, err := c.kinds(path, f.GetKinds(), exclude)
 	if err != nil {
 		return out, nil, err
 	}

@@ -491,12 +491,14 @@ func (o *Oracle) mistyped(f *replaydv1.EventFilter) bool {
 // onlyStates holds, by format, the kinds that only describe a state.
 var onlyStates = map[string]map[string]bool{"teehistorian": {"player_state": true}, "sc2replay": {"player_state": true, "unit_state": true}}
 
-// neverThere reports whether a filter has a value that nothing in the format can have.
+// empty reports whether a filter has a pattern that nothing can match.
+func empty(f *replaydv1.EventFilter) bool {
+	return slices.Contains(f.GetDem().GetClasses(), "") || slices.Contains(f.GetDem().GetFields(), "")
+}
+
+// neverThere reports whether a filter has a list of numbers of which nothing in the format can have any.
 func (o *Oracle) neverThere(f *replaydv1.EventFilter) bool {
-	if slices.Contains(f.GetDem().GetClasses(), "") || slices.Contains(f.GetDem().GetFields(), "") {
-		return true
-	}
-	below := func(least int32, numbers []int32) bool { return len(numbers) > 0 && slices.Min(numbers) < least }
+	below := func(least int32, numbers []int32) bool { return len(numbers) > 0 && slices.Max(numbers) < least }
 	switch o.format {
 	case "dem":
 		return below(0, f.GetPlayers()) || below(1, f.GetTeams())
@@ -516,9 +518,12 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 		state = state || at.State
 	}
 	for _, f := range slices.Concat(req.GetInclude(), req.GetExclude()) {
-		if o.mistyped(f) || o.neverThere(f) {
+		if o.mistyped(f) || empty(f) {
 			return true
 		}
+	}
+	if slices.ContainsFunc(req.GetInclude(), o.neverThere) {
+		return true
 	}
 	for _, f := range req.GetExclude() {
 		if len(f.GetKinds()) > 0 && !slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return !onlyStates[o.format][kind] }) {
