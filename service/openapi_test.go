@@ -88,6 +88,7 @@ func TestAnswersAreDocumented(t *testing.T) {
 	for _, view := range []string{"basic", "full", "players"} {
 		ask(http.MethodGet, replays, "/v1/replays?page-size=100&player=*&view="+view, nil, nil, http.StatusOK)
 		ask(http.MethodGet, replays, "/v1/replays?page-size=100&view="+view, nil, nil, http.StatusOK)
+		ask(http.MethodGet, replay+"/report", "/v1/replays/"+name("datafile/sample.map")+"/report", nil, nil, http.StatusOK)
 	}
 	for file, query := range map[string]string{
 		strings.TrimPrefix(finishedSample, samples()+string(os.PathSeparator)): "with-state&tick=100&resolve-players",

@@ -60,9 +60,9 @@ type Codec struct {
 	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
 	// may be nil. Nil if the format has none.
 	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
-	// Report fills in the tick, the end, the damage and the game of a report, which has its replay as Describe returned it, from the events
-	// up to a tick. It fails if not even the header can be read, and with the errors of the Input and of Pause.
-	Report func(in source.Input, o ReportOptions, report *replaydv1.Report) error
+	// Report fills in the tick, the end, the damage and the game of a report from the events up to a tick, and what Describe would of the
+	// report's Replay. It fails if not even the header can be read, and with the errors of the Input and of Pause.
+	Report func(ctx context.Context, in source.Input, o ReportOptions, report *replaydv1.Report) error
 	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error

@@ -8,9 +8,9 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Concluded tells a report how its decoder ended, by the error of Next, or nil at the report's own tick. closed is the error of the
-// decoder's Close. It returns the error if it is not one of the replay.
-func Concluded(report *replaydv1.Report, err, closed error) error {
+// Concluded tells a report how its decoder ended, by the error of Next, or nil at the report's own tick. It returns the error if it is
+// not one of the replay.
+func Concluded(report *replaydv1.Report, err error) error {
 	switch damaged, isDamaged := errors.AsType[*decoders.Error](err); {
 	case errors.Is(err, io.EOF):
 		report.Ended = true
@@ -18,9 +18,6 @@ func Concluded(report *replaydv1.Report, err, closed error) error {
 		report.Damage = damaged.Error()
 	case err != nil && !errors.Is(err, decoders.ErrMore):
 		return err
-	}
-	if broken, torn := errors.AsType[*decoders.Error](closed); torn && errors.Is(err, decoders.ErrMore) && !errors.Is(broken, decoders.ErrTruncated) {
-		report.Damage = broken.Error()
 	}
 	return nil
 }

@@ -3,13 +3,11 @@ package describe
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
@@ -84,11 +82,11 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 
 // Report returns the report of an opened replay. It decodes the replay up to the tick of the options.
 func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*replaydv1.Report, error) {
-	r, err := Replay(ctx, file)
-	if _, damaged := errors.AsType[*decoders.Error](err); err != nil && (!damaged || r.GetIdentity() == "") {
+	if err := file.Recognized(); err != nil {
 		return nil, err
 	}
-	c, err := CodecOf(file.Info().Format)
+	info := file.Info()
+	c, err := CodecOf(info.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +94,11 @@ func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*rep
 	if err != nil {
 		return nil, err
 	}
-	report := &replaydv1.Report{Replay: r, FactsVersion: c.FactsVersion}
-	if err := c.Report(in, o, report); err != nil {
+	report := &replaydv1.Report{Replay: Info(&info), FactsVersion: c.FactsVersion}
+	if err := c.Report(ctx, in, o, report); err != nil {
 		return nil, err
 	}
-	r.Header = nil
+	report.Replay.Header = nil
 	return report, nil
 }
 

@@ -452,6 +452,20 @@ def test_participants(daemon: Daemon) -> None:
     assert isinstance(table, pyarrow.Table)
 
 
+def test_report(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        whole, begun = client.report(NAME), client.report(NAME, 20)
+    assert [p.name for p in whole.teehistorian.players] == ["alice", "bob", "Carol der Große"]
+    assert whole.ended and not begun.ended and begun.tick == 20
+    assert [p.connected for p in begun.teehistorian.players] == [True]
+
+    async def run() -> object:
+        async with replayd.connect_async(daemon.address) as client:
+            return await client.report(NAME, tick=20)
+
+    assert asyncio.run(run()) == begun
+
+
 def test_participants_async(daemon: Daemon) -> None:
     async def run() -> int:
         async with replayd.connect_async(daemon.address) as client:

@@ -308,6 +308,9 @@ describe("a daemon", () => {
       message: 'there is no field of a filter of replays "map"',
     });
     assert.equal((await client.replay(finished.name)).header.case, "teehistorian");
+    const { tick, ended, game } = await client.report(finished.name, 20);
+    assert.deepEqual([tick, ended, game.case, game.value.players.map(({ connected }) => connected)], [20, false, "teehistorian", [true]]);
+    assert.ok((await client.report(finished.name)).ended);
     assert.ok((await client.serverInfo()).formats[0].kinds.some(({ name }) => name === "player_diff"));
     for await (const change of client.watch("r/teehistorian/finished")) {
       assert.equal(change.replay.name, finished.name);

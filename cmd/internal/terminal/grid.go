@@ -6,7 +6,7 @@ import "strings"
 type heading struct {
 	title string
 	right bool // values are at the right
-	spare int  // which columns go first where the terminal is too narrow: the larger ones; 0 never goes
+	spare int  // which columns go first where the terminal is too narrow: the larger ones, and of those with 0 the last
 }
 
 // grid is a table whose columns depend on what it has. Columns in which no row has anything are left out.
@@ -42,7 +42,7 @@ func (g *grid) print(b *strings.Builder, width int, dim func(string) string) {
 			if total += w + gap; first < 0 {
 				first = i
 			}
-			if g.heads[i].spare > 0 && (out < 0 || g.heads[i].spare >= g.heads[out].spare) {
+			if i > first && (out < 0 || g.heads[i].spare >= g.heads[out].spare) {
 				out = i
 			}
 		}

@@ -251,7 +251,7 @@ func (s *sheet) sc2replay(r *replaydv1.Sc2ReplayReport) {
 		{title: "PLAYER"}, {title: "RACE"}, {title: "RESULT"}, {title: "TEAM", right: true, spare: 9}, {title: "MMR", right: true, spare: 4},
 		{title: "APM", right: true}, {title: "SQ", right: true}, {title: "CAPPED", right: true, spare: 8},
 		{title: "SUPPLY", right: true}, {title: "WORKERS", right: true}, {title: "ARMY", right: true},
-		{title: "VALUE LOST", right: true, spare: 2}, {title: "VALUE KILLED", right: true, spare: 3}, {title: "BANK", right: true, spare: 1}, {title: "INCOME", right: true, spare: 5},
+		{title: "RES LOST", right: true, spare: 2}, {title: "RES KILLED", right: true, spare: 3}, {title: "BANK", right: true, spare: 1}, {title: "INCOME", right: true, spare: 5},
 		{title: "LEFT", right: true, spare: 6},
 	}}
 	teams := len(r.GetPlayers()) > 2
@@ -263,9 +263,11 @@ func (s *sheet) sc2replay(r *replaydv1.Sc2ReplayReport) {
 	}
 	s.section("")
 	g.print(&s.text, s.Width, s.Dim)
-	s.more(int(r.GetObservers()), "observers")
+	if n := r.GetObservers(); n > 0 {
+		fmt.Fprintf(&s.text, "observers: %d\n", n)
+	}
 	if r.GetUnproven() {
-		s.text.WriteString("the replay's own table is not known: values may be wrong\n")
+		s.text.WriteString(strings.TrimRight(fit("values may be wrong: the replay's own table is not known", s.Width), " ") + "\n")
 	}
 	if len(r.GetPlayers()) > 4 { // what follows is long
 		return

@@ -136,7 +136,8 @@ type Report struct {
 	Tick int32 `protobuf:"varint,2,opt,name=tick,proto3" json:"tick,omitempty"`
 	// True when everything that the replay has was counted, and it has the end that its format requires.
 	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
-	// Why what follows could not be read. Empty if it could. The report is that of what stands before.
+	// Why what follows could not be read, or how many damaged places were passed over before. Empty if all could be read. The report is that
+	// of what could.
 	Damage string `protobuf:"bytes,4,opt,name=damage,proto3" json:"damage,omitempty"`
 	// The version of the facts that the report follows from. See StreamStart.facts_version.
 	FactsVersion uint32 `protobuf:"varint,5,opt,name=facts_version,json=factsVersion,proto3" json:"facts_version,omitempty"`
@@ -413,7 +414,8 @@ type TeehistorianPlayer struct {
 	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
 	// The team of the connected client. Absent when none is connected, and before DDNet 15.6.
 	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
-	// For how many ticks the player was connected, each stay by itself.
+	// For how many ticks the player was connected. Where stays overlap, as those of a connection that takes over another slot do, they count
+	// once.
 	Ticks int64 `protobuf:"varint,5,opt,name=ticks,proto3" json:"ticks,omitempty"`
 	// How many times the player finished.
 	FinishCount int32 `protobuf:"varint,6,opt,name=finish_count,json=finishCount,proto3" json:"finish_count,omitempty"`

@@ -2,6 +2,7 @@ package dem
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ const resource = "CDOTA_PlayerResource"
 var opener = newOpener()
 
 // report implements Report of codec.Codec.
-func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
+func report(_ context.Context, in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
 	include := []*replaydv1.EventFilter{reported}
 	delivered, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, include, nil)
 	if err != nil {
@@ -61,7 +62,7 @@ func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error 
 	if err != nil {
 		return err
 	}
-	described := new(replaydv1.Replay)
+	described := to.GetReplay()
 	if err := r.Header(described); err != nil {
 		if errors.Is(err, decoders.ErrMore) {
 			err = r.Close()
@@ -85,11 +86,7 @@ func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error 
 	} else if err == nil { // it is at the end of the bytes present
 		err = patient(r, &o, func() error { return r.Fill(&codec.Batch{MaxEvents: 1, MaxBytes: 1}) })
 	}
-	var closed error
-	if errors.Is(err, decoders.ErrMore) {
-		closed = r.Close()
-	}
-	if err := codec.Concluded(to, err, closed); err != nil {
+	if err := codec.Concluded(to, err); err != nil {
 		return err
 	}
 	to.Game = &replaydv1.Report_Dem{Dem: s.conclude()}

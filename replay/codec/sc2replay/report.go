@@ -2,6 +2,7 @@ package sc2replay
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -29,9 +30,12 @@ type standing struct {
 }
 
 // report implements Report of codec.Codec.
-func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
+func report(_ context.Context, in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
 	p, unpacked, err := settled(in, 0)
 	if err != nil {
+		return err
+	}
+	if err := addHeader(to.GetReplay(), p, in); err != nil {
 		return err
 	}
 	var none sc2replay.Kinds
@@ -42,7 +46,7 @@ func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error 
 	}
 	s := &standing{fold: facts.New(p), state: sc2replay.NewState(d)}
 	passed, err := s.read(d, &o)
-	if err := codec.Concluded(to, err, nil); err != nil {
+	if err := codec.Concluded(to, err); err != nil {
 		return err
 	}
 	if to.Tick = max(d.Tick(), 0); passed {

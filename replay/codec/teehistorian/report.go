@@ -2,7 +2,9 @@ package teehistorian
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/replayd/replayd/decoders"
@@ -28,13 +30,15 @@ const teamsMinor = 2
 type standing struct {
 	sessions *sessions
 	out      *replaydv1.TeehistorianReport
+	counted  map[*replaydv1.TeehistorianPlayer]int32 // up to which tick the player's stays are counted
 	best     map[*replaydv1.Participant]*replaydv1.Finish
+	damaged  int // places
 	members  int // bytes of the names of teams' members
 	reveal   decoders.Secrets
 }
 
 // report implements Report of codec.Codec.
-func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
+func report(_ context.Context, in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
 	src, err := in.From(0)
 	if err != nil {
 		return err
@@ -51,21 +55,19 @@ func report(in source.Input, o codec.ReportOptions, to *replaydv1.Report) error 
 		sessions: newSessions(h.PrevGameUUID != "", nil), best: map[*replaydv1.Participant]*replaydv1.Finish{}, reveal: o.Secrets.Reveal,
 		out: &replaydv1.TeehistorianReport{ServerName: h.ServerName, ServerVersion: h.ServerVersion, GameType: h.GameType},
 	}
+	addHeader(to.GetReplay(), h, false)
 	var before []byte
 	if o.Roster != nil {
-		described := new(replaydv1.Replay)
-		addHeader(described, h, false)
-		if before = o.Roster(described); before != nil {
+		if before = o.Roster(to.GetReplay()); before != nil {
 			_ = d.Carry(before) // an unusable roster is treated like none
 		}
 	}
 	passed, err := s.read(d, &o)
-	var closed error
-	if errors.Is(err, decoders.ErrMore) {
-		closed = d.Close()
-	}
-	if err := codec.Concluded(to, err, closed); err != nil {
+	if err := codec.Concluded(to, err); err != nil {
 		return err
+	}
+	if s.damaged > 0 && to.GetDamage() == "" {
+		to.Damage = fmt.Sprintf("damaged places: %d; what stood there does not count", s.damaged)
 	}
 	if to.Tick = max(d.Tick(), 0); passed {
 		to.Tick = *o.Tick
@@ -105,6 +107,8 @@ func (s *standing) read(d *teehistorian.Decoder, o *codec.ReportOptions) (passed
 func (s *standing) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	s.sessions.add(d, ev)
 	switch ev.Kind {
+	case teehistorian.KindDamage:
+		s.damaged++
 	case teehistorian.KindPlayerFinish:
 		p := s.sessions.session(d, ev, ev.PlayerFinish.ClientId)
 		if best := s.best[p]; best == nil || ev.PlayerFinish.Time < best.GetTime() {
@@ -176,6 +180,7 @@ func (s *standing) conclude(d *teehistorian.Decoder, before []byte, tick int32, 
 	r.Participants, r.ParticipantsLeftOut = s.sessions.list, s.sessions.leftOut
 	completeParticipants(r, before, secrets)
 	s.out.StaysLeftOut = r.GetParticipantsLeftOut()
+	s.counted = map[*replaydv1.TeehistorianPlayer]int32{}
 	byName := map[string]*replaydv1.TeehistorianPlayer{}
 	for _, stay := range r.GetParticipants() {
 		name := ""
@@ -218,7 +223,8 @@ func (s *standing) stayed(d *teehistorian.Decoder, p *replaydv1.TeehistorianPlay
 			p.Team = &[]int32{d.State().Client(stay.GetClientId()).Team}[0]
 		}
 	}
-	p.Ticks += max(int64(until)-int64(stay.GetFromTick()), 0)
+	p.Ticks += max(int64(until)-int64(max(stay.GetFromTick(), s.counted[p])), 0)
+	s.counted[p] = max(until, s.counted[p])
 	p.FinishCount += stay.GetFinishCount()
 	if best := s.best[stay]; best != nil && (p.Best == nil || best.GetTime() < p.GetBest().GetTime()) {
 		p.Best = best

@@ -96,7 +96,9 @@ class Report(google.protobuf.message.Message):
     ended: builtins.bool
     """True when everything that the replay has was counted, and it has the end that its format requires."""
     damage: builtins.str
-    """Why what follows could not be read. Empty if it could. The report is that of what stands before."""
+    """Why what follows could not be read, or how many damaged places were passed over before. Empty if all could be read. The report is that
+    of what could.
+    """
     facts_version: builtins.int
     """The version of the facts that the report follows from. See StreamStart.facts_version."""
     @property
@@ -220,7 +222,9 @@ class TeehistorianPlayer(google.protobuf.message.Message):
     team: builtins.int
     """The team of the connected client. Absent when none is connected, and before DDNet 15.6."""
     ticks: builtins.int
-    """For how many ticks the player was connected, each stay by itself."""
+    """For how many ticks the player was connected. Where stays overlap, as those of a connection that takes over another slot do, they count
+    once.
+    """
     finish_count: builtins.int
     """How many times the player finished."""
     @property

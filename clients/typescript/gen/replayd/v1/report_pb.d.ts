@@ -91,7 +91,8 @@ export declare type Report = Message<"replayd.v1.Report"> & {
   ended: boolean;
 
   /**
-   * Why what follows could not be read. Empty if it could. The report is that of what stands before.
+   * Why what follows could not be read, or how many damaged places were passed over before. Empty if all could be read. The report is that
+   * of what could.
    *
    * @generated from field: string damage = 4;
    */
@@ -254,7 +255,8 @@ export declare type TeehistorianPlayer = Message<"replayd.v1.TeehistorianPlayer"
   team?: number | undefined;
 
   /**
-   * For how many ticks the player was connected, each stay by itself.
+   * For how many ticks the player was connected. Where stays overlap, as those of a connection that takes over another slot do, they count
+   * once.
    *
    * @generated from field: int64 ticks = 5;
    */

@@ -1,0 +1,4 @@
+package terminal
+
+// Cells is cells, for tests.
+var Cells = cells
