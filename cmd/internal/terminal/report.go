@@ -83,7 +83,7 @@ func (s *sheet) head() {
 	if t := r.GetStartTime(); t != nil {
 		d.add("began", t.AsTime().UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
-	if s.report.GetDatafile() == nil {
+	if s.report.Tick != nil {
 		d.add("stands", s.stands())
 	}
 	d.add("damage", clean(s.report.GetDamage()))
@@ -176,7 +176,10 @@ func (s *sheet) teehistorian(r *replaydv1.TeehistorianReport) {
 		if name == "" {
 			name = fmt.Sprintf("client %d", first.GetClientId())
 		}
-		best, left, why, team := "", "", "", ""
+		best, left, why, team, came := "", "", "", "", "before"
+		if first.FromTick != nil {
+			came = s.at(first.GetFromTick())
+		}
 		if p.GetBest() != nil {
 			best = run(p.GetBest().GetTime())
 		}
@@ -186,7 +189,7 @@ func (s *sheet) teehistorian(r *replaydv1.TeehistorianReport) {
 		if p.GetTeam() != 0 {
 			team = known(p.Team)
 		}
-		g.add(name, clean(p.GetClan()), best, count(int64(p.GetFinishCount())), team, s.at(first.GetFromTick()), left, s.lasting(p.GetTicks()), why)
+		g.add(name, clean(p.GetClan()), best, count(int64(p.GetFinishCount())), team, came, left, s.lasting(p.GetTicks()), why)
 	}
 	if len(g.rows) == 0 {
 		s.section("")
@@ -397,7 +400,7 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 	})
 	for _, p := range players {
 		id := ""
-		if p.GetSteamId() != 0 {
+		if p.SteamId != nil {
 			id = strconv.FormatUint(p.GetSteamId(), 10)
 		}
 		team := cmp.Or(names[p.GetTeam()], known(p.Team))

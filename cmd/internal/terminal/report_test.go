@@ -22,14 +22,18 @@ func reports() []*replaydv1.Report {
 		return r
 	}
 	stay := func(id, from int32, to *int32, reason string) *replaydv1.Participant {
-		return &replaydv1.Participant{ClientId: id, FromTick: from, ToTick: to, LeaveReason: reason}
+		p := &replaydv1.Participant{ClientId: id, FromTick: &from, ToTick: to}
+		if reason != "" {
+			p.LeaveReason = &reason
+		}
+		return p
 	}
 	return []*replaydv1.Report{{
-		Replay: speed(list[0], 22.4), Tick: 25133, Ended: true,
+		Replay: speed(list[0], 22.4), Tick: n(25133), Ended: true,
 		Game: &replaydv1.Report_Sc2Replay{Sc2Replay: &replaydv1.Sc2ReplayReport{
 			Version: &sc2replayv1.Version{Major: 5, Revision: 16, Build: 97563}, Observers: 2, Unproven: true,
 			Players: []*replaydv1.Sc2ReplayPlayer{{
-				PlayerId: 1, Name: "herO\x1b[31m", Clan: "CLAN", Race: "Protoss", Result: sc2replayv1.Result_RESULT_WIN, Mmr: n(7012), Apm: new(311.4),
+				PlayerId: new(uint32(1)), Name: "herO\x1b[31m", Clan: "CLAN", Race: "Protoss", Result: sc2replayv1.Result_RESULT_WIN, Mmr: n(7012), Apm: new(311.4),
 				SpendingQuotient: n(97), SupplyCapped: new(0.071), Workers: 71, Army: 58, Structures: 40, WorkersLost: 12, ArmyLost: 133,
 				Stats: &sc2replayv1.PlayerStats{MineralsCurrent: 815, VespeneCurrent: 210, MineralsCollectionRate: 2310, VespeneCollectionRate: 985, FoodUsed: 188, FoodMade: 200, MineralsLostArmy: 10900, VespeneLostArmy: 5150, MineralsKilledArmy: 18000},
 				Units: []*replaydv1.Sc2ReplayUnits{
@@ -40,12 +44,12 @@ func reports() []*replaydv1.Report {
 				},
 				Upgrades: []*replaydv1.Sc2ReplayUpgrade{{Name: "WarpGateResearch", Tick: 5200}, {Name: "BlinkTech\x07", Tick: 9000}},
 			}, {
-				PlayerId: 2, Name: "SHIN", Race: "Zerg", Team: 1, Result: sc2replayv1.Result_RESULT_LOSS, LeftTick: n(25100), Workers: 66, Army: 9,
+				PlayerId: new(uint32(2)), Name: "SHIN", Race: "Zerg", Team: 1, Result: sc2replayv1.Result_RESULT_LOSS, LeftTick: n(25100), Workers: 66, Army: 9,
 				Stats: &sc2replayv1.PlayerStats{FoodUsed: 94, FoodMade: 200},
 			}},
 		}},
 	}, {
-		Replay: speed(list[1], 50), Tick: 9000,
+		Replay: speed(list[1], 50), Tick: n(9000),
 		Game: &replaydv1.Report_Teehistorian{Teehistorian: &replaydv1.TeehistorianReport{
 			ServerName: "My \x1b]0;server\x07", ServerVersion: "0.6.4, 16.4",
 			Players: []*replaydv1.TeehistorianPlayer{
@@ -58,24 +62,24 @@ func reports() []*replaydv1.Report {
 			Votes:        []*replaydv1.CalledVote{{Tick: 700, Name: "nameless tee", Type: "kick", Value: "1", Reason: "blocks"}},
 		}},
 	}, {
-		Replay: list[2], Tick: 1234, Damage: "dem: record at byte 77\x1b: corrupt",
+		Replay: list[2], Tick: n(1234), Damage: "dem: record at byte 77\x1b: corrupt",
 		Game: &replaydv1.Report_Dem{Dem: &replaydv1.DemReport{
-			FileHeader: &demv1.FileHeader{Game: "dota", ServerName: "Valve \u2028 Server"},
+			FileHeader: &demv1.FileHeader{Game: new("dota"), ServerName: "Valve \u2028 Server"},
 			Teams:      []*replaydv1.DemTeam{{Number: 1, Name: "Spectator", Score: n(0)}, {Number: 2, Name: "#DOTA_GoodGuys", Score: n(31)}, {Number: 3, Name: "Team\x1b", Score: n(12)}},
 			Players: []*replaydv1.DemPlayer{
 				{Number: 1, Name: "SourceTV", Team: n(1)},
-				{Number: 2, Name: "a1", SteamId: 76561198000000000, Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100)},
+				{Number: 2, Name: "a1", SteamId: new(uint64(76561198000000000)), Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100)},
 				{Number: 3, Name: "b1\u200f", Team: n(3), Kills: n(2), Deaths: n(9), Assists: n(1), Level: n(18)},
 			},
 		}},
 	}, {
 		Replay: list[3], Ended: true,
 		Game: &replaydv1.Report_Datafile{Datafile: &datafilev1.Summary{
-			Width: 64, Height: 24, NumGroups: 2, NumLayers: 2, Sha256: strings.Repeat("0f", 32), Info: &datafilev1.Info{Author: "a\x1bb", Credits: strings.Repeat("everybody ", 20)},
+			Width: n(64), Height: n(24), NumGroups: 2, NumLayers: 2, Sha256: strings.Repeat("0f", 32), Info: &datafilev1.Info{Author: "a\x1bb", Credits: strings.Repeat("everybody ", 20)},
 			Layers: []*datafilev1.LayerSummary{{Layer: 0, Name: "Game", Group: n(1), Kind: datafilev1.LayerKind_LAYER_KIND_GAME, Width: 64, Height: 24}, {Layer: 1, Kind: datafilev1.LayerKind_LAYER_KIND_QUADS, NumElements: 7}},
 		}},
 	}, {
-		Replay: list[3], Game: &replaydv1.Report_Teehistorian{Teehistorian: &replaydv1.TeehistorianReport{}},
+		Replay: list[3], Tick: n(0), Game: &replaydv1.Report_Teehistorian{Teehistorian: &replaydv1.TeehistorianReport{}},
 	}}
 }
 

@@ -132,8 +132,8 @@ type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay, as GetReplay describes it, without its header.
 	Replay *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// The tick of the last event that counts. 0 where there is none, and for formats without a clock.
-	Tick int32 `protobuf:"varint,2,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The last tick that counts: the requested one, or the last one that there is. Absent for formats without a clock.
+	Tick *int32 `protobuf:"varint,2,opt,name=tick,proto3,oneof" json:"tick,omitempty"`
 	// True when everything that the replay has was counted, and it has the end that its format requires.
 	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
 	// Why what follows could not be read, or how many damaged places were passed over before. Empty if all could be read. The report is that
@@ -192,8 +192,8 @@ func (x *Report) GetReplay() *Replay {
 }
 
 func (x *Report) GetTick() int32 {
-	if x != nil {
-		return x.Tick
+	if x != nil && x.Tick != nil {
+		return *x.Tick
 	}
 	return 0
 }
@@ -835,8 +835,8 @@ func (x *Sc2ReplayReport) GetUnproven() bool {
 // A player of StarCraft II.
 type Sc2ReplayPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The player's number in the tracker's events. 0 when it is not known.
-	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The player's number in the tracker's events. Absent when it is not known.
+	PlayerId *uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The clan's tag.
@@ -913,8 +913,8 @@ func (*Sc2ReplayPlayer) Descriptor() ([]byte, []int) {
 }
 
 func (x *Sc2ReplayPlayer) GetPlayerId() uint32 {
-	if x != nil {
-		return x.PlayerId
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
 	}
 	return 0
 }
@@ -1323,8 +1323,8 @@ type DemPlayer struct {
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The Steam id. 0 when it is not known, and for bots.
-	SteamId uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// The Steam id. Absent when it is not known, and for bots.
+	SteamId *uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	// The number of the team.
 	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	// The hero. Empty when the game has none, or it is not known.
@@ -1390,8 +1390,8 @@ func (x *DemPlayer) GetName() string {
 }
 
 func (x *DemPlayer) GetSteamId() uint64 {
-	if x != nil {
-		return x.SteamId
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
 	}
 	return 0
 }
@@ -1463,10 +1463,10 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x88\x01\x01B\a\n" +
 	"\x05_tick\"?\n" +
 	"\x11GetReportResponse\x12*\n" +
-	"\x06report\x18\x01 \x01(\v2\x12.replayd.v1.ReportR\x06report\"\x8d\x03\n" +
+	"\x06report\x18\x01 \x01(\v2\x12.replayd.v1.ReportR\x06report\"\x9b\x03\n" +
 	"\x06Report\x12*\n" +
-	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay\x12\x12\n" +
-	"\x04tick\x18\x02 \x01(\x05R\x04tick\x12\x14\n" +
+	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay\x12\x17\n" +
+	"\x04tick\x18\x02 \x01(\x05H\x01R\x04tick\x88\x01\x01\x12\x14\n" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x16\n" +
 	"\x06damage\x18\x04 \x01(\tR\x06damage\x12#\n" +
 	"\rfacts_version\x18\x05 \x01(\rR\ffactsVersion\x12D\n" +
@@ -1474,7 +1474,8 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\tsc2replay\x18\a \x01(\v2\x1b.replayd.v1.Sc2ReplayReportH\x00R\tsc2replay\x12)\n" +
 	"\x03dem\x18\b \x01(\v2\x15.replayd.v1.DemReportH\x00R\x03dem\x12:\n" +
 	"\bdatafile\x18\t \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafileB\x06\n" +
-	"\x04game\"\xee\x02\n" +
+	"\x04gameB\a\n" +
+	"\x05_tick\"\xee\x02\n" +
 	"\x12TeehistorianReport\x12\x1f\n" +
 	"\vserver_name\x18\x01 \x01(\tR\n" +
 	"serverName\x12%\n" +
@@ -1519,21 +1520,21 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\v2\x1d.replayd.sc2replay.v1.VersionR\aversion\x125\n" +
 	"\aplayers\x18\x02 \x03(\v2\x1b.replayd.v1.Sc2ReplayPlayerR\aplayers\x12\x1c\n" +
 	"\tobservers\x18\x03 \x01(\x05R\tobservers\x12\x1a\n" +
-	"\bunproven\x18\x04 \x01(\bR\bunproven\"\xa8\x06\n" +
-	"\x0fSc2ReplayPlayer\x12\x1b\n" +
-	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\x12\n" +
+	"\bunproven\x18\x04 \x01(\bR\bunproven\"\xbb\x06\n" +
+	"\x0fSc2ReplayPlayer\x12 \n" +
+	"\tplayer_id\x18\x01 \x01(\rH\x00R\bplayerId\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04clan\x18\x03 \x01(\tR\x04clan\x12\x12\n" +
 	"\x04race\x18\x04 \x01(\tR\x04race\x12\x12\n" +
 	"\x04team\x18\x05 \x01(\rR\x04team\x12\x1a\n" +
 	"\bcomputer\x18\x06 \x01(\bR\bcomputer\x124\n" +
 	"\x06result\x18\a \x01(\x0e2\x1c.replayd.sc2replay.v1.ResultR\x06result\x12\x15\n" +
-	"\x03mmr\x18\b \x01(\x05H\x00R\x03mmr\x88\x01\x01\x12\x15\n" +
-	"\x03apm\x18\t \x01(\x01H\x01R\x03apm\x88\x01\x01\x120\n" +
+	"\x03mmr\x18\b \x01(\x05H\x01R\x03mmr\x88\x01\x01\x12\x15\n" +
+	"\x03apm\x18\t \x01(\x01H\x02R\x03apm\x88\x01\x01\x120\n" +
 	"\x11spending_quotient\x18\n" +
-	" \x01(\x05H\x02R\x10spendingQuotient\x88\x01\x01\x12(\n" +
-	"\rsupply_capped\x18\v \x01(\x01H\x03R\fsupplyCapped\x88\x01\x01\x12 \n" +
-	"\tleft_tick\x18\f \x01(\x05H\x04R\bleftTick\x88\x01\x01\x12\x18\n" +
+	" \x01(\x05H\x03R\x10spendingQuotient\x88\x01\x01\x12(\n" +
+	"\rsupply_capped\x18\v \x01(\x01H\x04R\fsupplyCapped\x88\x01\x01\x12 \n" +
+	"\tleft_tick\x18\f \x01(\x05H\x05R\bleftTick\x88\x01\x01\x12\x18\n" +
 	"\aworkers\x18\r \x01(\rR\aworkers\x12\x12\n" +
 	"\x04army\x18\x0e \x01(\rR\x04army\x12\x1e\n" +
 	"\n" +
@@ -1543,9 +1544,11 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\tarmy_lost\x18\x11 \x01(\rR\barmyLost\x127\n" +
 	"\x05stats\x18\x12 \x01(\v2!.replayd.sc2replay.v1.PlayerStatsR\x05stats\x12\"\n" +
 	"\n" +
-	"stats_tick\x18\x13 \x01(\x05H\x05R\tstatsTick\x88\x01\x01\x128\n" +
+	"stats_tick\x18\x13 \x01(\x05H\x06R\tstatsTick\x88\x01\x01\x128\n" +
 	"\bupgrades\x18\x14 \x03(\v2\x1c.replayd.v1.Sc2ReplayUpgradeR\bupgrades\x120\n" +
-	"\x05units\x18\x15 \x03(\v2\x1a.replayd.v1.Sc2ReplayUnitsR\x05unitsB\x06\n" +
+	"\x05units\x18\x15 \x03(\v2\x1a.replayd.v1.Sc2ReplayUnitsR\x05unitsB\f\n" +
+	"\n" +
+	"_player_idB\x06\n" +
 	"\x04_mmrB\x06\n" +
 	"\x04_apmB\x14\n" +
 	"\x12_spending_quotientB\x10\n" +
@@ -1570,20 +1573,21 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\x05score\x18\x03 \x01(\x05H\x00R\x05score\x88\x01\x01B\b\n" +
-	"\x06_score\"\xfa\x02\n" +
+	"\x06_score\"\x8c\x03\n" +
 	"\tDemPlayer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
-	"\bsteam_id\x18\x03 \x01(\x04R\asteamId\x12\x17\n" +
-	"\x04team\x18\x04 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
+	"\bsteam_id\x18\x03 \x01(\x04H\x00R\asteamId\x88\x01\x01\x12\x17\n" +
+	"\x04team\x18\x04 \x01(\x05H\x01R\x04team\x88\x01\x01\x12\x12\n" +
 	"\x04hero\x18\x05 \x01(\tR\x04hero\x12\x19\n" +
-	"\x05kills\x18\x06 \x01(\x05H\x01R\x05kills\x88\x01\x01\x12\x1b\n" +
-	"\x06deaths\x18\a \x01(\x05H\x02R\x06deaths\x88\x01\x01\x12\x1d\n" +
-	"\aassists\x18\b \x01(\x05H\x03R\aassists\x88\x01\x01\x12\x19\n" +
-	"\x05score\x18\t \x01(\x05H\x04R\x05score\x88\x01\x01\x12\x19\n" +
+	"\x05kills\x18\x06 \x01(\x05H\x02R\x05kills\x88\x01\x01\x12\x1b\n" +
+	"\x06deaths\x18\a \x01(\x05H\x03R\x06deaths\x88\x01\x01\x12\x1d\n" +
+	"\aassists\x18\b \x01(\x05H\x04R\aassists\x88\x01\x01\x12\x19\n" +
+	"\x05score\x18\t \x01(\x05H\x05R\x05score\x88\x01\x01\x12\x19\n" +
 	"\x05level\x18\n" +
-	" \x01(\x05H\x05R\x05level\x88\x01\x01\x12 \n" +
-	"\tnet_worth\x18\v \x01(\x05H\x06R\bnetWorth\x88\x01\x01B\a\n" +
+	" \x01(\x05H\x06R\x05level\x88\x01\x01\x12 \n" +
+	"\tnet_worth\x18\v \x01(\x05H\aR\bnetWorth\x88\x01\x01B\v\n" +
+	"\t_steam_idB\a\n" +
 	"\x05_teamB\b\n" +
 	"\x06_killsB\t\n" +
 	"\a_deathsB\n" +

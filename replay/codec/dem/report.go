@@ -80,9 +80,9 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 			return failed
 		}
 	}
-	to.Tick = max(r.Tick(), 0)
+	to.Tick = new(max(r.Tick(), 0))
 	if passed {
-		to.Tick = *o.Tick
+		to.Tick = o.Tick
 	} else if err == nil { // it is at the end of the bytes present
 		err = patient(r, &o, func() error { return r.Fill(&codec.Batch{MaxEvents: 1, MaxBytes: 1}) })
 	}
@@ -173,7 +173,9 @@ func (s *standing) player(list *demv1.EventList, e *demv1.EntityEntered) {
 		case "m_iszPlayerName":
 			p.Name = short(f.GetText())
 		case "m_steamID":
-			p.SteamId = f.GetUint()
+			if id := f.GetUint(); id != 0 {
+				p.SteamId = &id
+			}
 		case "m_iTeamNum":
 			p.Team = n
 		case "m_nPlayerID":

@@ -49,8 +49,8 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	if err := codec.Concluded(to, err); err != nil {
 		return err
 	}
-	if to.Tick = max(d.Tick(), 0); passed {
-		to.Tick = *o.Tick
+	if to.Tick = new(max(d.Tick(), 0)); passed {
+		to.Tick = o.Tick
 	}
 	to.Game = &replaydv1.Report_Sc2Replay{Sc2Replay: s.conclude(p, d, to.GetTick())}
 	return nil
@@ -127,7 +127,7 @@ func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64
 	if !q.Ref.HasPlayerId {
 		return out
 	}
-	out.PlayerId = q.Ref.PlayerId
+	out.PlayerId = &q.Ref.PlayerId
 	if q.Ref.PlayerId < sc2replay.MaxPlayers {
 		out.Upgrades = s.upgrades[q.Ref.PlayerId]
 	}

@@ -69,8 +69,8 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	if s.damaged > 0 && to.GetDamage() == "" {
 		to.Damage = fmt.Sprintf("damaged places: %d; what stood there does not count", s.damaged)
 	}
-	if to.Tick = max(d.Tick(), 0); passed {
-		to.Tick = *o.Tick
+	if to.Tick = new(max(d.Tick(), 0)); passed {
+		to.Tick = o.Tick
 	}
 	teams := h.Version >= 2 && h.VersionMinor >= teamsMinor
 	s.conclude(d, before, to.GetTick(), teams, &o.Secrets)

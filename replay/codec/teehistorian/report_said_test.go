@@ -47,7 +47,7 @@ func TestReportOfTalk(t *testing.T) {
 // TestReportOfStays: stays of a name are one player's; time that two of them have in common counts once, and the player is there while one is.
 func TestReportOfStays(t *testing.T) {
 	stay := func(id, from, to int32, name string) *replaydv1.Participant {
-		p := &replaydv1.Participant{ClientId: id, FromTick: from}
+		p := &replaydv1.Participant{ClientId: id, FromTick: &from}
 		if name != "" {
 			p.Names = []string{"was", name}
 		}

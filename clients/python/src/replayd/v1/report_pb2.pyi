@@ -92,7 +92,7 @@ class Report(google.protobuf.message.Message):
     DEM_FIELD_NUMBER: builtins.int
     DATAFILE_FIELD_NUMBER: builtins.int
     tick: builtins.int
-    """The tick of the last event that counts. 0 where there is none, and for formats without a clock."""
+    """The last tick that counts: the requested one, or the last one that there is. Absent for formats without a clock."""
     ended: builtins.bool
     """True when everything that the replay has was counted, and it has the end that its format requires."""
     damage: builtins.str
@@ -125,7 +125,7 @@ class Report(google.protobuf.message.Message):
         self,
         *,
         replay: replayd.v1.replay_pb2.Replay | None = ...,
-        tick: builtins.int = ...,
+        tick: builtins.int | None = ...,
         ended: builtins.bool = ...,
         damage: builtins.str = ...,
         facts_version: builtins.int = ...,
@@ -134,12 +134,17 @@ class Report(google.protobuf.message.Message):
         dem: Global___DemReport | None = ...,
         datafile: replayd.datafile.v1.summary_pb2.Summary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "game", b"game", "replay", b"replay", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_tick", b"_tick", "datafile", b"datafile", "dem", b"dem", "game", b"game", "replay", b"replay", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian", "tick", b"tick"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["damage", b"damage", "datafile", b"datafile", "dem", b"dem", "ended", b"ended", "facts_version", b"facts_version", "game", b"game", "replay", b"replay", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_tick", b"_tick", "damage", b"damage", "datafile", b"datafile", "dem", b"dem", "ended", b"ended", "facts_version", b"facts_version", "game", b"game", "replay", b"replay", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__tick: typing_extensions.TypeAlias = typing.Literal["tick"]
+    _WhichOneofArgType__tick: typing_extensions.TypeAlias = typing.Literal["_tick", b"_tick"]
     _WhichOneofReturnType_game: typing_extensions.TypeAlias = typing.Literal["teehistorian", "sc2replay", "dem", "datafile"]
     _WhichOneofArgType_game: typing_extensions.TypeAlias = typing.Literal["game", b"game"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tick) -> _WhichOneofReturnType__tick | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_game) -> _WhichOneofReturnType_game | None: ...
 
 Global___Report: typing_extensions.TypeAlias = Report
@@ -429,7 +434,7 @@ class Sc2ReplayPlayer(google.protobuf.message.Message):
     UPGRADES_FIELD_NUMBER: builtins.int
     UNITS_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """The player's number in the tracker's events. 0 when it is not known."""
+    """The player's number in the tracker's events. Absent when it is not known."""
     name: builtins.str
     """The name."""
     clan: builtins.str
@@ -481,7 +486,7 @@ class Sc2ReplayPlayer(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        player_id: builtins.int = ...,
+        player_id: builtins.int | None = ...,
         name: builtins.str = ...,
         clan: builtins.str = ...,
         race: builtins.str = ...,
@@ -503,9 +508,9 @@ class Sc2ReplayPlayer(google.protobuf.message.Message):
         upgrades: collections.abc.Iterable[Global___Sc2ReplayUpgrade] | None = ...,
         units: collections.abc.Iterable[Global___Sc2ReplayUnits] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_spending_quotient", b"_spending_quotient", "_stats_tick", b"_stats_tick", "_supply_capped", b"_supply_capped", "apm", b"apm", "left_tick", b"left_tick", "mmr", b"mmr", "spending_quotient", b"spending_quotient", "stats", b"stats", "stats_tick", b"stats_tick", "supply_capped", b"supply_capped"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_player_id", b"_player_id", "_spending_quotient", b"_spending_quotient", "_stats_tick", b"_stats_tick", "_supply_capped", b"_supply_capped", "apm", b"apm", "left_tick", b"left_tick", "mmr", b"mmr", "player_id", b"player_id", "spending_quotient", b"spending_quotient", "stats", b"stats", "stats_tick", b"stats_tick", "supply_capped", b"supply_capped"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_spending_quotient", b"_spending_quotient", "_stats_tick", b"_stats_tick", "_supply_capped", b"_supply_capped", "apm", b"apm", "army", b"army", "army_lost", b"army_lost", "clan", b"clan", "computer", b"computer", "left_tick", b"left_tick", "mmr", b"mmr", "name", b"name", "player_id", b"player_id", "race", b"race", "result", b"result", "spending_quotient", b"spending_quotient", "stats", b"stats", "stats_tick", b"stats_tick", "structures", b"structures", "supply_capped", b"supply_capped", "team", b"team", "units", b"units", "upgrades", b"upgrades", "workers", b"workers", "workers_lost", b"workers_lost"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_player_id", b"_player_id", "_spending_quotient", b"_spending_quotient", "_stats_tick", b"_stats_tick", "_supply_capped", b"_supply_capped", "apm", b"apm", "army", b"army", "army_lost", b"army_lost", "clan", b"clan", "computer", b"computer", "left_tick", b"left_tick", "mmr", b"mmr", "name", b"name", "player_id", b"player_id", "race", b"race", "result", b"result", "spending_quotient", b"spending_quotient", "stats", b"stats", "stats_tick", b"stats_tick", "structures", b"structures", "supply_capped", b"supply_capped", "team", b"team", "units", b"units", "upgrades", b"upgrades", "workers", b"workers", "workers_lost", b"workers_lost"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__apm: typing_extensions.TypeAlias = typing.Literal["apm"]
     _WhichOneofArgType__apm: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm"]
@@ -513,6 +518,8 @@ class Sc2ReplayPlayer(google.protobuf.message.Message):
     _WhichOneofArgType__left_tick: typing_extensions.TypeAlias = typing.Literal["_left_tick", b"_left_tick"]
     _WhichOneofReturnType__mmr: typing_extensions.TypeAlias = typing.Literal["mmr"]
     _WhichOneofArgType__mmr: typing_extensions.TypeAlias = typing.Literal["_mmr", b"_mmr"]
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
     _WhichOneofReturnType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["spending_quotient"]
     _WhichOneofArgType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["_spending_quotient", b"_spending_quotient"]
     _WhichOneofReturnType__stats_tick: typing_extensions.TypeAlias = typing.Literal["stats_tick"]
@@ -525,6 +532,8 @@ class Sc2ReplayPlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__left_tick) -> _WhichOneofReturnType__left_tick | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__mmr) -> _WhichOneofReturnType__mmr | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__spending_quotient) -> _WhichOneofReturnType__spending_quotient | None: ...
     @typing.overload
@@ -678,7 +687,7 @@ class DemPlayer(google.protobuf.message.Message):
     name: builtins.str
     """The name."""
     steam_id: builtins.int
-    """The Steam id. 0 when it is not known, and for bots."""
+    """The Steam id. Absent when it is not known, and for bots."""
     team: builtins.int
     """The number of the team."""
     hero: builtins.str
@@ -700,7 +709,7 @@ class DemPlayer(google.protobuf.message.Message):
         *,
         number: builtins.int = ...,
         name: builtins.str = ...,
-        steam_id: builtins.int = ...,
+        steam_id: builtins.int | None = ...,
         team: builtins.int | None = ...,
         hero: builtins.str = ...,
         kills: builtins.int | None = ...,
@@ -710,9 +719,9 @@ class DemPlayer(google.protobuf.message.Message):
         level: builtins.int | None = ...,
         net_worth: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "kills", b"kills", "level", b"level", "net_worth", b"net_worth", "score", b"score", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "kills", b"kills", "level", b"level", "net_worth", b"net_worth", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "hero", b"hero", "kills", b"kills", "level", b"level", "name", b"name", "net_worth", b"net_worth", "number", b"number", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "hero", b"hero", "kills", b"kills", "level", b"level", "name", b"name", "net_worth", b"net_worth", "number", b"number", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__assists: typing_extensions.TypeAlias = typing.Literal["assists"]
     _WhichOneofArgType__assists: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists"]
@@ -726,6 +735,8 @@ class DemPlayer(google.protobuf.message.Message):
     _WhichOneofArgType__net_worth: typing_extensions.TypeAlias = typing.Literal["_net_worth", b"_net_worth"]
     _WhichOneofReturnType__score: typing_extensions.TypeAlias = typing.Literal["score"]
     _WhichOneofArgType__score: typing_extensions.TypeAlias = typing.Literal["_score", b"_score"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
     _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
     _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
     @typing.overload
@@ -740,6 +751,8 @@ class DemPlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__net_worth) -> _WhichOneofReturnType__net_worth | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 

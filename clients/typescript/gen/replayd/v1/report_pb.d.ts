@@ -77,11 +77,11 @@ export declare type Report = Message<"replayd.v1.Report"> & {
   replay?: Replay | undefined;
 
   /**
-   * The tick of the last event that counts. 0 where there is none, and for formats without a clock.
+   * The last tick that counts: the requested one, or the last one that there is. Absent for formats without a clock.
    *
-   * @generated from field: int32 tick = 2;
+   * @generated from field: optional int32 tick = 2;
    */
-  tick: number;
+  tick?: number | undefined;
 
   /**
    * True when everything that the replay has was counted, and it has the end that its format requires.
@@ -482,11 +482,11 @@ export declare const Sc2ReplayReportSchema: GenMessage<Sc2ReplayReport>;
  */
 export declare type Sc2ReplayPlayer = Message<"replayd.v1.Sc2ReplayPlayer"> & {
   /**
-   * The player's number in the tracker's events. 0 when it is not known.
+   * The player's number in the tracker's events. Absent when it is not known.
    *
-   * @generated from field: uint32 player_id = 1;
+   * @generated from field: optional uint32 player_id = 1;
    */
-  playerId: number;
+  playerId?: number | undefined;
 
   /**
    * The name.
@@ -794,11 +794,11 @@ export declare type DemPlayer = Message<"replayd.v1.DemPlayer"> & {
   name: string;
 
   /**
-   * The Steam id. 0 when it is not known, and for bots.
+   * The Steam id. Absent when it is not known, and for bots.
    *
-   * @generated from field: uint64 steam_id = 3;
+   * @generated from field: optional uint64 steam_id = 3;
    */
-  steamId: bigint;
+  steamId?: bigint | undefined;
 
   /**
    * The number of the team.
