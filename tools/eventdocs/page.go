@@ -25,7 +25,7 @@ func index(formats []*format) []byte {
 	b.WriteString(`
 Each example is a line of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its
 position (` + "`offset` and `index`" + `), its tick (` + "`at_tick`" + `), its
-kind, and the event's fields under the name of its kind. Numbers of 64 bits are strings, bytes are base64, and enums are names.
+kind, and the event's fields under the name of its kind. Numbers of 64 bits are strings, bytes are base64, and enums are names ([json.md](../json.md)).
 Events of a batch share their names: on the wire a name is an index into the batch's strings, in JSON it is the string itself.
 `)
 	return b.Bytes()
