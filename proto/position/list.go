@@ -1,6 +1,9 @@
 package position
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/proto/protoscan"
@@ -24,9 +27,10 @@ type List struct {
 
 // Add adds an event's position. Positions come in the order of the replay.
 func (l *List) Add(offset, index int64) {
-	if d := uint64(offset - l.offset - 1); d < 63 && index == 0 { // nearly all events
-		l.offsets = append(l.offsets, byte(d+1)<<1)
-		l.offset, l.index = offset, 0
+	d := offset - l.offset
+	if index|d>>6 == 0 && d != 0 || d == 0 && index == l.index+Room { // nearly all events
+		l.offsets = append(l.offsets, byte(d)<<1)
+		l.offset, l.index = offset, index
 		return
 	}
 	l.add(offset, index)
@@ -45,17 +49,23 @@ func (l *List) add(offset, index int64) {
 	l.offset, l.index = offset, index
 }
 
-// AddRun adds n positions, of which the first is step bytes behind the last one and each of the others as much behind the one
-// before. All have the index 0. A step has at most 63 bytes.
-func (l *List) AddRun(n int, step uint8) {
-	if n == 0 {
+// MaxStep is the longest step of AddRun.
+const MaxStep = 63
+
+// AddRun adds n positions, at least one, of which each but the first is step bytes behind the one before, with an index of 0. It is for
+// events of which a few follow one another: all are written by the store of a word or some.
+func (l *List) AddRun(offset, index int64, n int, step uint8) {
+	l.Add(offset, index)
+	if n--; n == 0 {
 		return
 	}
-	at := len(l.offsets)
-	for range n {
-		l.offsets = append(l.offsets, step<<1)
+	const word = 8
+	at, steps := len(l.offsets), uint64(step)<<1*0x0101010101010101
+	b := slices.Grow(l.offsets, n+word)[:at+n+word]
+	for i := at; i < at+n; i += word {
+		binary.LittleEndian.PutUint64(b[i:], steps)
 	}
-	l.offset, l.index = l.offset+int64(len(l.offsets)-at)*int64(step), 0
+	l.offsets, l.offset, l.index = b[:at+n], l.offset+int64(n)*int64(step), 0
 }
 
 // Set makes the list a copy of another one.

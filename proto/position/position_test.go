@@ -70,16 +70,17 @@ func TestList(t *testing.T) {
 		var want []decoders.Position
 		at := decoders.Position{Offset: rapid.Int64Range(0, 1<<40).Draw(t, "first"), Index: rapid.SampledFrom([]int64{0, 128, 5}).Draw(t, "of it")}
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
-			if n := rapid.IntRange(0, 5).Draw(t, "run"); n > 2 && len(want) > 0 {
-				l.AddRun(n-2, 63)
-				for range n - 2 {
-					last := want[len(want)-1]
-					want = append(want, decoders.Position{Offset: last.Offset + 63})
-				}
-				at = want[len(want)-1]
-			} else {
-				l.Add(at.Offset, at.Index)
+			l.Add(at.Offset, at.Index)
+			want = append(want, at)
+			if rapid.IntRange(0, 3).Draw(t, "a run") == 0 {
+				n, length := rapid.IntRange(1, 200).Draw(t, "run"), rapid.Uint8Range(1, position.MaxStep).Draw(t, "length")
+				at = step(t, at)
+				l.AddRun(at.Offset, at.Index, n, length)
 				want = append(want, at)
+				for range n - 1 {
+					at = decoders.Position{Offset: at.Offset + int64(length)}
+					want = append(want, at)
+				}
 			}
 			if rapid.IntRange(0, 9).Draw(t, "copy") == 0 {
 				l = *l.Clone()

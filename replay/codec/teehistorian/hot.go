@@ -42,8 +42,7 @@ func (r *reader) addMoves(b *codec.Batch) int {
 			b.Events = appendMove(b.Events, tick, &moves[i])
 		}
 		if len(moves) > 0 {
-			b.Place(at)
-			b.Places.AddRun(len(moves)-1, teehistorian.MoveBytes)
+			b.Places.AddRun(at.Offset, at.Index, len(moves), teehistorian.MoveBytes)
 		}
 	} else if len(moves) > 0 {
 		addMoveRows(r.Tables, at, tick, moves)

@@ -179,7 +179,10 @@ func (r *reader) Fill(b *codec.Batch) error {
 				continue
 			}
 		}
-		at, ev := r.Position(), &r.ev
+		at, ev := r.d.Position(), &r.ev
+		if r.held || pending {
+			at = r.Position()
+		}
 		switch {
 		case r.held:
 			r.held = false
