@@ -417,7 +417,7 @@ func TestObjectsTakeMemory(t *testing.T) {
 	recording(t, s, 8<<20)
 	limits := admission.Limits{All: admission.Amounts{admission.Streams: 10, admission.Memory: 3 << 20}}
 	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, quickly), func(c *service.Config) { c.Admission = admission.New(limits) })
-	if got := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: object}, nil); reasonOf(got.Err) != "ResourceExhausted LIMIT_EXCEEDED" {
+	if got := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: object}, nil); reasonOf(got.Err) != "FailedPrecondition TOO_LARGE" {
 		t.Error(got.Err)
 	}
 	s.Put("p/small.teehistorian", read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")))

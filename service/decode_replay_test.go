@@ -258,7 +258,7 @@ func TestUploadLimit(t *testing.T) {
 	d := start(t, t.TempDir(), func(c *service.Config) { c.MaxUpload = 8000 })
 	data := read(t, finishedSample)
 	s := uploaded(t, d, nil, data)
-	if status.Code(s.Err) != codes.ResourceExhausted {
+	if status.Code(s.Err) != codes.FailedPrecondition {
 		t.Errorf("got %v", s.Err)
 	}
 	if s := uploaded(t, d, nil, zipped(t, data[:4000])); s.Err != nil {

@@ -52,10 +52,10 @@ func (s *Server) ListReplays(
 	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
 	for _, e := range page.Replays {
 		r, err := s.view(ctx, e, view)
-		if _, refused := errors.AsType[*admission.RefusedError](err); refused || err != nil && ctx.Err() != nil {
+		if refused, ok := errors.AsType[*admission.RefusedError](err); ok && !refused.Never || err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		resp.Replays = append(resp.Replays, r) // even if it is damaged, or was just removed
+		resp.Replays = append(resp.Replays, r) // even if it is damaged or too large, or was just removed
 	}
 	if req.GetFilter() != nil {
 		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}

@@ -95,8 +95,9 @@ func (g *growing) Fill(b *codec.Batch) error {
 	return g.Reader.Fill(b)
 }
 
-// TestGrowingDecoder: a stream whose decoder comes to hold more than there is ends by RESOURCE_EXHAUSTED, with a cursor and when
-// to try again, and gives back what it took; within the limit it goes on.
+// TestGrowingDecoder: a stream whose decoder comes to hold more than is free ends by RESOURCE_EXHAUSTED, with a cursor and when to try
+// again; one whose decoder comes to hold more than there ever is, by FAILED_PRECONDITION. It gives back what it took; within the limit
+// it goes on.
 func TestGrowingDecoder(t *testing.T) {
 	step := int64(0)
 	c := codecWith(nil)
@@ -111,18 +112,28 @@ func TestGrowingDecoder(t *testing.T) {
 	d := start(t, dir, func(c *service.Config) { c.Admission, c.SurveyBudget = control, 0 })
 	req := &replaydv1.StreamEventsRequest{Replay: copyIn(t, dir, finishedSample), MaxBatchEvents: 10}
 	for _, upload := range []bool{false, true} {
-		for _, s := range []int64{100 << 10, 80 << 20} {
+		for _, s := range []int64{100 << 10, 60 << 20, 80 << 20} {
 			step = s
-			var err error
+			other, err := control.Enter(admission.Who{}, admission.Streams)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Memory(8 << 20); err != nil {
+				t.Fatal(err)
+			}
 			if upload {
 				err = uploadPieces(timeout(t), d.client, read(t, finishedSample), 1000)
 			} else {
 				err = d.Session(timeout(t), req, nil).Err
 			}
+			other.Return()
 			refused := false
 			if err != nil {
 				f := explainFailure(t, err)
 				refused = f.code == codes.ResourceExhausted && f.reason == "LIMIT_EXCEEDED" && f.retry
+				if s > 64<<20 {
+					refused = f.code == codes.FailedPrecondition && f.reason == "TOO_LARGE" && !f.retry
+				}
 			}
 			if refused != (s > 1<<20) || !refused && err != nil {
 				t.Errorf("a decoder that grows by %d bytes a batch (upload %v): %v", s, upload, err)
@@ -144,7 +155,7 @@ func TestUploadOfLargeMessages(t *testing.T) {
 	if err := uploadPieces(timeout(t), d.client, read(t, finishedSample), 1000); err != nil {
 		t.Errorf("small messages: %v", err)
 	}
-	if f := explainFailure(t, uploadPieces(timeout(t), d.client, data, len(data))); f.code != codes.ResourceExhausted {
+	if f := explainFailure(t, uploadPieces(timeout(t), d.client, data, len(data))); f.code != codes.FailedPrecondition {
 		t.Errorf("a message of %d bytes: %v", len(data), f)
 	}
 }
@@ -174,7 +185,7 @@ func TestTableCost(t *testing.T) {
 			req.Include = []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}
 		}
 		err := d.Session(timeout(t), req, nil).Err
-		if refused := err != nil && explainFailure(t, err).code == codes.ResourceExhausted; refused != test.refused || !refused && err != nil {
+		if refused := err != nil && explainFailure(t, err).code == codes.FailedPrecondition; refused != test.refused || !refused && err != nil {
 			t.Errorf("%s: %v", test.what, err)
 		}
 	}

@@ -105,6 +105,10 @@ func faultOf(err error, replay string) *fault.Error {
 			f.Reason = replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS
 		}
 		f.Message = refused.Error()
+		if refused.Never {
+			f.Code, f.Reason = codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE
+			return f
+		}
 		f.Details = append(f.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
 		return f
 	}

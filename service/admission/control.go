@@ -59,9 +59,14 @@ type RefusedError struct {
 	Limit int64
 	// Retry is how long to wait before trying again.
 	Retry time.Duration
+	// Never is true if the call alone needs more than the limit: trying again does not help.
+	Never bool
 }
 
 func (e *RefusedError) Error() string {
+	if e.Never {
+		return fmt.Sprintf("this needs more %s than one call may ever have (%d)", e.Resource, e.Limit)
+	}
 	switch e.Whose {
 	case "token":
 		return fmt.Sprintf("this token has used up its %s (%d)", e.Resource, e.Limit)
@@ -190,11 +195,11 @@ func (one *caller) call(rate float64, now time.Time) bool {
 // take takes n of a resource for a ticket, or gives back -n of it. The control must be locked.
 func (c *Control) take(t *Ticket, r Resource, n int64) error {
 	if limit := c.limits.All[r]; n > 0 && limit > 0 && c.all[r]+n > limit {
-		return c.refuse(&RefusedError{Resource: r, Limit: limit, Retry: retryAfter})
+		return c.refuse(&RefusedError{Resource: r, Limit: limit, Retry: retryAfter, Never: t.taken[r]+n > limit})
 	}
 	for _, s := range t.shares {
 		if limit := s.limits[r]; n > 0 && limit > 0 && s.of.taken[r]+n > limit {
-			return c.refuse(&RefusedError{Resource: r, Whose: s.whose, Limit: limit, Retry: retryAfter})
+			return c.refuse(&RefusedError{Resource: r, Whose: s.whose, Limit: limit, Retry: retryAfter, Never: t.taken[r]+n > limit})
 		}
 	}
 	c.add(t, r, n)
