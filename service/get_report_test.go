@@ -154,19 +154,22 @@ func TestReportLive(t *testing.T) {
 	}
 }
 
-// TestReportTemporary: a replay that a client has stored has a report, for this client.
+// TestReportTemporary: a replay that a client has stored has a report, for this client alone.
 func TestReportTemporary(t *testing.T) {
-	d := start(t, samples())
+	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "owner\nother\n")
 	data, err := os.ReadFile(finishedSample)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := createReplay(timeout(t), d.client, nil, data)
+	stored, err := createReplay(as(timeout(t), "owner"), g.client, nil, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.client.GetReport(timeout(t), &replaydv1.GetReportRequest{Replay: stored.GetName()})
+	got, err := g.client.GetReport(as(timeout(t), "owner"), &replaydv1.GetReportRequest{Replay: stored.GetName()})
 	if err != nil || len(got.GetReport().GetTeehistorian().GetPlayers()) == 0 || got.GetReport().GetReplay().GetExpireTime() == nil {
 		t.Fatal(got, err)
+	}
+	if r, err := g.client.GetReport(as(timeout(t), "other"), &replaydv1.GetReportRequest{Replay: stored.GetName()}); status.Code(err) != codes.NotFound {
+		t.Error(r, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
 )
 
 // TestReportOfTalk: a report has the last lines of chat, and no more of them than streams show; talk in private is never there.
@@ -24,6 +25,12 @@ func TestReportOfTalk(t *testing.T) {
 	said(s, 2, say(teehistorian.SayModeWhisper, "hunter2"))
 	if len(s.out.GetChat()) > 0 {
 		t.Errorf("secret: %v", s.out.GetChat())
+	}
+	open := &standing{out: &replaydv1.TeehistorianReport{}, reveal: codectest.Secrets(true).Reveal}
+	said(open, 1, say(teehistorian.SayModeAll, "/timeout revealed"))
+	said(open, 2, say(teehistorian.SayModeWhisper, "hunter2"))
+	if c := open.out.GetChat(); len(c) != 1 || c[0].GetText() != "/timeout revealed" {
+		t.Errorf("with all revealed: %v", c)
 	}
 	said(s, 3, say(teehistorian.SayModeTeam, strings.Repeat("ä", 400)))
 	said(s, 4, teehistorian.Message{ClientId: 3, ContentCase: teehistorian.MessageContentCallVote, CallVote: teehistorian.CallVote{
