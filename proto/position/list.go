@@ -25,6 +25,19 @@ type List struct {
 	offset, index    int64  // of the last event
 }
 
+// AddNear adds an event's position if it is near the one before, as that of nearly all events is, and reports whether it did. It is
+// inlined where each call would count.
+func (l *List) AddNear(offset, index int64) bool {
+	d, n := offset-l.offset, len(l.offsets)
+	if index|d>>6 != 0 || d == 0 || n == cap(l.offsets) {
+		return false
+	}
+	l.offsets = l.offsets[:n+1]
+	l.offsets[n] = byte(d) << 1
+	l.offset, l.index = offset, 0
+	return true
+}
+
 // Add adds an event's position. Positions come in the order of the replay.
 func (l *List) Add(offset, index int64) {
 	d := offset - l.offset
@@ -55,17 +68,25 @@ const MaxStep = 63
 // AddRun adds n positions, at least one, of which each but the first is step bytes behind the one before, with an index of 0. It is for
 // events of which a few follow one another: all are written by the store of a word or some.
 func (l *List) AddRun(offset, index int64, n int, step uint8) {
-	l.Add(offset, index)
-	if n--; n == 0 {
+	d := offset - l.offset
+	if n == 1 || index|d>>6 != 0 && (d != 0 || index != l.index+Room) || index|d == 0 {
+		if l.Add(offset, index); n > 1 {
+			l.AddRun(offset+int64(step), 0, n-1, step)
+		}
 		return
 	}
-	const word = 8
-	at, steps := len(l.offsets), uint64(step)<<1*0x0101010101010101
-	b := slices.Grow(l.offsets, n+word)[:at+n+word]
-	for i := at; i < at+n; i += word {
+	const word, ones = 8, 0x0101010101010101
+	at, steps := len(l.offsets), uint64(step)<<1*ones
+	b := l.offsets
+	if cap(b)-at < n+word {
+		b = slices.Grow(b, n+word)
+	}
+	b = b[:at+n+word]
+	binary.LittleEndian.PutUint64(b[at:], steps&^0xff|uint64(d)<<1)
+	for i := at + word; i < at+n; i += word {
 		binary.LittleEndian.PutUint64(b[i:], steps)
 	}
-	l.offsets, l.offset, l.index = b[:at+n], l.offset+int64(n)*int64(step), 0
+	l.offsets, l.offset, l.index = b[:at+n], offset+int64(n-1)*int64(step), 0
 }
 
 // Set makes the list a copy of another one.

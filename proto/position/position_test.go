@@ -70,7 +70,9 @@ func TestList(t *testing.T) {
 		var want []decoders.Position
 		at := decoders.Position{Offset: rapid.Int64Range(0, 1<<40).Draw(t, "first"), Index: rapid.SampledFrom([]int64{0, 128, 5}).Draw(t, "of it")}
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
-			l.Add(at.Offset, at.Index)
+			if !rapid.Bool().Draw(t, "near") || !l.AddNear(at.Offset, at.Index) {
+				l.Add(at.Offset, at.Index)
+			}
 			want = append(want, at)
 			if rapid.IntRange(0, 3).Draw(t, "a run") == 0 {
 				n, length := rapid.IntRange(1, 200).Draw(t, "run"), rapid.Uint8Range(1, position.MaxStep).Draw(t, "length")

@@ -202,8 +202,9 @@ func (r *reader) Fill(b *codec.Batch) error {
 			}
 		}
 		if unmarked && r.Filter.Whole(uint8(ev.Kind)) {
-			r.add(b, at, ev)
-			b.Place(at)
+			if r.add(b, at, ev); r.Tables == nil && !b.Places.AddNear(at.Offset, at.Index) {
+				b.Place(at)
+			}
 			continue
 		}
 		if !r.Filter.Kind(uint8(ev.Kind)) {
