@@ -175,12 +175,7 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 	if err := c.patterns(path, f); err != nil {
 		return out, nil, err
 	}
-	if !exclude { // there it only removes nothing
-		if err := c.numbers(path, f); err != nil {
-			return out, nil, err
-		}
-	}
-	out = clause{path: path, kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
+	out = clause{path: path, never: c.unreachable(path, f), kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
 	for p := range propertyCount {
 		out.compile(p, f)
 	}
@@ -209,21 +204,18 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 			out.lacks[p]++
 		}
 		possible := out.types.any || slices.ContainsFunc(f.GetDem().GetTypes(), c.format.Kinds[k].may)
-		if lacking == 0 && possible && (!c.format.Timeless || out.min <= 0 && out.max >= 0) {
+		if out.never == nil && lacking == 0 && possible && (!c.format.Timeless || out.min <= 0 && out.max >= 0) {
 			kinds = append(kinds, k)
 		}
 	}
 	return out, kinds, nil
 }
 
-// numbers checks the numbers of a filter. A list is refused if no event can have any of its numbers.
-func (c *compiler) numbers(path string, f *replaydv1.EventFilter) error {
+// unreachable says why no event can have any of the numbers of a filter, or returns nil.
+func (c *compiler) unreachable(path string, f *replaydv1.EventFilter) *FieldError {
 	for p := range numeric {
 		least, ok := c.format.Least[p]
-		if !ok {
-			continue
-		}
-		if list := conditions[p].numbers(f); len(list) > 0 && slices.Max(list) < least {
+		if list := conditions[p].numbers(f); ok && len(list) > 0 && slices.Max(list) < least {
 			return &FieldError{
 				fmt.Sprintf("%s.%s[0]", path, p.Path()),
 				fmt.Sprintf("no event of a %s has %d there: the numbers of %v begin with %d", c.format.Name, list[0], p, least),
@@ -321,6 +313,9 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 	}
 	// Report the problem of the first clause; the others have one, too.
 	c := &f.include[0]
+	if c.never != nil {
+		return c.never
+	}
 	for p := range propertyCount {
 		if c.lacks[p] == 0 {
 			continue

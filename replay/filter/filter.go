@@ -77,6 +77,7 @@ type clause struct {
 	asked    Properties // on which it has conditions
 	always   bool       // it has no condition but on kinds
 
+	never *FieldError      // why no event can meet it, where that is known from its numbers
 	path  string           // where in the request it stands
 	kinds []string         // as the request has them
 	lacks map[Property]int // by property that the clause asks for: the number of asked kinds whose events do not have it

@@ -522,9 +522,6 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 			return true
 		}
 	}
-	if slices.ContainsFunc(req.GetInclude(), o.neverThere) {
-		return true
-	}
 	for _, f := range req.GetExclude() {
 		if len(f.GetKinds()) > 0 && !slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return !onlyStates[o.format][kind] }) {
 			return true
@@ -539,7 +536,7 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 				(has.classes || len(f.GetDem().GetClasses()) == 0) && (has.fields || len(f.GetDem().GetFields()) == 0)
 			t := f.GetTicks()
 			timely := o.format != "datafile" || (t.GetMin() <= 0 && (t == nil || t.Max == nil || t.GetMax() >= 0))
-			if asked && meets && timely && !o.absent[kind] {
+			if asked && meets && timely && !o.neverThere(f) && !o.absent[kind] {
 				return false
 			}
 		}

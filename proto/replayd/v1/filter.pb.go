@@ -33,10 +33,10 @@ const (
 // filter that has only such kinds is always refused, because it would remove nothing.
 //
 // A value that nothing can have is refused by name, in include and in exclude: an unknown kind, an unknown type, an empty pattern, and a
-// range of ticks whose min is after its max. In include, so is a list all of whose numbers are below the least one. Numbers of players
-// begin with 0 in demos and StarCraft II replays, and those of teams with 1 in demos and with 0 in StarCraft II replays; indices of groups
-// and layers begin with 0. In teehistorian files no number is refused, because a client id may be negative: console_command has -1 for the
-// server itself. An exclude filter whose conditions no event can meet is not refused.
+// range of ticks whose min is after its max. A filter all of whose numbers of a list are below the least one can match nothing. Numbers of
+// players begin with 0 in demos and StarCraft II replays, and those of teams with 1 in demos and with 0 in StarCraft II replays; indices of
+// groups and layers begin with 0. In teehistorian files there is no least number, because a client id may be negative: console_command has
+// -1 for the server itself. An exclude filter whose conditions no event can meet is not refused.
 //
 // Limits: 64 filters in each list of a request, 1024 values in a filter, and 256 patterns with a wildcard in all filters of a request
 // together.
