@@ -43,7 +43,7 @@ export const heroName = (name: string | undefined, number: number) => (name ? wo
  */
 export function draftOf(known: readonly Known[], news: readonly News[]): Choice[] {
   const seen = news.filter(({ kind }) => kind === "draft").map(({ name, text, tick }): Choice => ({ hero: name ?? "", pick: text === chosen.pick, team: 0, tick }));
-  const choices = known.filter(({ heroId, heroName }) => heroId > 0 || heroName !== undefined).map(({ isPick, team, heroId, heroName: name }): Choice => {
+  const choices = known.filter(({ heroId, heroName }) => heroId > 0 || (heroName ?? "") !== "").map(({ isPick, team, heroId, heroName: name }): Choice => {
     const hero = heroName(name, heroId);
     return { hero, pick: isPick, team: team === 2 || team === 3 ? team : 0, tick: seen.find((one) => one.hero === hero && one.pick === isPick)?.tick };
   });

@@ -58,8 +58,8 @@ test("a draft says who chose, and when, as far as a demo has it", () => {
   const known = [
     { isPick: false, team: 3, heroId: 74, heroName: "npc_dota_hero_invoker" },
     { isPick: true, team: 2, heroId: 5, heroName: "npc_dota_hero_crystal_maiden" },
-    { isPick: true, team: 3, heroId: 999, heroName: "" },
-    { isPick: false, team: 2, heroId: 0, heroName: "" }, // nobody was banned
+    { isPick: true, team: 3, heroId: 999 },
+    { isPick: false, team: 2, heroId: 0 }, // nobody was banned
     { isPick: true, team: 9, heroId: 2, heroName: "npc_dota_hero_axe" },
   ];
   const news = [
