@@ -94,7 +94,12 @@ func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*rep
 	if err != nil {
 		return nil, err
 	}
-	report := &replaydv1.Report{Replay: Info(&info), FactsVersion: c.FactsVersion}
+	return ReportOf(ctx, in, &info, c, o)
+}
+
+// ReportOf is Report for a replay whose codec and input are known.
+func ReportOf(ctx context.Context, in source.Input, info *source.Info, c *codec.Codec, o codec.ReportOptions) (*replaydv1.Report, error) {
+	report := &replaydv1.Report{Replay: Info(info), FactsVersion: c.FactsVersion}
 	if err := c.Report(ctx, in, o, report); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,15 @@ func costToDescribe(file *source.File) int64 {
 	return c.Cost(info.Size)
 }
 
+// costToRead returns how much memory is needed to decode the replay in a file. in is its input.
+func costToRead(in source.Input, file *source.File, c *codec.Codec) int64 {
+	size := in.Size
+	if size < 0 {
+		size = file.Info().Size // compressed, or not known
+	}
+	return c.Cost(size) + file.Cost()
+}
+
 // Describe returns what with says of a file. The call's ticket has the memory of unpacking the file, which the file's Close returns,
 // and meanwhile that of describing it.
 func Describe[T any](ctx context.Context, file *source.File, with func(context.Context, *source.File) (T, error)) (of T, err error) {

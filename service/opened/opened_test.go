@@ -2,6 +2,7 @@ package opened_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +18,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/datafile"
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
@@ -451,6 +453,38 @@ func TestDescribe(t *testing.T) {
 		if refused := err != nil; refused == (format == decoders.Datafile) || refused == (during > 0) {
 			t.Errorf("limit %d: %v, %d bytes taken", limit, format, during)
 		}
+		_ = file.Close()
+		h.nothing(t)
+	}
+}
+
+// TestReportOfPacked: the report of a compressed map takes the memory of the unpacked one.
+func TestReportOfPacked(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "large.map")
+	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := append(sample, make([]byte, 1<<20)...)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for path, b := range map[string][]byte{plain: data, plain + ".gz": packed.Bytes()} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h := build(t, admission.Amounts{admission.Streams: 10, admission.Memory: datafile.Codec.Cost(int64(len(data))) - 1})
+		file, err := source.OpenLocal(path, source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.Report(h.call(t), file, nil, func() error { return nil })
+		check(t, err, "", errRefused)
 		_ = file.Close()
 		h.nothing(t)
 	}

@@ -39,11 +39,7 @@ func (f *replay) take(ctx context.Context, w *wanted) (_ *stream.Replay, err err
 	if f.next, err = describe.Input(ctx, f.file, f.codec); err != nil {
 		return nil, err
 	}
-	size := f.next.Size
-	if size < 0 {
-		size = w.info.Size // compressed, or not known
-	}
-	cost := f.codec.Cost(size) + f.file.Cost()
+	cost := costToRead(f.next, f.file, f.codec)
 	if w.tables != nil {
 		cost += tablesCost * int64(w.tables.Bytes)
 	}

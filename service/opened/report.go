@@ -23,13 +23,17 @@ func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pau
 		return nil, err
 	}
 	spend(ctx, file)
+	in, err := describe.Input(ctx, file, c)
+	if err != nil {
+		return nil, err
+	}
 	memory := reservation{ticket: admission.Of(ctx)}
 	defer memory.free()
-	if err := memory.take(c.Cost(info.Size) + file.Cost()); err != nil {
+	if err := memory.take(costToRead(in, file, c)); err != nil {
 		return nil, err
 	}
 	first := memory.taken
-	return describe.Report(ctx, file, codec.ReportOptions{
+	return describe.ReportOf(ctx, in, &info, c, codec.ReportOptions{
 		Tick: tick, Secrets: o.Secrets, Roster: roster(ctx, c, o.Index.Family(info.Name, scope.Of(ctx))),
 		Checkpoints: o.checkpointsOf(&info, c),
 		Pause: func(held int64) error {
