@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -465,7 +466,7 @@ func TestReportOfPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := append(sample, make([]byte, 1<<20)...)
+	data := slices.Concat(sample, make([]byte, 1<<20))
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	if _, err := z.Write(data); err != nil {

@@ -2,9 +2,12 @@ package codectest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -90,4 +93,22 @@ func Secrets(reveal bool) codec.Secrets {
 		return codec.Secrets{Reveal: decoders.AllSecrets}
 	}
 	return codec.Secrets{}
+}
+
+// CheckReport checks what is promised of reports, whatever a file has: one of the codec's format, of at most 1 MiB, or an error of the
+// file.
+func CheckReport(tb testing.TB, c codec.Codec, data []byte) {
+	tb.Helper()
+	r := &replaydv1.Report{Replay: &replaydv1.Replay{}}
+	err := c.Report(context.Background(), Input(data), codec.ReportOptions{Pause: func(int64) error { return nil }}, r)
+	if _, damaged := errors.AsType[*decoders.Error](err); err != nil && !damaged {
+		tb.Fatal(err)
+	}
+	m := r.ProtoReflect()
+	if game := m.WhichOneof(m.Descriptor().Oneofs().ByName("game")); err == nil && (game == nil || string(game.Name()) != c.Format.String()) {
+		tb.Fatalf("no report of %v and no error: %v", c.Format, game)
+	}
+	if n := proto.Size(r); n > 1<<20 {
+		tb.Fatalf("a report of %d bytes of a file of %d", n, len(data))
+	}
 }

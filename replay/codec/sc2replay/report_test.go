@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
@@ -171,26 +170,11 @@ func TestReportOfDamage(t *testing.T) {
 		for range 1 + random.IntN(4) {
 			data[random.IntN(len(data))] ^= byte(1 + random.IntN(255))
 		}
-		checkReport(t, data)
-	}
-}
-
-func checkReport(tb testing.TB, data []byte) {
-	tb.Helper()
-	r := &replaydv1.Report{Replay: &replaydv1.Replay{}}
-	err := encoder.Codec.Report(context.Background(), codectest.Input(data), codec.ReportOptions{Pause: func(int64) error { return nil }}, r)
-	if _, damaged := errors.AsType[*decoders.Error](err); err != nil && !damaged {
-		tb.Fatal(err)
-	}
-	if err == nil && r.GetSc2Replay() == nil {
-		tb.Fatal("no report and no error")
-	}
-	if n := proto.Size(r); n > 1<<20 {
-		tb.Fatalf("a report of %d bytes of a file of %d", n, len(data))
+		codectest.CheckReport(t, encoder.Codec, data)
 	}
 }
 
 func FuzzReport(f *testing.F) {
 	f.Add(sc2test.Battle().Bytes())
-	f.Fuzz(func(t *testing.T, data []byte) { checkReport(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { codectest.CheckReport(t, encoder.Codec, data) })
 }

@@ -3,7 +3,6 @@ package teehistorian_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/decodertest"
 	decoder "github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -151,7 +149,7 @@ func TestReportOfDamage(t *testing.T) {
 		for range 1 + random.IntN(8) {
 			data[random.IntN(len(data))] ^= byte(1 + random.IntN(255))
 		}
-		checkReport(t, data[:random.IntN(len(data)+1)])
+		codectest.CheckReport(t, encoder.Codec, data[:random.IntN(len(data)+1)])
 	}
 }
 
@@ -164,22 +162,7 @@ func sampleOf(tb testing.TB) []byte {
 	return sample
 }
 
-func checkReport(tb testing.TB, data []byte) {
-	tb.Helper()
-	r := &replaydv1.Report{Replay: &replaydv1.Replay{}}
-	err := encoder.Codec.Report(context.Background(), codectest.Input(data), codec.ReportOptions{Pause: func(int64) error { return nil }}, r)
-	if _, damaged := errors.AsType[*decoders.Error](err); err != nil && !damaged {
-		tb.Fatal(err)
-	}
-	if err == nil && r.GetTeehistorian() == nil {
-		tb.Fatal("no report and no error")
-	}
-	if n := proto.Size(r); n > 1<<20 {
-		tb.Fatalf("a report of %d bytes of a file of %d", n, len(data))
-	}
-}
-
 func FuzzReport(f *testing.F) {
 	f.Add(sampleOf(f))
-	f.Fuzz(func(t *testing.T, data []byte) { checkReport(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { codectest.CheckReport(t, encoder.Codec, data) })
 }
