@@ -19,29 +19,38 @@ type reservation struct {
 	taken  int64
 }
 
-// costToDescribe returns how much memory is needed to describe a replay. If it is read from front to back, that is less than
-// decoding it needs.
-func costToDescribe(file *source.File) int64 {
-	info := file.Info()
-	c, err := describe.CodecOf(info.Format)
+// costToDescribe returns how much memory is needed to describe the replay in a file. If it is read from front to back, that is less than
+// decoding it needs. A file that must be unpacked for it is unpacked here.
+func costToDescribe(ctx context.Context, file *source.File) (int64, error) {
+	c, err := describe.CodecOf(file.Info().Format)
 	switch {
-	case err != nil: // describing the replay reports it
-		return 0
-	case c.DescribeCost != nil:
-		return c.DescribeCost(info.Size)
-	case !c.RandomAccess:
-		return c.Cost(-1)
+	case err != nil:
+		return file.Cost(), nil //nolint:nilerr // describing the replay reports it
+	case !c.RandomAccess && c.DescribeCost == nil:
+		return c.Cost(-1) + file.Cost(), nil
 	}
-	return c.Cost(info.Size)
+	in, err := describe.Input(ctx, file, c)
+	if err != nil {
+		return 0, err
+	}
+	cost := c.Cost
+	if c.DescribeCost != nil {
+		cost = c.DescribeCost
+	}
+	return cost(sizeOf(in, file)) + file.Cost(), nil
 }
 
 // costToRead returns how much memory is needed to decode the replay in a file. in is its input.
 func costToRead(in source.Input, file *source.File, c *codec.Codec) int64 {
-	size := in.Size
-	if size < 0 {
-		size = file.Info().Size // compressed, or not known
+	return c.Cost(sizeOf(in, file)) + file.Cost()
+}
+
+// sizeOf returns the size of the replay in a file, or that of the file if the replay's is not known. in is its input.
+func sizeOf(in source.Input, file *source.File) int64 {
+	if in.Size < 0 {
+		return file.Info().Size
 	}
-	return c.Cost(size) + file.Cost()
+	return in.Size
 }
 
 // Describe returns what with says of a file. The call's ticket has the memory of unpacking the file, which the file's Close returns,
@@ -50,7 +59,11 @@ func Describe[T any](ctx context.Context, file *source.File, with func(context.C
 	spend(ctx, file)
 	r := reservation{ticket: admission.Of(ctx)}
 	defer r.free()
-	if err := r.take(costToDescribe(file) + file.Cost()); err != nil {
+	cost, err := costToDescribe(ctx, file)
+	if err != nil {
+		return of, err
+	}
+	if err := r.take(cost); err != nil {
 		return of, err
 	}
 	return with(ctx, file)

@@ -459,8 +459,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestReportOfPacked: the report of a compressed map takes the memory of the unpacked one.
-func TestReportOfPacked(t *testing.T) {
+// TestPacked: the report and the description of a compressed map take the memory of the unpacked one.
+func TestPacked(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "large.map")
 	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
 	if err != nil {
@@ -480,13 +480,23 @@ func TestReportOfPacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := build(t, admission.Amounts{admission.Streams: 10, admission.Memory: datafile.Codec.Cost(int64(len(data))) - 1})
-		file, err := source.OpenLocal(path, source.Limits{})
-		if err != nil {
-			t.Fatal(err)
+		for _, refused := range []func(*source.File) error{
+			func(file *source.File) error {
+				_, err := h.Report(h.call(t), file, nil, func() error { return nil })
+				return err
+			},
+			func(file *source.File) error {
+				_, err := opened.Describe(h.call(t), file, describe.Replay)
+				return err
+			},
+		} {
+			file, err := source.OpenLocal(path, source.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, refused(file), "", errRefused)
+			_ = file.Close()
+			h.nothing(t)
 		}
-		_, err = h.Report(h.call(t), file, nil, func() error { return nil })
-		check(t, err, "", errRefused)
-		_ = file.Close()
-		h.nothing(t)
 	}
 }
