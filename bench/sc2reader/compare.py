@@ -1,4 +1,4 @@
-"""Compares the results of replayd.sc2 with sc2reader and spawningtool. See README.md.
+"""Compares facts of the daemon with what sc2reader and spawningtool conclude. See README.md.
 
     python compare.py DIRECTORY ROOT [ADDRESS]
 
@@ -13,37 +13,12 @@ import os
 import sys
 
 import sc2reader
-from sc2reader.engine.plugins import APMTracker, ContextLoader, SelectionTracker
-from sc2reader.events.game import CommandEvent
+from sc2reader.engine.plugins import APMTracker, ContextLoader
 from spawningtool import parser
 
 import replayd
-from replayd.sc2 import BUILD_KINDS, ActionsPerMinute, Selections, Supply, build_order
 
 DIFFERENCES = 20  # the maximum number of differences to print
-
-class Selected:
-    """A plugin that records the selection and the control groups of a player at each order."""
-
-    name = "Selected"
-
-    def handleInitGame(self, event, replay):
-        replay.selected = []
-
-    def handleCommandEvent(self, event, replay):
-        selection = getattr(event.player, "selection", None)
-        if selection is not None and not event.name.startswith("Update"):
-            groups = [[unit.id for unit in selection[number]] for number in range(11)]
-            replay.selected.append((event.frame, event.player.name, groups))
-
-
-class Selection(SelectionTracker):
-    """sc2reader's tracker without its bug: it does not remove the units that OneIndices name."""
-
-    def _deselect(self, selection, mode, data):
-        if mode == "OneIndices":
-            return [unit for i, unit in enumerate(selection) if i not in set(data)], False
-        return super()._deselect(selection, mode, data)
 
 
 class Comparison:
@@ -63,45 +38,16 @@ class Comparison:
         return False
 
 
-def events(client: replayd.Client, name: str, kinds) -> list:
-    return list(client.events(name, kinds=list(kinds)))
-
-
-def compare_apm(c: Comparison, name: str, replay, actions: ActionsPerMinute, users: dict) -> None:
+def compare_apm(c: Comparison, name: str, replay, build: int, loops: int, actions: dict) -> None:
+    # sc2reader counts a minute of the speed "Faster", and takes all games since version 3.0 for such.
+    whole = int(loops / (22.4 if build >= 34784 else 16))
     names = collections.Counter(human.name for human in replay.humans)
     for human in replay.humans:
-        if names[human.name] == 1 and getattr(human, "seconds_played", 0) and human.name in users and not human.is_observer:
-            c.check("APM", f"{name} {human.name}", round(actions.sc2reader(users[human.name]), 6), round(human.avg_apm, 6))
-
-
-def compare_selections(c: Comparison, name: str, replay, stream) -> None:
-    selections = Selections()
-    ours = []
-    unlike = set()  # users whose selection is wrong in sc2reader from here on
-    for event in stream:
-        selections.apply(event)
-        if event.kind in ("selection_delta", "control_group_update"):
-            # sc2reader reads masks of more than 32 units in another order than the game writes them. It does not support
-            # cleared groups. It does not remove stolen units from their other groups.
-            if event.value.mask.size > 32 or event.kind == "control_group_update" and event.value.control_group_update > 3:
-                unlike.add(event.player.name)
-        if event.kind == "cmd" and event.player.name not in unlike:
-            user = event.player.user_id if event.player.HasField("user_id") else event.player.player_id
-            groups = [[unit.tag for unit in selections.group(user, number)] for number in range(11)]
-            ours.append((event.tick, event.player.name, groups))
-    theirs_by_player = collections.defaultdict(list)
-    for theirs in replay.selected:
-        theirs_by_player[theirs[1]].append(theirs)
-    seen = collections.Counter()
-    for mine in ours:
-        if seen[mine[1]] >= len(theirs_by_player[mine[1]]):
-            continue
-        theirs = theirs_by_player[mine[1]][seen[mine[1]]]
-        seen[mine[1]] += 1
-        for number in range(11):
-            what = "selection" if number == 10 else "control group"
-            if not c.check(what, f"{name} {mine[:2]} {number}", mine[2][number], theirs[2][number]):
-                return  # the following differences have the same cause
+        player = actions.get(human.name)
+        if names[human.name] == 1 and getattr(human, "seconds_played", 0) and player and not human.is_observer:
+            seconds = player.left_tick // 16 if player.HasField("left_tick") else whole
+            ours = player.actions * 1.4 / seconds * 60 if seconds else 0.0
+            c.check("APM", f"{name} {human.name}", round(ours, 6), round(human.avg_apm, 6))
 
 
 def without_build_times(game: parser.GameParser) -> None:
@@ -129,17 +75,19 @@ def compare_builds(c: Comparison, path: str, name: str, stream) -> None:
     if parsed["cooperative"]:
         return
     display = {name: data.get("display_name", name) for name, data in game.build_data.items()}
-    supply = Supply()
-    for event in stream:
-        supply.apply(event)
+    supplies = collections.defaultdict(list)
     ours = collections.Counter()
-    for step in build_order(stream):
-        # Spawningtool lists structures when they are begun, and everything else when it is done.
-        for tick in {step.tick, step.done}:
-            ours[step.player, tick, display.get(step.name, step.name)] += 1
+    for event in stream:
+        player = event.event.player.player_id
+        if event.kind == "player_stats":
+            supplies[player].append((event.tick, event.value.food_used))
+        elif event.kind == "unit_init":  # spawningtool lists what was never complete, too
+            ours[player, event.tick, display.get(event.value.unit.type_name, event.value.unit.type_name)] += 1
+        elif event.kind == "fact_build_step":
+            ours[player, event.tick, display.get(event.value.name, event.value.name)] += 1
     # Spawningtool also lists units that change back to an earlier type.
     changed = collections.Counter(
-        (event.player.player_id, event.tick, display.get(event.value.unit.type_name, event.value.unit.type_name))
+        (event.event.player.player_id, event.tick, display.get(event.value.unit.type_name, event.value.unit.type_name))
         for event in stream if event.kind == "unit_type_change" and not event.value.HasField("started_tick")
     )
     for player, data in parsed["players"].items():
@@ -151,14 +99,15 @@ def compare_builds(c: Comparison, path: str, name: str, stream) -> None:
                 c.equal["left out: a unit that unburrowed, landed or left another mode"] += 1
             elif c.check("step of a build order", f"{name} {step}", ours[key] > 0, True):
                 ours[key] -= 1
-                if step["frame"] not in told and (used := supply.used(player, step["frame"])) is not None:
-                    c.check("supply", f"{name} {step}", int(used), step["supply"])
+                used = [used for tick, used in supplies[player] if tick <= step["frame"]]
+                if step["frame"] not in told and used:
+                    c.check("supply", f"{name} {step}", int(used[-1]), step["supply"])
 
 
 def main(directory: str, root: str, address: str = "localhost:7171") -> None:
     logging.disable(logging.CRITICAL)
     c = Comparison()
-    engine = sc2reader.engine.GameEngine(plugins=[ContextLoader(), Selection(), APMTracker(), Selected()])
+    engine = sc2reader.engine.GameEngine(plugins=[ContextLoader(), APMTracker()])
     with replayd.connect(address) as client:
         for folder, _, files in os.walk(directory):
             for file in sorted(files):
@@ -179,17 +128,14 @@ def main(directory: str, root: str, address: str = "localhost:7171") -> None:
         print(f"{what}: {c.equal[what]} equal, {c.different[what]} different")
 
 
+KINDS = ["start", "fact_player", "fact_build_step", "unit_init", "unit_type_change", "player_stats"]
+
+
 def compare(c: Comparison, client: replayd.Client, replay, path: str, name: str, ours: str) -> None:
-    kinds = {*ActionsPerMinute.KINDS, *Selections.KINDS, *BUILD_KINDS}
-    stream = events(client, ours, kinds)
-    actions = ActionsPerMinute()
-    users = {}
-    for event in stream:
-        actions.apply(event)
-        if event.kind == "player_info" and event.value.ref.HasField("user_id"):
-            users[event.value.ref.name] = event.value.ref.user_id
-    compare_apm(c, name, replay, actions, users)
-    compare_selections(c, name, replay, stream)
+    stream = list(client.events(ours, kinds=KINDS))
+    start = next(event.value for event in stream if event.kind == "start")
+    actions = {event.event.player.name: event.value for event in stream if event.kind == "fact_player"}
+    compare_apm(c, name, replay, start.version.build, start.elapsed_game_loops, actions)
     compare_builds(c, path, name, stream)
 
 

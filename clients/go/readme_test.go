@@ -84,7 +84,7 @@ func TestBuildOrder(t *testing.T) {
 	source := string(read(t, filepath.Join("examples", "buildorder", "main.go")))
 	d := serve(t, corpus)
 	served := run(t, source, "-until", "3m", d.addr, root+"/lotv2.SC2Replay")
-	if !strings.Contains(served, "Gateway") || !strings.Contains(served, "Beckmann (Protoss)") {
+	if !strings.Contains(served, "Gateway") || !strings.Contains(served, "Beckmann") {
 		t.Errorf("for the daemon's replay it prints\n%s", served)
 	}
 	absolute, err := filepath.Abs(file)

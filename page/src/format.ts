@@ -17,6 +17,8 @@ export interface News {
   /** The player's name, if it was known when this was created. */
   name?: string;
   text: string;
+  /** When it began, of what takes time. tick is its end. */
+  began?: number;
 }
 
 /** The value of a chart's line, starting at a tick. */

@@ -99,11 +99,11 @@ export class Game<W extends World = World> {
     this.world = format.world(0);
   }
 
-  /** The news up to a tick, latest last. They include news that have just arrived and are not in told yet. */
+  /** The news up to a tick, latest last, and what had begun by then. They include news that have just arrived and are not in told yet. */
   newsUntil(tick: number): News[] {
     const { marks, covered } = this.told;
     const fresh = this.world.news.filter((news) => news.tick > covered);
-    return [...marks, ...fresh].filter((news) => news.tick <= tick);
+    return [...marks, ...fresh].filter((news) => (news.began ?? news.tick) <= tick);
   }
 
   /** Data for the clock's tick has been loaded, or the replay has none. */

@@ -256,13 +256,14 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     }
     if (format.draft && !overlay) drafts(format.draft(game.told.marks));
     if (!format.builds || overlay) return;
-    const orders = all.filter(({ kind }) => kind === "build");
+    const begun = (news: News) => news.began ?? news.tick;
+    const orders = all.filter(({ kind }) => kind === "build").sort((a, b) => begun(a) - begun(b));
     if (String(orders.length) === built) return;
     built = String(orders.length);
     const stay = builds.scrollTop + builds.clientHeight < builds.scrollHeight - 30;
     update(builds, ...keyed(people.map(({ id, name, colour }) => [String(id), h("div", { class: "order" }, h("h3", {}, dot(colour), name),
-      h("ol", {}, ...keyed(grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => [`${news.tick} ${news.text}`, h("li", {},
-        h("button", { type: "button", class: "when", onclick: () => go(news.tick) }, timeText(news.tick / game.ticksPerSecond)),
+      h("ol", {}, ...keyed(grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => [`${begun(news)} ${news.text}`, h("li", {},
+        h("button", { type: "button", class: "when", onclick: () => go(begun(news)) }, timeText(begun(news) / game.ticksPerSecond)),
         h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text))]))))])));
     if (!stay) builds.scrollTop = builds.scrollHeight;
   };

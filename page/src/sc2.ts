@@ -2,14 +2,14 @@
 // their last reported position.
 
 import type { Batch, Event, Kind, Replay } from "@replayd/client";
-import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import type { Format, News, Person, Sample, World } from "./format.js";
 import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
-const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions", "player_stats", "upgrade"];
-const told: Kind[] = ["chat", "game_user_leave", "player_leave"];
+const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions", "player_stats"];
+const told: Kind[] = ["fact_build_step", "fact_unit", "player_stats", "chat", "game_user_leave", "player_leave"];
 
 /** Names such as "CommandCenterFlying" as readable words. */
 function words(name: string): string {
@@ -80,8 +80,21 @@ export class SC2World implements World {
         const { unit, x, y, controlPlayerId } = kind.value;
         if (!unit) break;
         this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
-        const made = unit.class !== UnitClass.UNSPECIFIED && controlPlayerId > 0;
-        if (made && tick > 0) this.tell("build", controlPlayerId, tick, words(unit.typeName ?? ""));
+        break;
+      }
+      case "factBuildStep": {
+        const { name, upgrade, unit, beganTick, reckonedTick } = kind.value;
+        const began = beganTick ?? reckonedTick ?? tick;
+        if (upgrade || unit?.class) this.news.push({ tick, kind: "build", client: playerOf(event), text: words(name), began });
+        break;
+      }
+      case "factUnit": {
+        const { unit, end, killerPlayerId: killer } = kind.value;
+        const owner = playerOf(event);
+        if (end !== UnitEnd.KILLED || !unit?.class || owner <= 0) break;
+        this.beats.push(tick);
+        if (unit.class !== UnitClass.STRUCTURE || !killer || killer === owner) break;
+        this.tell("goal", killer, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName ?? "")}`);
         break;
       }
       case "unitDone": {
@@ -90,17 +103,12 @@ export class SC2World implements World {
         break;
       }
       case "unitDied": {
-        const { unit, x, y, killerPlayerId } = kind.value;
+        const { unit, x, y } = kind.value;
         const track = this.track(unit);
         if (!unit || !track) break;
         track.places.push(tick, this.place(x, y));
         track.died = tick;
         this.alive.delete(unit.tag >>> 18);
-        const owner = track.owners.at(tick) ?? 0;
-        if (owner > 0 && unit.class !== UnitClass.UNSPECIFIED && killerPlayerId) this.beats.push(tick);
-        if (owner > 0 && unit.class === UnitClass.STRUCTURE && killerPlayerId && killerPlayerId !== owner) {
-          this.tell("goal", killerPlayerId, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName ?? "")}`);
-        }
         break;
       }
       case "unitOwnerChange":
@@ -120,11 +128,6 @@ export class SC2World implements World {
       case "playerStats":
         this.economy(kind.value, tick);
         break;
-      case "upgrade": {
-        const { playerId, upgradeTypeName } = kind.value;
-        if (tick > 0 && !/^(Spray|Reward|GameHeart)/.test(upgradeTypeName)) this.tell("build", playerId, tick, words(upgradeTypeName));
-        break;
-      }
       case "chat": {
         if (kind.value.$typeName !== "replayd.sc2replay.v1.Chat") break;
         this.tell("chat", playerOf(event), tick, kind.value.text, nameOf(event));
@@ -272,7 +275,7 @@ export function sc2(replay: Replay): Format<SC2World> {
   const colourOf = (id: number) => `hsl(${hues[(id - 1 + hues.length) % hues.length]} ${theme().name === "light" ? "62% 40%" : "70% 64%"})`;
   const note = (info: PlayerInfo) => [info.race || info.pickedRace, info.result === Result.WIN && "won", (info.mmr ?? 0) > 0 && `${info.mmr} MMR`].filter(Boolean).join(" · ");
   return {
-    around: { kinds: changes }, whole: { kinds: [...changes.filter((kind) => kind !== "unit_positions"), ...told] },
+    around: { kinds: changes }, whole: { kinds: told },
     charts: [
       { name: "army", title: "Army" }, { name: "income", title: "Income" }, { name: "supply", title: "Supply" },
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },

@@ -34,12 +34,12 @@ export class Client {
 /** Kinds of events that TeeWorld uses. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
-  "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success", "damage",
+  "player_team", "fact_team", "fact_finish", "message", "console_command", "fact_save", "fact_load", "damage",
 ];
 
 /** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
-  "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success", "damage",
+  "join", "drop", "player_name", "fact_team", "fact_finish", "message", "player_old", "fact_save", "fact_load", "damage",
 ];
 
 /** The loaded part of a game. */
@@ -94,8 +94,8 @@ export class TeeWorld implements World {
   take({ atTick, kind }: Pick<Event, "atTick" | "kind">, state?: number): void {
     const tick = state ?? atTick;
     if (state === undefined) this.reach(tick);
-    const tell = (kind: News["kind"], client: number, text: string) => {
-      const name = this.clients.get(client)?.names.at(tick); // kept here, since another part of the game may be loaded when it is shown
+    const tell = (kind: News["kind"], client: number, text: string, name = this.clients.get(client)?.names.at(tick)) => {
+      // The name is kept here, since another part of the game may be loaded when it is shown.
       this.news.push({ tick, kind, client, text, ...(name && { name }) });
     };
     switch (kind.case) {
@@ -161,18 +161,19 @@ export class TeeWorld implements World {
         break;
       case "playerTeam":
         this.client(kind.value.clientId).teams.push(tick, kind.value.team);
-        if (kind.value.team > 0) tell("team", kind.value.clientId, `is in team ${kind.value.team}`);
         break;
-      case "playerFinish":
-        tell("finish", kind.value.clientId, `finished in ${seconds(kind.value.time)}`);
+      case "factTeam":
+        if (kind.value.team > 0) tell("team", kind.value.clientId, `is in team ${kind.value.team}`, kind.value.name);
         break;
-      case "teamFinish":
-        tell("finish", -1, `Team ${kind.value.team} finished in ${seconds(kind.value.time)}`);
+      case "factFinish": {
+        const { clientId = -1, team, name, seconds } = kind.value;
+        tell("finish", clientId, `${clientId < 0 ? `Team ${team ?? "?"} ` : ""}finished in ${raceTime(seconds)}`, name);
         break;
-      case "saveSuccess":
+      }
+      case "factSave":
         tell("save", -1, `Team ${kind.value.team} saved its game`);
         break;
-      case "loadSuccess":
+      case "factLoad":
         tell("save", -1, `Team ${kind.value.team} went on with a saved game`);
         break;
       case "message": {
@@ -217,9 +218,9 @@ export function jumped(a: { x: number; y: number }, b: { x: number; y: number })
   return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
 }
 
-/** A number of ticks, 50 per second, as the time of a race. */
-function seconds(ticks: number): string {
-  const whole = Math.floor(ticks / 50);
-  const hundredths = String((ticks % 50) * 2).padStart(2, "0");
+/** The time of a race. */
+function raceTime(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const hundredths = String(Math.round(seconds * 100) % 100).padStart(2, "0");
   return whole >= 60 ? `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}.${hundredths}` : `${whole}.${hundredths} s`;
 }

@@ -3,7 +3,6 @@ package streamtest
 import (
 	"google.golang.org/protobuf/proto"
 
-	"github.com/replayd/replayd/clients/go/sc2"
 	"github.com/replayd/replayd/decoders"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -12,7 +11,7 @@ import (
 // SC2State computes the events that the state of a StarCraft II replay must have. It applies the replay's events from the
 // beginning, like a client.
 type SC2State struct {
-	game sc2.GameState
+	game game
 	tick int32
 	refs map[uint32]*sc2replayv1.PlayerRef
 }
@@ -35,18 +34,18 @@ func NewSC2State(events []*sc2replayv1.Event) *SC2State {
 
 // Apply updates the state with an event.
 func (s *SC2State) Apply(e *sc2replayv1.Event) {
-	s.game.Apply(e)
+	s.game.apply(e)
 	s.tick = e.GetAtTick()
 }
 
 // Events returns the events of the present state.
 func (s *SC2State) Events() (told []*sc2replayv1.Event) {
-	for _, p := range s.game.Players() {
+	for _, p := range sorted(s.game.players) {
 		told = append(told, proto.CloneOf(&sc2replayv1.Event{
 			AtTick: s.tick, Player: s.refs[p.GetPlayerId()], Kind: &sc2replayv1.Event_PlayerState{PlayerState: p},
 		}))
 	}
-	for _, u := range s.game.Units() {
+	for _, u := range sorted(s.game.units) {
 		told = append(told, proto.CloneOf(&sc2replayv1.Event{
 			AtTick: s.tick, Player: s.refs[u.GetControlPlayerId()], Kind: &sc2replayv1.Event_UnitState{UnitState: u},
 		}))

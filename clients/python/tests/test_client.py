@@ -21,7 +21,6 @@ import replayd
 import conftest
 from conftest import FINISHED, REPOSITORY, SAMPLES, Daemon
 from replayd.events import datafile, dem, sc2replay, teehistorian
-from replayd.sc2 import GameState
 from replayd.v1 import filter_pb2, replay_pb2, report_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
@@ -195,24 +194,18 @@ def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
     assert asyncio.run(follow()) == [event.to_json() for event in state]
 
 
-def test_the_state_of_a_game_of_starcraft(daemon: Daemon) -> None:
-    """A GameState built from the state at a tick equals one built from all events before that tick."""
+def test_facts(daemon: Daemon) -> None:
+    """Facts come by name alone, at the same place whatever comes beside them and wherever the stream begins."""
     name = "r/sc2replay/battle.SC2Replay"
     with replayd.connect(daemon.address) as client:
-        whole = list(client.events(name, format=sc2replay.FORMAT, kinds=GameState.KINDS))
-        for tick in (0, 700, 1900):
-            front, late = GameState(), GameState()
-            for event in whole:
-                if event.tick < tick:
-                    front.apply(event)
-            stream = client.events(name, format=sc2replay.FORMAT, kinds=GameState.KINDS, tick=tick, with_state=True)
-            events = list(stream)
-            for event in events:
-                if event.state:
-                    late.apply(event)
-            assert late.units() == front.units() and late.players() == front.players()
-            assert [event.event for event in events if not event.state] == [e.event for e in whole if e.tick >= tick]
-            assert bool(late.units()) == bool(late.players()) == (tick > 0)
+        steps = list(client.events(name, format=sc2replay.FORMAT, kinds=["fact_build_step"]))
+        assert steps and {event.kind for event in steps} == {"fact_build_step"}
+        assert not any(event.kind.startswith("fact_") for event in client.events(name))
+        both = client.events(name, format=sc2replay.FORMAT, kinds=["fact_build_step", "unit_born"], tick=700)
+        late = [(event.offset, event.index, event.event) for event in both if event.kind == "fact_build_step"]
+        assert late == [(event.offset, event.index, event.event) for event in steps if event.tick >= 700]
+        table = client.table(name, "fact_build_step", ["name"])
+        assert table.column("name").to_pylist() == [event.value.name for event in steps]
 
 
 def test_starts(daemon: Daemon) -> None:

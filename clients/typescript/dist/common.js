@@ -7,6 +7,5 @@ export { Client, Stream } from "./client.js";
 export { Entity, EntityState, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { Batch, Event } from "./event.js";
-export { GameState } from "./sc2.js";
 export {} from "./session.js";
 export { Table } from "./table.js";

@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { Code, connect, EndReason, FollowState, Format, GameState, ReplaydError, ReplayView } from "../dist/node.js";
+import { Code, connect, EndReason, FollowState, Format, ReplaydError, ReplayView } from "../dist/node.js";
 import { recordBatch, table } from "../dist/arrow.js";
 import { Session } from "../dist/session.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
@@ -177,19 +177,15 @@ describe("a daemon", () => {
     assert.deepEqual(await collect(client.events(finished.name, { tick: 500, withState: true, players: [99] })), []);
   });
 
-  test("a GameState built from a state equals one built from all events before it", async () => {
-    const whole = await collect(client.events("r/sc2replay/battle.SC2Replay", { kinds: GameState.kinds }));
-    for (const tick of [0, 700, 1900]) {
-      const [front, late] = [new GameState(), new GameState()];
-      for (const event of whole) if (event.tick < tick) front.apply(event);
-      const events = await collect(client.events("r/sc2replay/battle.SC2Replay", { kinds: GameState.kinds, tick, withState: true }));
-      for (const event of events) if (event.state) late.apply(event);
-      assert.deepEqual(late.units(), front.units());
-      assert.deepEqual(late.players(), front.players());
-      assert.equal(late.units().length > 0, tick > 0);
-      assert.equal(events.filter((event) => !event.state).length, whole.filter((event) => event.tick >= tick).length);
-      assert.ok(late.units(1).every((unit) => unit.controlPlayerId === 1 && late.unit(unit.unit.tag) === unit));
-    }
+  test("facts are events that come by name alone", async () => {
+    const name = "r/sc2replay/battle.SC2Replay";
+    const steps = await collect(client.events(name, { kinds: ["fact_build_step"] }));
+    const all = await collect(client.events(name));
+    assert.ok(steps.length > 0 && steps.every(({ kind }) => kind === "fact_build_step"));
+    assert.ok(all.every(({ kind }) => !kind.startsWith("fact_")));
+    const both = await collect(client.events(name, { kinds: ["fact_build_step", "unit_born"], tick: 700 }));
+    const placed = (events) => events.filter(({ kind, tick }) => kind === "fact_build_step" && tick >= 700).map(({ offset, index, value }) => [offset, index, value]);
+    assert.deepEqual(placed(both), placed(steps));
   });
 
   test("invalid options are errors before anything is sent", () => {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/replayd/replayd/clients/go/sc2"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -49,7 +48,7 @@ func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	}
 	d.people(r)
 	d.counts(counts)
-	d.add("doubts", sc2.Doubts(r.GetSc2Replay().GetStart().GetDecodeInfo())...)
+	d.add("doubts", Doubts(r.GetSc2Replay().GetStart().GetDecodeInfo())...)
 	return d.print(out)
 }
 

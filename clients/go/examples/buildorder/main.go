@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	replayd "github.com/replayd/replayd/clients/go"
@@ -41,9 +40,7 @@ func run(w io.Writer, args []string, upload string, until time.Duration) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	req := &replaydv1.StreamEventsRequest{Include: replayd.Kinds(
-		"player_info", "player_stats", "unit_born", "unit_init", "unit_type_change", "upgrade",
-	)}
+	req := &replaydv1.StreamEventsRequest{Include: replayd.Kinds("fact_build_step")}
 	if upload == "" {
 		req.Replay = args[1]
 		return printOrders(w, client.Stream(context.Background(), req), until)
@@ -56,53 +53,27 @@ func run(w io.Writer, args []string, upload string, until time.Duration) error {
 	return printOrders(w, client.Decode(context.Background(), file, req), until)
 }
 
-// player is a player of the game.
-type player struct {
-	name   string
-	supply float32 // of the last player_stats
-}
-
+// printOrders prints each step when it is complete, with the time when it was begun if that is known.
 func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
-	players := map[uint32]*player{}
-	owners := map[uint32]uint32{} // of units, by their tags
 	for event, err := range s.Events() {
 		if err != nil {
 			return err
 		}
-		at := clock(event.Tick, s.Replay())
-		if at > until {
-			return nil
+		e, _ := event.Message().(*sc2replayv1.Event)
+		step := e.GetFactBuildStep()
+		if !step.GetUpgrade() && step.GetUnit().GetClass() == sc2replayv1.UnitClass_UNIT_CLASS_UNSPECIFIED {
+			continue // such as larvae
 		}
-		line := func(id uint32, what string) {
-			if p := players[id]; p != nil && what != "" && event.Tick > 0 {
-				_, _ = fmt.Fprintf(w, "%2d:%02d  %3.0f  %-24s %s\n", int(at.Minutes()), int(at.Seconds())%60, p.supply, p.name, what)
-			}
+		at, how := event.Tick, "done"
+		switch {
+		case step.BeganTick != nil:
+			at, how = step.GetBeganTick(), ""
+		case step.ReckonedTick != nil:
+			at, how = step.GetReckonedTick(), "reckoned"
 		}
-		switch v := event.Value().(type) {
-		case *sc2replayv1.PlayerInfo:
-			if id := v.GetRef().GetPlayerId(); id != 0 && !v.GetObserver() {
-				players[id] = &player{name: fmt.Sprintf("%s (%s)", v.GetRef().GetName(), v.GetRace())}
-			}
-		case *sc2replayv1.PlayerStats:
-			if p := players[v.GetPlayerId()]; p != nil {
-				p.supply = v.GetFoodUsed()
-			}
-		case *sc2replayv1.UnitInit: // comes when a building or warp-in begins
-			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
-			line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
-		case *sc2replayv1.UnitBorn: // of a unit that is trained this comes at its end
-			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
-			if !incidental(v.GetUnit().GetTypeName()) {
-				line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
-			}
-		case *sc2replayv1.UnitTypeChange:
-			if improved(v.GetPreviousTypeName(), v.GetUnit().GetTypeName()) {
-				line(owners[v.GetUnit().GetTag()], v.GetPreviousTypeName()+" -> "+v.GetUnit().GetTypeName())
-			}
-		case *sc2replayv1.Upgrade:
-			if !strings.HasPrefix(v.GetUpgradeTypeName(), "Spray") && !strings.HasPrefix(v.GetUpgradeTypeName(), "RewardDance") {
-				line(v.GetPlayerId(), v.GetUpgradeTypeName())
-			}
+		if since := clock(at, s.Replay()); since <= until {
+			_, _ = fmt.Fprintf(w, "%2d:%02d  %3.0f  %-24s %-24s %s\n",
+				int(since.Minutes()), int(since.Seconds())%60, step.GetSupply(), e.GetPlayer().GetName(), step.GetName(), how)
 		}
 	}
 	return nil
@@ -115,23 +86,4 @@ func clock(tick int32, replay *replaydv1.Replay) time.Duration {
 		return 0
 	}
 	return time.Duration(math.Round(float64(tick) / rate * float64(time.Second)))
-}
-
-// incidental reports whether nobody builds a unit of the type.
-func incidental(unit string) bool {
-	switch unit {
-	case "Larva", "Egg", "Broodling", "BroodlingEscort", "Interceptor", "InvisibleTargetDummy", "LocustMP", "AutoTurret", "MULE", "KD8Charge":
-		return true
-	}
-	return strings.HasPrefix(unit, "Beacon") || strings.HasSuffix(unit, "Weapon")
-}
-
-// improved reports whether a unit became something that a build order names: not of those that burrowed, lifted off or
-// changed their stance.
-func improved(from, to string) bool {
-	switch to {
-	case "Lair", "Hive", "OrbitalCommand", "PlanetaryFortress", "GreaterSpire", "WarpGate":
-		return from != to+"Flying"
-	}
-	return false
 }

@@ -1,10 +1,10 @@
-package sc2_test
+package terminal_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/replayd/replayd/clients/go/sc2"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
@@ -38,7 +38,7 @@ func TestDoubts(t *testing.T) {
 				"names of abilities and unit types are guesses: the replay names no expansion, and LotV is assumed",
 		},
 	} {
-		if got := strings.Join(sc2.Doubts(tt.info), "\n"); got != tt.want {
+		if got := strings.Join(terminal.Doubts(tt.info), "\n"); got != tt.want {
 			t.Errorf("got %q\nwant %q", got, tt.want)
 		}
 	}

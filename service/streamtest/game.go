@@ -1,4 +1,4 @@
-package sc2
+package streamtest
 
 import (
 	"cmp"
@@ -10,42 +10,11 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// StateKinds are the kinds of events that a [GameState] needs. Those of a state come beside them, when the request
-// asks for it.
-var StateKinds = []string{
-	"player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
-	"unit_type_change", "unit_positions",
-}
-
-// GameState holds the state of a game after the events so far: the units alive, and the players' economy and upgrades. It needs
-// [StateKinds]. The stream must start at the beginning of the replay, or with the state at its start position.
-type GameState struct {
+// game is the state of a game of StarCraft II after the events so far: the units alive, and the players' economy and upgrades.
+type game struct {
 	units   map[uint32]*sc2replayv1.UnitState // by index
 	players map[uint32]*sc2replayv1.PlayerState
 }
-
-// Unit returns the unit with a tag, or nil if no such unit is alive. It belongs to the GameState, and Apply modifies it.
-func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
-	if u := g.units[tag>>recycleBits]; u.GetUnit().GetTag() == tag {
-		return u
-	}
-	return nil
-}
-
-// Units returns the units alive, by ascending index. The units belong to the GameState.
-func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
-
-// UnitsOf returns the units that a player controls, by ascending index. Player 0 is neutral.
-func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
-	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
-}
-
-// Player returns what is known of a player: economy and upgrades. Before any event of the player it is nil, whose
-// getters return zeros. It belongs to the GameState.
-func (g *GameState) Player(id uint32) *sc2replayv1.PlayerState { return g.players[id] }
-
-// Players returns the economy and upgrades of all players, by ascending number. They belong to the GameState.
-func (g *GameState) Players() []*sc2replayv1.PlayerState { return sorted(g.players) }
 
 func sorted[V any](all map[uint32]V) []V {
 	out := make([]V, 0, len(all))
@@ -61,14 +30,12 @@ const (
 	maxUnits    = 1 << (32 - recycleBits)
 )
 
-// Apply updates the state with an event. It ignores events of other kinds.
-func (g *GameState) Apply(e *sc2replayv1.Event) {
+// apply updates the state with an event. It ignores events of other kinds.
+func (g *game) apply(e *sc2replayv1.Event) {
 	if g.units == nil {
 		g.units, g.players = map[uint32]*sc2replayv1.UnitState{}, map[uint32]*sc2replayv1.PlayerState{}
 	}
 	switch k := e.GetKind().(type) {
-	case *sc2replayv1.Event_PlayerState:
-		g.players[k.PlayerState.GetPlayerId()] = proto.CloneOf(k.PlayerState)
 	case *sc2replayv1.Event_PlayerSetup:
 		g.player(k.PlayerSetup.GetPlayerId()).Setup = k.PlayerSetup
 	case *sc2replayv1.Event_PlayerStats:
@@ -81,10 +48,8 @@ func (g *GameState) Apply(e *sc2replayv1.Event) {
 	}
 }
 
-func (g *GameState) applyUnit(e *sc2replayv1.Event) {
+func (g *game) applyUnit(e *sc2replayv1.Event) {
 	switch k := e.GetKind().(type) {
-	case *sc2replayv1.Event_UnitState:
-		g.units[k.UnitState.GetUnit().GetIndex()] = proto.CloneOf(k.UnitState)
 	case *sc2replayv1.Event_UnitBorn:
 		b := k.UnitBorn
 		g.appear(e.GetAtTick(), &sc2replayv1.UnitState{
@@ -123,7 +88,7 @@ func (g *GameState) applyUnit(e *sc2replayv1.Event) {
 }
 
 // appear adds a new unit. It replaces any other unit with the same index.
-func (g *GameState) appear(tick int32, u *sc2replayv1.UnitState) {
+func (g *game) appear(tick int32, u *sc2replayv1.UnitState) {
 	u.PlaceTick, u.AppearedTick, u.TypeTick = tick, tick, tick
 	if index := u.GetUnit().GetIndex(); index < maxUnits {
 		g.units[index] = u
@@ -131,14 +96,14 @@ func (g *GameState) appear(tick int32, u *sc2replayv1.UnitState) {
 }
 
 // alive returns the state of the unit that an event names, or nil if it is not known.
-func (g *GameState) alive(named *sc2replayv1.Unit) *sc2replayv1.UnitState {
+func (g *game) alive(named *sc2replayv1.Unit) *sc2replayv1.UnitState {
 	if u := g.units[named.GetIndex()]; u.GetUnit().GetTag() == named.GetTag() {
 		return u
 	}
 	return nil
 }
 
-func (g *GameState) player(id uint32) *sc2replayv1.PlayerState {
+func (g *game) player(id uint32) *sc2replayv1.PlayerState {
 	if g.players[id] == nil {
 		g.players[id] = &sc2replayv1.PlayerState{PlayerId: id}
 	}
