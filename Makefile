@@ -90,6 +90,7 @@ e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet 
 .PHONY: generate
 generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events protoc-gen-python-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es page/node_modules/.bin/esbuild ## Write all code that comes from the .proto files again, and the page
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
+	python3 clients/python/generate.py
 	npm run --silent --prefix clients/typescript build
 	npm run --silent --prefix page build
 	$(TOOLS)/buf build -o .cache/image.binpb

@@ -10,10 +10,12 @@ Events have static types. After `if event.kind == "join":` a type checker knows 
 `replayd.events`.
 
 Streams survive restarts of the daemon and broken connections. They resume exactly after the last event that was yielded.
-`replayd.connect_async` is the same for asyncio. `replayd.open("match.dem")` reads a local file without a running daemon. The generated messages are in `replayd.v1` and in one package per format, such
-as `replayd.teehistorian.v1`.
+`replayd.connect_async` is the same for asyncio. `replayd.open("match.dem")` reads a local file without a running daemon. The
+generated messages are in `replayd.v1` and in one package per format, such as `replayd.teehistorian.v1`.
 """
 
+from ._asyncio import AsyncStream
+from ._blocking import Stream
 from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
@@ -21,8 +23,8 @@ from ._local import LocalAsyncClient, LocalClient, open, open_async
 from ._request import StreamOptions
 from ._session import Retry
 from ._tables import Table
-from .aio import AsyncClient, AsyncStream
-from .client import Client, Stream
+from .aio import AsyncClient
+from .client import Client
 
 __all__ = [
     "AsyncClient",

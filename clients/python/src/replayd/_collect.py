@@ -1,4 +1,4 @@
-"""Streams whose responses make one table. It does no input or output, so client.py and aio.py share it."""
+"""Streams whose responses make one table. It does no input or output, so blocking code and asyncio share it."""
 
 from __future__ import annotations
 

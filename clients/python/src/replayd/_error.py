@@ -50,6 +50,13 @@ class ReplaydError(Exception):
         return f"{self.reason or self.code.name}: {self.message}"
 
 
+class SilentError(ReplaydError):
+    """The daemon sent nothing for too long, not even a heartbeat."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(grpc.StatusCode.UNAVAILABLE, f"no response for {seconds:g} s")
+
+
 class SequenceError(Exception):
     """Events are missing or repeated. This indicates a bug."""
 

@@ -1,4 +1,4 @@
-"""The state of a stream over several connections. It does no input or output, so client.py and aio.py share it."""
+"""The state of a stream over several connections. It does no input or output, so blocking code and asyncio share it."""
 
 from __future__ import annotations
 

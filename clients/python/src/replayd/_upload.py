@@ -22,13 +22,13 @@ _CHUNK = 64 << 10
 
 
 class Upload:
-    """The upload of a source. As a context manager it opens a path, and raises an OSError if that fails."""
+    """The upload of a source. As a context manager it opens a path, and raises an OSError if that fails. If reading the source
+    fails, it raises that exception instead of the one with which the call then ends."""
 
     def __init__(self, source: Source, session: Session) -> None:
         self.call: Future[Any] = Future()
         """The call that sends the source. The caller sets it after creating the call, so that parts can cancel it."""
-        self.failure: Exception | None = None
-        """The exception from reading the source, if it failed. The call is then cancelled."""
+        self._failure: Exception | None = None
         self._source = source
         self._session = session
 
@@ -44,16 +44,18 @@ class Upload:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._file is not self._source:
             self._file.close()
+        if self._failure and error and not isinstance(error, GeneratorExit):
+            raise self._failure from None
 
     def parts(self) -> Iterator[stream_pb2.DecodeReplayRequest]:
         """Yields the options, then the bytes. grpc iterates over them, in a thread or in the event loop, and would only log an
-        exception. The exception is therefore stored in `failure`."""
+        exception. The exception is therefore raised when the call has ended."""
         yield stream_pb2.DecodeReplayRequest(options=self._session.request)
         try:
             while data := self._file.read(_CHUNK):
                 yield stream_pb2.DecodeReplayRequest(data=data)
         except Exception as error:
-            self.failure = error
+            self._failure = error
             self.call.result().cancel()
 
 

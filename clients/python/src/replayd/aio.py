@@ -1,23 +1,23 @@
-"""The client for asyncio."""
+"""The client for asyncio. generate.py makes client.py of it, the client for blocking code."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
 from . import _collect
-from ._error import ReplaydError, from_grpc
+from ._asyncio import AsyncStream, AsyncWatch
+from ._error import ReplaydError, SilentError, from_grpc
 from ._event import Format
 from ._request import ListOptions, StreamOptions, TableOptions, build, list_request, table_options
 from ._session import Session
-from ._stream import StreamBase, batches_of, events_of, responses_of
+from ._stream import batches_of, events_of, responses_of
 from ._stubs import Stubs
 from ._tables import participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
@@ -29,51 +29,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-T = TypeVar("T")
 E = TypeVar("E")
 B = TypeVar("B")
-
-
-class AsyncStream(StreamBase, Generic[T]):
-    """An asynchronous iterator over a stream. End it with `aclose` or an `async with` block."""
-
-    def __init__(
-        self,
-        session: Session,
-        responses: AsyncGenerator[stream_pb2.StreamEventsResponse],
-        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
-    ) -> None:
-        super().__init__(session)
-        self._items = self._run(responses, items_of)
-
-    async def _run(
-        self,
-        responses: AsyncGenerator[stream_pb2.StreamEventsResponse],
-        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
-    ) -> AsyncGenerator[T]:
-        async with aclosing(responses):
-            async for response in responses:
-                for item in items_of(response):
-                    yield item
-                self.cursor = response.cursor or self.cursor
-
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self._items
-
-    async def __anext__(self) -> T:
-        return await anext(self._items)
-
-    async def aclose(self) -> None:
-        """Ends the stream."""
-        await self._items.aclose()
-
-    async def __aenter__(self) -> AsyncStream[T]:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 class AsyncClient:
@@ -134,14 +91,17 @@ class AsyncClient:
     def rows(
         self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> AsyncStream[tuple[Any, ...]]:
-        """The same as `Client.rows`."""
+        """Streams the events of one kind as plain tuples with the values of these columns, the fastest way of one by one.
+
+        Without columns, a tuple has all columns of the kind's table, in its order. A later daemon may have more of them. docs/events
+        lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
         session = Session(*build(replay, table_options(kind, columns, options)))
         return AsyncStream(session, self._responses(session), rows_of(kind, columns))
 
     async def table(
         self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pyarrow.Table:
-        """The same as `Client.table`."""
+        """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows."""
         session, collector = _collect.kind(replay, kind, columns, options)
         async for response in self._responses(session):
             collector.take(response)
@@ -150,14 +110,14 @@ class AsyncClient:
     async def frame(
         self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> pandas.DataFrame:
-        """The same as `Client.frame`."""
+        """Returns all events of one kind as a pandas.DataFrame; see table."""
         made: pandas.DataFrame = to_pandas(await self.table(replay, kind, columns, **options))
         return made
 
     async def polars(
         self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
     ) -> polars.DataFrame:
-        """The same as `Client.polars`."""
+        """Returns all events of one kind as a polars.DataFrame; see table."""
         made: polars.DataFrame = to_polars(await self.table(replay, kind, columns, **options))
         return made
 
@@ -170,7 +130,12 @@ class AsyncClient:
         every: int | None = None,
         **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
-        """The same as `Client.entities`."""
+        """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
+        entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
+
+        `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
+        `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
+        """
         session, collector = _collect.entities(replay, classes, fields, every, options)
         async for response in self._responses(session):
             collector.take(response)
@@ -183,8 +148,9 @@ class AsyncClient:
     def decode(
         self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
     ) -> AsyncStream[Any]:
-        """Sends a file to the daemon and streams its events, one by one. It is not resumed. Files are read in the
-        event loop, 64 KiB at a time. An exception from reading a file is raised unchanged, such as FileNotFoundError."""
+        """Sends a file to the daemon and streams its events, one by one. It is not resumed. An exception from reading the
+        file is raised unchanged, such as FileNotFoundError.
+        It reads files in the event loop, 64 KiB at a time."""
         session = Session(build(name_of(source), options)[0], None, format)
         return AsyncStream(session, self._decoded(session, source), events_of)
 
@@ -208,12 +174,8 @@ class AsyncClient:
                 async for response in call:
                     if session.observe(response):
                         yield response
-            except (grpc.aio.AioRpcError, asyncio.CancelledError) as error:
-                if upload.failure:
-                    raise upload.failure from None
-                if isinstance(error, grpc.aio.AioRpcError):
-                    raise self._failed(error) from None
-                raise
+            except grpc.RpcError as error:
+                raise self._failed(error) from None
             finally:
                 call.cancel()
         check(session)
@@ -222,27 +184,24 @@ class AsyncClient:
         session.compress(self._compression)
         while session.end is None:
             session.called()
-            call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
+            watch = AsyncWatch(self._stubs.stream_events(session.request, metadata=self._metadata), session.silence)
             failure: ReplaydError | None = None
-            # No limit before the first response, because the daemon may be seeking or waiting for a replay to follow.
-            limit: float | None = None
-            try:  # read raises an exception for any status but OK
-                while (response := await asyncio.wait_for(call.read(), limit)) is not grpc.aio.EOF:
-                    limit = session.silence
+            try:
+                while (response := await watch.read()) is not None:
                     if session.observe(response):
                         yield response
-            except grpc.aio.AioRpcError as error:
+            except grpc.RpcError as error:
                 failure = self._failed(error)
-            except TimeoutError:
-                failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"no response for {session.silence:g} s")
+            except SilentError as error:
+                failure = error
             finally:
-                call.cancel()
+                watch.end()
             if session.end is None:
                 await asyncio.sleep(session.delay(failure))
 
     async def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
-    ) -> AsyncIterator[replay_pb2.Replay]:
+    ) -> AsyncGenerator[replay_pb2.Replay]:
         """Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it
         lists all replays."""
         request = list_request(directory, options)
@@ -285,7 +244,7 @@ class AsyncClient:
         )
         return response
 
-    async def watch(self, directory: str = "") -> AsyncIterator[watch_pb2.ReplayChange]:
+    async def watch(self, directory: str = "") -> AsyncGenerator[watch_pb2.ReplayChange]:
         """Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that
         exist then."""
         request = watch_pb2.WatchReplaysRequest(directory=directory)
@@ -294,7 +253,7 @@ class AsyncClient:
             async for response in call:
                 for change in response.changes:
                     yield change
-        except grpc.aio.AioRpcError as error:
+        except grpc.RpcError as error:
             raise self._failed(error) from None
         finally:
             call.cancel()
@@ -306,5 +265,5 @@ class AsyncClient:
     async def _call(self, method: Any, request: Message) -> Any:
         try:
             return await method(request, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
+        except grpc.RpcError as error:
             raise self._failed(error) from None

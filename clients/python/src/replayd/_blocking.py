@@ -1,0 +1,102 @@
+"""What the client for blocking code does in another way than the one for asyncio, which has _asyncio.py."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import chain
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from ._error import SilentError
+from ._session import Session
+from ._stream import StreamBase
+from .v1 import stream_pb2
+
+T = TypeVar("T")
+
+
+class Stream(StreamBase, Generic[T]):
+    """An iterator over a stream. End it with `close` or a `with` block, or delete it."""
+
+    def __init__(
+        self,
+        session: Session,
+        responses: Iterator[stream_pb2.StreamEventsResponse],
+        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
+    ) -> None:
+        super().__init__(session)
+        self._parts = self._run(responses, items_of)
+        self._items = chain.from_iterable(self._parts)  # a generator would take several times as long for each item
+
+    def _run(
+        self,
+        responses: Iterator[stream_pb2.StreamEventsResponse],
+        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
+    ) -> Generator[Iterable[T], None, None]:
+        for response in responses:
+            yield items_of(response)
+            self.cursor = response.cursor or self.cursor
+
+    def __iter__(self) -> Iterator[T]:
+        """Returns an iterator that is faster than the stream itself. After `close` it still has what was received."""
+        return self._items
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    def close(self) -> None:
+        """Ends the stream."""
+        self._parts.close()
+        self._items = chain()
+
+    def __enter__(self) -> Stream[T]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Watch:
+    """Reads the responses of a call, and raises SilentError if one takes too long. Only reading is measured, so a slow caller is
+    no silence. There is no limit for the first response, because the daemon may be seeking or waiting for a replay to follow."""
+
+    def __init__(self, call: Any, silence: float) -> None:
+        self._call = call
+        self._silence = silence
+        self._reading_since: float | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+        self._expired = False
+
+    def read(self) -> stream_pb2.StreamEventsResponse | None:
+        """Returns the next response, or None at the end of the call."""
+        self._reading_since = time.monotonic()
+        try:
+            response: stream_pb2.StreamEventsResponse | None = next(self._call, None)
+        except grpc.RpcError:
+            if self._expired:
+                raise SilentError(self._silence) from None
+            raise
+        finally:
+            self._reading_since = None
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, daemon=True, name="replayd-watch")
+            self._thread.start()
+        return response
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._silence / 6):
+            since = self._reading_since
+            if since is not None and time.monotonic() - since > self._silence:
+                self._expired = True
+                self._call.cancel()
+                return
+
+    def end(self) -> None:
+        """Ends the call."""
+        self._stopped.set()
+        self._call.cancel()
