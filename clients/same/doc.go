@@ -16,4 +16,13 @@
 //   - A string is its length in bytes in decimal, ":", and its UTF-8.
 //   - A number is "#" and its IEEE 754 double as 16 hexadecimal digits.
 //   - true, false and null are "t", "f" and "n".
+//
+// facts.golden has the facts of some files: of each kind their number, and a hash of all in canonical form, without their sequence
+// numbers; of the samples also the first one. A test writes and checks it. These compare the facts that the Python and the TypeScript client
+// receive of uploads of the files, and page/test/facts.test.js does it for the page:
+//
+//	same.py ADDRESS DIRECTORY facts.golden
+//	same.mjs ADDRESS DIRECTORY facts.golden
+//
+// DIRECTORY is the repository. Files of the corpus are left out where it is not available.
 package main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import replayd
 from replayd.events import AnyEvent
 from replayd.v1 import stream_pb2
+from replayd.v1.filter_pb2 import EventFilter
+from replayd.v1.replay_pb2 import Format
 
 
 def main(address: str, directory: str) -> None:
@@ -38,6 +41,39 @@ def line(how: str, name: str, events: replayd.Stream[AnyEvent]) -> None:
     print(how, name, count, digest.hexdigest(), end)
 
 
+def compare_facts(address: str, directory: str, golden: str) -> None:
+    """Compares the facts of files with those of the golden file."""
+    files = 0
+    with replayd.connect(address) as client:
+        formats = {Format.Name(f.format): [k.name for k in f.kinds if k.name.startswith("fact_")] for f in client.server_info().formats}
+        for want in map(json.loads, Path(golden).read_text().splitlines()):
+            path = Path(directory, want["file"])
+            if not path.exists() and not want["file"].startswith("testdata/"):
+                continue
+            kinds = formats["FORMAT_SC2REPLAY" if path.suffix == ".SC2Replay" else "FORMAT_TEEHISTORIAN"]
+            got = facts(client.decode(path, include=[EventFilter(kinds=kinds)]), want["file"].startswith("testdata/"))
+            if got != want["kinds"]:
+                sys.exit(f"{want['file']}: {got}, and not {want['kinds']}")
+            files += 1
+    print(files, "files have the same facts in Python")
+
+
+def facts(events: replayd.Stream[AnyEvent], first: bool) -> dict[str, dict[str, Any]]:
+    """The facts of each kind. What a damaged file has before its damage counts."""
+    of_kind: dict[str, list[dict[str, Any]]] = {}
+    try:
+        for event in events:
+            value = event.to_dict()
+            del value["sequence"]
+            of_kind.setdefault(event.kind, []).append(value)
+    except replayd.ReplaydError:
+        pass
+    return {
+        kind: {"count": len(all), "hash": hashlib.sha256(b"".join(map(canonical, all))).hexdigest()[:16]} | ({"first": all[0]} if first else {})
+        for kind, all in of_kind.items()
+    }
+
+
 def canonical(value: Any) -> bytes:
     match value:
         case dict():
@@ -56,4 +92,4 @@ def canonical(value: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:]) if len(sys.argv) == 3 else compare_facts(*sys.argv[1:])

@@ -2,16 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-
-/** Imports a source of the page, with what it imports. */
-async function source(name) {
-  const { outputFiles: [{ text }] } = await build({
-    entryPoints: [fileURLToPath(new URL(`../src/${name}`, import.meta.url))], bundle: true, write: false, format: "esm", platform: "node", logLevel: "error",
-  });
-  return import(`data:text/javascript,${encodeURIComponent(text)}`);
-}
+import { source } from "./source.js";
 
 const { draftOf, words, chosen } = await source("draft.ts");
 const { doubts } = await source("doubts.ts");

@@ -1,0 +1,70 @@
+// Tests that the page receives the facts that the other clients do, and tells them.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { connect } from "@replayd/client";
+import { factsOf, filesOf } from "../../clients/same/facts.mjs";
+import { binary, Daemon, repository } from "../../clients/typescript/test/daemon.js";
+import { source } from "./source.js";
+
+globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} }); // a browser's, which colours need
+const { sc2 } = await source("sc2.ts");
+const { TeeWorld, wholeKinds } = await source("world.ts");
+const golden = fileURLToPath(new URL("../../clients/same/facts.golden", import.meta.url));
+
+/** What the page asks of a whole replay, and the world that takes it, by format. */
+const formats = {
+  SC2REPLAY: () => {
+    const { whole, world } = sc2({ header: { case: undefined } });
+    return { whole, world: world(0) };
+  },
+  TEEHISTORIAN: () => ({ whole: { kinds: wholeKinds }, world: new TeeWorld(0) }),
+};
+
+/** The news that a fact makes, in short. */
+function newsOf(fact) {
+  const { kind, value, tick } = fact;
+  switch (kind) {
+    case "fact_finish":
+      return [[tick, "finish", value.clientId ?? -1]];
+    case "fact_save":
+    case "fact_load":
+      return [[tick, "save", -1]];
+    case "fact_team":
+      return value.team > 0 ? [[tick, "team", value.clientId]] : [];
+    case "fact_build_step":
+      return value.upgrade || value.unit?.class ? [[tick, "build", fact.event.player.playerId]] : [];
+  }
+  return [];
+}
+
+test("the page has the facts of the golden file, and tells them", { skip: existsSync(binary) ? false : `no ${binary}`, timeout: 120_000 }, async (t) => {
+  const daemon = await Daemon.start();
+  const client = connect(daemon.address);
+  t.after(async () => {
+    client.close();
+    await daemon.stop();
+  });
+  let told = 0;
+  for (const { file, path, sample, format, kinds } of filesOf(golden, repository)) {
+    const { whole, world } = formats[format]();
+    const events = [];
+    try {
+      for await (const batch of client.decodeBatches(path, whole)) {
+        world.apply(batch);
+        events.push(...batch);
+      }
+    } catch (error) {
+      if (error.reason !== "CORRUPT" && error.reason !== "TRUNCATED") throw error;
+    }
+    const asked = Object.fromEntries(Object.entries(kinds).filter(([kind]) => whole.kinds.includes(kind)));
+    assert.deepEqual(factsOf(events, sample), asked, file);
+    const want = events.flatMap(newsOf);
+    const news = world.news.map(({ tick, kind, client }) => [tick, kind, client]).filter(([, kind]) => ["finish", "save", "team", "build"].includes(kind));
+    assert.deepEqual(news, want, file);
+    told += want.length;
+  }
+  assert.ok(told > 100, `${told} facts were told`);
+});

@@ -1,0 +1,12 @@
+// Imports sources of the page into Node.
+
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+/** Imports a source of the page, with what it imports. */
+export async function source(name) {
+  const { outputFiles: [{ text }] } = await build({
+    entryPoints: [fileURLToPath(new URL(`../src/${name}`, import.meta.url))], bundle: true, write: false, format: "esm", platform: "node", logLevel: "error",
+  });
+  return import(`data:text/javascript,${encodeURIComponent(text)}`);
+}
