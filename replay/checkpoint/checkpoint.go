@@ -30,7 +30,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	bytes int
-	byKey map[any]*list.Element // of *replay
+	byKey map[any]*list.Element // elements have a *replay
 	used  *list.List            // most recently used first
 }
 
@@ -52,7 +52,7 @@ type replay struct {
 type point struct {
 	codec.Checkpoint
 
-	version source.Version // of the file when the bytes before the checkpoint were last known to be right
+	version source.Version // of the file when its bytes before the checkpoint were last compared, or known to be the same
 }
 
 // Of returns the checkpoints of one replay, whose file has that version now. The key must be comparable and identify the
@@ -188,7 +188,7 @@ func (v view) Add(c codec.Checkpoint) {
 	}
 }
 
-// hold returns how many bytes a checkpoint takes that is added, and release how many are free when it is removed.
+// hold returns how many bytes adding a checkpoint takes. release returns how many bytes removing it frees.
 func hold(c *codec.Checkpoint) int {
 	if c.Shared != nil {
 		return overhead + c.Shared.Hold()
@@ -218,7 +218,7 @@ func (s *Store) grow(r *replay, n int) {
 	s.bytes += n
 }
 
-// few is how many checkpoints of a replay are not worth thinning out.
+// few is the number of checkpoints below which a replay's are removed as a whole, and not thinned out.
 const few = 4
 
 // shrink thins out the checkpoints of the least recently used replay, which stay spread over the whole of it. When only few are

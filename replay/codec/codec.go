@@ -19,7 +19,7 @@ import (
 // Codec is the implementation of a format for the daemon.
 type Codec struct {
 	Format decoders.Format
-	// Filters lists the format's kinds of events and the conditions that apply to each.
+	// Filters lists the format's kinds of events and the conditions that apply to each kind.
 	Filters filter.Format
 	// Lacks reports whether, judging by its header, replay r cannot have events of a kind of the format. Nil if every replay
 	// may have events of all kinds.
@@ -40,7 +40,7 @@ type Codec struct {
 	// Cost returns an upper bound, in bytes, of the memory that a Reader needs for a replay of size bytes as games write them.
 	// It is charged before the replay is opened. size is -1 if it is not known yet. A Reader that may need more is a Holder.
 	Cost func(size int64) int64
-	// DescribeCost is Cost for Describe. Nil if both are equal.
+	// DescribeCost is the same bound for Describe. Nil if Cost holds for Describe, too.
 	DescribeCost func(size int64) int64
 	// Spacing is the least distance between two checkpoints, in bytes of the replay. 0 stands for checkpoint.Spacing.
 	Spacing int64
@@ -55,13 +55,13 @@ type Codec struct {
 	// CarryRoster completes a Survey's Roster from that of the previous replay, which may be nil. complete reports whether
 	// even earlier rosters could add nothing. Nil if the format has no rosters.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
-	// Players returns the players in a roster. It is nil if Describe returns the players.
+	// Players returns the players in a roster. Nil if Describe returns the players.
 	Players func(roster []byte) []*replaydv1.Player
 	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
 	// may be nil. Nil if the format has none.
 	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
-	// Report fills in the tick, the end, the damage and the game of a report from the events up to a tick, and what Describe would of the
-	// report's Replay. It fails if not even the header can be read, and with the errors of the Input and of Pause.
+	// Report fills in a report's tick, end, damage and game from the events up to a tick, and the fields of its Replay that
+	// Describe fills in. It fails if the header cannot be read, and with the errors of the Input and of Pause.
 	Report func(ctx context.Context, in source.Input, o ReportOptions, report *replaydv1.Report) error
 	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
@@ -86,7 +86,7 @@ type Survey struct {
 	LastTick int32
 	// Ended is true if the replay's own end was read.
 	Ended bool
-	// Length and TicksPerSecond are those of formats that tell them at the end; 0 if they are not known.
+	// Length and TicksPerSecond are known only for formats whose files tell them at the end. 0 means not known.
 	Length         time.Duration
 	TicksPerSecond float64
 	// Broken is true if the bytes after Offset cannot be decoded.
@@ -114,7 +114,7 @@ type Options struct {
 	// everything.
 	State       bool
 	StateFilter *filter.Filter
-	// StateAgain announces that Present may be called again later; see feed.Reader.
+	// StateAgain announces that Present may be called again after Fill; see feed.Reader.
 	StateAgain bool
 	// Tables, if it is not nil, is an empty set of the format's tables. The reader appends events to it instead of to
 	// Batch.Events, and sets its Refs and TicksPerSecond before it does. It excludes Batch.KeepMarks.
@@ -130,9 +130,9 @@ type Options struct {
 	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
 	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
-	// Ahead runs step, which takes some milliseconds, again and again in a goroutine of the caller's, and done behind the last
-	// time. It goes on while step returns true, there is a processor that nobody else needs, and the caller still uses the Reader.
-	// A nil Ahead means that nothing is read ahead.
+	// Ahead runs step again and again in a goroutine of the caller's, and done after the last step. A step takes some
+	// milliseconds. Ahead goes on while step returns true, a processor is idle, and the caller still uses the Reader. A nil Ahead
+	// means that nothing is read ahead.
 	Ahead func(step func() (more bool), done func())
 }
 
@@ -145,8 +145,8 @@ type ReportOptions struct {
 	Roster  func(r *replaydv1.Replay) []byte
 	// Checkpoints is as in Options. A report may start from one.
 	Checkpoints func(identity string) Checkpoints
-	// Pause is called after each bounded amount of work, with the memory that is held beyond that of Cost, or most of it. Its error ends
-	// the work.
+	// Pause is called after each bounded amount of work. held is the memory beyond Cost that the work holds, or most of it. An
+	// error of Pause ends the work.
 	Pause func(held int64) error
 }
 
@@ -156,17 +156,17 @@ type Checkpoint struct {
 	Position decoders.Position
 	Tick     int32
 	State    []byte
-	// Shared is the state, instead of State, in formats whose states have memory in common.
+	// Shared replaces State in formats whose states have memory in common.
 	Shared Shared
-	// Sum is the sum of the bytes before the position's offset, from which the state was made.
+	// Sum is the sum of the bytes before the position's offset. The state was made from these bytes.
 	Sum decoders.Sum
 }
 
-// Shared is a state that has memory in common with others. It is immutable and safe for concurrent use.
+// Shared is a state that has memory in common with other states. It is immutable and safe for concurrent use.
 type Shared interface {
-	// Hold counts a holder of the state. It returns how many bytes the state takes that no other held one takes.
+	// Hold counts a holder of the state. It returns how many bytes the state adds to the memory of all held states.
 	Hold() int
-	// Release undoes Hold. It returns how many bytes no held state takes any more.
+	// Release undoes Hold. It returns how many bytes the held states take less.
 	Release() int
 }
 
@@ -177,7 +177,7 @@ type Checkpoints interface {
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
 	// After returns the first checkpoint whose offset is larger than the given one.
 	After(offset int64) (Checkpoint, bool)
-	// Wanted reports whether a checkpoint at that offset would be kept. That is so if there is none near it.
+	// Wanted reports whether Add would keep a checkpoint at that offset: whether none is near it.
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint and takes ownership of it.
 	Add(c Checkpoint)
@@ -190,8 +190,8 @@ type Checkpoints interface {
 	Drop()
 }
 
-// Start is where delivery starts: at Position; or, if Tick is not nil, at the first event whose tick is at least *Tick; or,
-// if Now is true, at the present end of the replay. It does not depend on the filter.
+// Start is where delivery starts: at Position; or, if Tick is not nil, at the first event whose tick is at least *Tick; or, if
+// Now is true, at the present end of the replay. Filters do not change it.
 type Start struct {
 	Position decoders.Position
 	Tick     *int32
@@ -225,7 +225,7 @@ type Reader interface {
 	// Close is called when Fill returned ErrMore and no more bytes will be written. It returns nil if the format has no end
 	// of its own and no record is torn. Otherwise it returns a *decoders.Error that wraps decoders.ErrTruncated.
 	Close() error
-	// Position returns the position of the next event, delivered or not, or one before it with no event in between.
+	// Position returns the position of the next event, delivered or not, or an earlier position with no event in between.
 	Position() decoders.Position
 	// Sum returns the sum of the bytes before Position's Offset. It is 0 if the format's identity covers the whole replay.
 	Sum() decoders.Sum
@@ -263,7 +263,7 @@ type Pusher interface {
 	Recall()
 }
 
-// Mark holds the values of one event of a batch that filters and cursors need, so that it need not be decoded again.
+// Mark holds the values of one event of a batch that filters and cursors need, so that nobody needs to decode the event again.
 type Mark struct {
 	filter.Event
 	// End is where the event ends in Batch.Events; it begins where the previous one ends.
@@ -295,8 +295,8 @@ type Batch struct {
 	MaxBytes  int
 
 	shared bool
-	own    []byte         // with shared, the memory that Events had before
-	wire   []byte         // Events and the fields of their positions, where both are shared; otherwise nil
+	own    []byte         // if shared: the memory that Events had before
+	wire   []byte         // Events and the fields of their positions, if both are shared; otherwise nil
 	places *position.List // the positions in wire
 }
 
@@ -323,13 +323,13 @@ func (b *Batch) ShareAll(wire []byte, places *position.List, count int) {
 	b.wire, b.places = wire, places
 }
 
-// Shared reports whether Events is shared. If so, it must not be written to, and its memory must not be reused.
+// Shared reports whether Events is shared. A caller must not write to shared Events, nor reuse their memory.
 func (b *Batch) Shared() bool { return b.shared }
 
 // Wire returns Events followed by the fields of their positions if both are shared, and otherwise nil.
 func (b *Batch) Wire() []byte { return b.wire }
 
-// Own makes it possible to append to a batch whose positions are shared.
+// Own copies shared contents, so that events can be appended to the batch.
 func (b *Batch) Own() {
 	if b.places != nil {
 		b.Places.Set(b.places)
@@ -349,7 +349,7 @@ func (b *Batch) Reset() {
 	}
 }
 
-// Placed is what Batch.Mark needs of a Reader.
+// Placed is the part of a Reader that Batch.Mark calls.
 type Placed interface {
 	Position() decoders.Position
 	Sum() decoders.Sum

@@ -5,8 +5,8 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Proof checks whether the bytes before a checkpoint are still those that it was made from. Reading them is many times as fast
-// as decoding them.
+// Proof checks whether the bytes before a checkpoint are still the bytes that it was made from. Reading bytes is many times as
+// fast as decoding them.
 type Proof struct {
 	Checkpoint Checkpoint
 
@@ -22,7 +22,7 @@ func NewProof(c Checkpoint) *Proof { return &Proof{Checkpoint: c} }
 const proofStep = 4 << 20
 
 // Look reads further. It returns ErrYield while there is more to read. At the end it reports whether the bytes are the same. If
-// so, it tells among, which has the checkpoint; if not, it drops all checkpoints there.
+// so, it calls among.Prove; if not, among.Drop.
 func (p *Proof) Look(in source.Input, among Checkpoints) (proven bool, err error) {
 	if among.Proven(&p.Checkpoint) {
 		return true, nil
@@ -34,7 +34,7 @@ func (p *Proof) Look(in source.Input, among Checkpoints) (proven bool, err error
 		n, err := in.At.ReadAt(p.buf[:min(int64(len(p.buf)), end-p.offset)], p.offset)
 		if n == 0 && err != nil {
 			among.Drop()
-			return false, nil //nolint:nilerr // it is shorter or unreadable; reading it from the beginning returns the error
+			return false, nil //nolint:nilerr // it is shorter or unreadable; reading from the beginning returns the error
 		}
 		p.sum = p.sum.Add(p.buf[:n])
 		p.offset += int64(n)

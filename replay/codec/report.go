@@ -8,8 +8,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Concluded tells a report how its decoder ended, by the error of Next, or nil at the report's own tick. It returns the error if it is
-// not one of the replay.
+// Concluded sets how a report's decoder ended: err is the error of its Next, or nil at the report's own tick. Concluded returns
+// err if it is no error of the replay.
 func Concluded(report *replaydv1.Report, err error) error {
 	switch damaged, isDamaged := errors.AsType[*decoders.Error](err); {
 	case errors.Is(err, io.EOF):

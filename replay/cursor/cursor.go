@@ -20,7 +20,7 @@ type Cursor struct {
 	// Format and Replay identify the replay.
 	Format decoders.Format
 	Replay Hash
-	// Position is the position of the next event, or one before it with no event in between.
+	// Position is the position of the next event, or an earlier one with no event in between.
 	Position decoders.Position
 	// Sum is the sum of the bytes before the position's offset; 0 if the identity covers the whole replay.
 	Sum decoders.Sum
@@ -30,7 +30,7 @@ type Cursor struct {
 	Tick int32
 	// State is true if the state at Position was not completely sent yet.
 	State bool
-	// Facts is the version of the facts that the stream delivers, or between which Position is. 0 stands for none.
+	// Facts is the version of the facts that the stream delivers, or within which Position lies. 0 means no facts.
 	Facts uint32
 }
 
@@ -44,8 +44,7 @@ func HashOf(identity string) Hash {
 	return Hash(h.Sum64())
 }
 
-// MaxLen is the maximum length of a cursor, in bytes. Clients are promised no more than that it has 4096 at most, so that later ones may
-// have more.
+// MaxLen is the maximum length of a cursor, in bytes. The API promises clients only 4096, so that later versions may use more.
 const MaxLen = 64
 
 const version = 2

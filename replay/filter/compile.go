@@ -69,7 +69,7 @@ func compileEvents(format *Format, include, exclude []*replaydv1.EventFilter, st
 	return f, nil
 }
 
-// WithFacts returns the filter that lets all events through and all facts.
+// WithFacts returns the filter that delivers every event and every fact.
 func WithFacts(format *Format) (*Filter, error) {
 	facts := &replaydv1.EventFilter{}
 	for _, kind := range format.Kinds {
@@ -162,8 +162,8 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 	return clauses, nil
 }
 
-// clause compiles a filter. It also returns the kinds whose events it can match. A filter of exclude that names no kind matches facts, too,
-// which one of include does not.
+// clause compiles a filter. It also returns the kinds whose events it can match. An exclude filter that names no kind also
+// matches facts; an include filter does not.
 func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (out clause, kinds []int, err error) {
 	n := len(f.GetKinds())
 	for p := range conditions {
@@ -211,7 +211,7 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 	return out, kinds, nil
 }
 
-// unreachable says why no event can have any of the numbers of a filter, or returns nil.
+// unreachable returns an error if no event can have any of the numbers that a filter asks for.
 func (c *compiler) unreachable(path string, f *replaydv1.EventFilter) *FieldError {
 	for p := range numeric {
 		least, ok := c.format.Least[p]
@@ -258,8 +258,8 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	return nil
 }
 
-// kinds returns the numbers of the named kinds. If names is empty, they are those of all kinds, with those of facts only if facts
-// is true.
+// kinds returns the numbers of the named kinds. Without names it returns those of all kinds, and those of facts only if facts is
+// true.
 func (c *compiler) kinds(path string, names []string, facts bool) (kinds []int, err error) {
 	for i, name := range names {
 		k := c.format.kind(name)
@@ -311,7 +311,7 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 			return nil
 		}
 	}
-	// Report the problem of the first clause; the others have one, too.
+	// The first clause's problem is reported, although the others have one, too.
 	c := &f.include[0]
 	if c.never != nil {
 		return c.never
@@ -384,7 +384,7 @@ func (f *Filter) foresee(format *Format) {
 		if !c.asksOnly() {
 			continue
 		}
-		for k := range f.includes { // of these kinds nothing is delivered
+		for k := range f.includes { // no event of these kinds is delivered
 			if f.excludes[k]&(1<<i) != 0 {
 				f.includes[k] = 0
 			}

@@ -28,12 +28,12 @@ import (
 // None is the value of a property that an event does not have.
 const None = math.MinInt32
 
-// Event holds what filters ask of an event, but for its names.
+// Event holds the properties of an event that filters ask for, except names.
 type Event struct {
 	Kind uint8 // the kind's number in its format
 	Tick int32
-	// Numbers holds the numeric properties; those that the event does not have are None. An event may have two of one, such as
-	// two players: a condition matches if either does.
+	// Numbers holds the numeric properties. A property that the event lacks is None. An event may have two values of one
+	// property, such as two players: a condition matches if either value does.
 	Numbers [numeric][2]int32
 }
 
@@ -51,9 +51,9 @@ func Of(kind uint8, tick int32) Event { return Event{Kind: kind, Tick: tick, Num
 // Filter is a compiled pair of lists of filters. The nil *Filter delivers everything.
 type Filter struct {
 	include, exclude []clause
-	// By kind, the clauses that may match an event of it: a bit for each.
+	// By kind: a bit for each clause that may match its events.
 	includes, excludes []uint64
-	includable         []uint64 // includes, of kinds also that are excluded as a whole
+	includable         []uint64 // like includes, but also for kinds that are excluded as a whole
 	named              []bool   // whether an include clause names the kind
 	whole              []bool   // whether every event of the kind is delivered
 	// The clauses that narrow events to fields.
@@ -67,20 +67,20 @@ type Filter struct {
 // Facts reports whether facts may be delivered. They need not be computed otherwise.
 func (f *Filter) Facts() bool { return f != nil && f.facts }
 
-// clause is one filter: a conjunction of conditions. What it asks of kinds is in Filter.
+// clause is one filter: a conjunction of conditions. Its conditions on kinds are in Filter.
 type clause struct {
 	min, max int32 // ticks
 	numbers  [numeric]set
 	types    names
 	classes  patterns
 	fields   patterns
-	asked    Properties // on which it has conditions
+	asked    Properties // the properties that it has conditions on
 	always   bool       // it has no condition but on kinds
 
-	never *FieldError      // why no event can meet it, where that is known from its numbers
-	path  string           // where in the request it stands
-	kinds []string         // as the request has them
-	lacks map[Property]int // by property that the clause asks for: the number of asked kinds whose events do not have it
+	never *FieldError      // why no event can match, if its numbers alone show it
+	path  string           // its place in the request
+	kinds []string         // the kinds that the request names
+	lacks map[Property]int // by property that the clause asks for: how many of the kinds lack it
 }
 
 // match reports whether the conditions on ticks and numbers hold.
@@ -96,7 +96,7 @@ func (c *clause) match(e *Event) bool {
 	return true
 }
 
-// matching returns those of the given clauses that match.
+// matching returns the given clauses that match.
 func matching(clauses []clause, of uint64, e *Event) (matched uint64) {
 	for ; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)
@@ -124,7 +124,7 @@ func (f *Filter) MatchType(e *Event, typ []byte) bool {
 		withType(f.exclude, matching(f.exclude, f.excludes[e.Kind], e), typ) == 0
 }
 
-// withType returns those of the given clauses whose condition on types holds.
+// withType returns the given clauses whose condition on types holds.
 func withType(clauses []clause, of uint64, typ []byte) (matched uint64) {
 	for ; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)
@@ -135,12 +135,13 @@ func withType(clauses []clause, of uint64, typ []byte) (matched uint64) {
 	return matched
 }
 
-// Kind reports whether any event of that kind can be delivered. What never can need not be decoded.
+// Kind reports whether any event of that kind can be delivered. Other kinds need not be decoded.
 func (f *Filter) Kind(kind uint8) bool {
 	return f == nil || f.includes[kind] != 0
 }
 
-// Whole reports whether Match is true of every event of that kind. Then nothing needs to be known of one.
+// Whole reports whether Match is true for every event of that kind. Then a caller need not know anything of an event but its
+// kind.
 func (f *Filter) Whole(kind uint8) bool {
 	return f == nil || f.whole[kind]
 }

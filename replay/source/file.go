@@ -71,8 +71,8 @@ type Origin struct {
 	Stat func() (fs.FileInfo, error)
 }
 
-// headLen is how many bytes at the beginning of a plain file Check compares. In a teehistorian file they include the game's
-// UUID, which is in the header behind the 16 bytes that all files begin with.
+// headLen is the number of bytes at the beginning of a plain file that Check compares. In a teehistorian file they include the
+// game's UUID, which follows the 16 bytes that begin every file.
 const headLen = 512
 
 // File is an open replay. It is safe for concurrent use.
@@ -82,8 +82,8 @@ type File struct {
 	handle Handle // nil for an upload
 	front  io.Reader
 
-	// readable is how many bytes of the file may be read: the size when Check last found the file unchanged. Bytes behind
-	// that may belong to another replay that has overwritten it since.
+	// readable is how many bytes of the file may be read: the size when Check last found the file unchanged. Later bytes may
+	// belong to another replay that has overwritten the file since.
 	readable atomic.Int64
 
 	spooling sync.Mutex // held while spooling, which takes long
@@ -94,8 +94,8 @@ type File struct {
 	head   []byte   // a plain file's first bytes, up to headLen
 	shrunk error    // the first ErrShrunk of Check, which stays even if the file grows again
 	spool  *os.File // the unpacked contents of a compressed file or an upload
-	length int64    // of spool
-	taken  bool     // an Input has front
+	length int64    // the length of spool
+	taken  bool     // an Input uses front
 	closed bool
 	upload io.Closer // the reader behind front, if the File must close it
 	ahead  *Ahead    // front, after ReadAhead
@@ -175,7 +175,7 @@ func sniffInflated(r io.Reader) (decoders.Format, error) {
 	n, err := io.ReadFull(r, head[:])
 	format := decoders.Sniff(head[:n])
 	if format != decoders.Unknown || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// An error behind the first bytes is returned to readers that get there.
+		// A reader that gets to an error after the first bytes receives it there.
 		return format, nil
 	}
 	return format, err
@@ -216,9 +216,9 @@ func (f *File) Recognized() error {
 		"unrecognized format")
 }
 
-// Input returns the replay's bytes, for one reader: those that existed when the file was opened, and those that Check has found
-// since. A file may have any number of readers at once, each with its own Input. An upload that is not spooled has only one:
-// reading from a second Input returns an error. Inputs fail once the file is closed.
+// Input returns the replay's bytes for one reader: the bytes that existed when the file was opened, and those that Check has
+// found since. A file may have any number of readers at once, each with its own Input. An upload that is not spooled has only
+// one: reading from a second Input returns an error. Inputs fail once the file is closed.
 func (f *File) Input() Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -426,7 +426,7 @@ func (f *File) Unpacked(name string, closed func()) (*File, error) {
 		closed()
 		return nil, errNotSpooled
 	}
-	limits.account, limits.Budget = nil, nil // f has paid
+	limits.account, limits.Budget = nil, nil // f has paid for the memory
 	return New(borrowed{spool, closed}, Origin{Name: name}, limits)
 }
 

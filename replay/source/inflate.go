@@ -25,8 +25,8 @@ type inflater struct {
 	offset int64     // in the unpacked stream
 	err    error     // returned by all further calls
 
-	window  int64 // the largest one, which the budget was charged for
-	refused error // of the budget
+	window  int64 // the largest window that the budget was charged for
+	refused error // the budget's error
 }
 
 // newInflater returns a reader of the stream that is compressed in src.
@@ -99,7 +99,7 @@ func (f *inflater) open() error {
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
 		r := xz.NewReader(src, f.limits.Dictionary)
-		r.Take = func(n int64) error { return f.take(n + n/4) } // a quarter more: outgrown dictionaries are collected only later
+		r.Take = func(n int64) error { return f.take(n + n/4) } // a quarter more, as outgrown dictionaries are collected late
 		f.unpack = r
 	case Bzip2:
 		f.unpack = bzip2.NewReader(src)
@@ -118,8 +118,8 @@ func (f *inflater) take(n int64) error {
 	return f.refused
 }
 
-// grow charges the budget for a window, for which the decompressor allocates about twice as much. It does not check the limit
-// of windows; the decompressor does.
+// grow charges the budget for a window; the decompressor allocates about twice as much. It does not check the limit of windows;
+// the decompressor does.
 func (f *inflater) grow(window int64) error {
 	if window <= f.window || window > f.limits.Window {
 		return nil

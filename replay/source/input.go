@@ -14,12 +14,12 @@ type Input struct {
 	Front io.Reader
 	// Size is the number of bytes when the Input was made, -1 if it is not known. It is known if At is set.
 	Size int64
-	// Take asks for memory, in bytes, before it is used for what the format's cost does not tell, or returns why it is not to
-	// be had. A negative number gives back; what is not given back is when the file is closed. It is nil where nobody counts.
+	// Take asks for memory, in bytes, that the format's cost does not include, before it is used, or returns why there is none. A
+	// negative number gives memory back; closing the file gives back the rest. Take is nil where nobody counts.
 	Take func(bytes int64) error
 }
 
-// Memory is Take where somebody counts, and gives everything where nobody does.
+// Memory calls Take if it is not nil. Without Take there is no limit.
 func (in Input) Memory(bytes int64) error {
 	if in.Take == nil {
 		return nil

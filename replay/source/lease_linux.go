@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// localFilesystems are the types of file systems to whose files only processes of this machine write, and only with the kernel's
-// knowledge: the numbers of statfs(2). Of any other type it is not known. ext2 and ext3 have the number of ext4.
+// localFilesystems are the types of file systems (the numbers of statfs(2)) whose files only processes of this machine write,
+// with the kernel's knowledge. Nothing is known of other types. ext2 and ext3 have the number of ext4.
 var localFilesystems = map[uint32]bool{
 	unix.EXT4_SUPER_MAGIC:  true,
 	unix.XFS_SUPER_MAGIC:   true,
@@ -17,8 +17,8 @@ var localFilesystems = map[uint32]bool{
 	unix.TMPFS_MAGIC:       true,
 }
 
-// lease finds out whether a process has a file open for writing. The kernel refuses a read lease then (fcntl(2), F_SETLEASE). A lease that
-// it grants is released at once, because whoever opens the file for writing meanwhile has to wait for that.
+// lease finds out whether a process has a file open for writing. The kernel refuses a read lease then (fcntl(2), F_SETLEASE). A
+// lease that it grants is released at once, because a process that opens the file for writing waits for it.
 func lease(h *os.File) Writer {
 	conn, err := h.SyscallConn()
 	if err != nil {

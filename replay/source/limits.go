@@ -12,13 +12,13 @@ type Limits struct {
 	Ratio int64
 	// RatioFree is how many bytes may be unpacked without a limit of the ratio. Default 64 MiB.
 	RatioFree int64
-	// Window is the largest window, in bytes, that a Zstandard frame may ask for; about twice as much is allocated.
-	// Default 16 MiB. The levels of the zstd command up to 19 ask for 8 MiB.
+	// Window is the largest window, in bytes, that a Zstandard frame may ask for; the decompressor allocates about twice as much.
+	// Default 16 MiB. The zstd command asks for 8 MiB at levels up to 19.
 	Window int64
-	// Dictionary is the largest dictionary, in bytes, that an xz block may ask for. Default 64 MiB, which all presets of
-	// the xz command stay within. It is allocated as it is filled.
+	// Dictionary is the largest dictionary, in bytes, that an xz block may ask for. Default 64 MiB, enough for all presets of the
+	// xz command. Memory is allocated as it fills.
 	Dictionary int64
-	// Budget is asked before memory or room on disk is taken, for uploads; see File.Spend for files. Nil gives everything.
+	// Budget is asked before an upload takes memory or room on disk; for files, see File.Spend. Nil sets no limit.
 	Budget Budget
 	// TempDir is where File.Spool puts its files. Default os.TempDir.
 	TempDir string

@@ -11,8 +11,8 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// OpenLocal opens a file that the user of a command line names. Unlike a root of the daemon it opens what it is given,
-// wherever that is; a pipe, as of a shell's <(...), is read like an upload.
+// OpenLocal opens a file that the user of a command line names. Unlike a root of the daemon it follows every link. It reads a
+// pipe, such as a shell's <(...), like an upload.
 func OpenLocal(path string, limits Limits) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -37,8 +37,8 @@ func OpenLocal(path string, limits Limits) (*File, error) {
 	}, limits)
 }
 
-// FromReadCloser is FromReader for a stream that the File owns from then on: the File's Close closes it, and
-// FromReadCloser itself does when it returns an error.
+// FromReadCloser is like FromReader for a stream that the File owns: the File's Close closes the stream, and so does
+// FromReadCloser if it returns an error.
 func FromReadCloser(r io.ReadCloser, name string, limits Limits) (*File, error) {
 	f, err := FromReader(r, name, limits)
 	if err != nil {
@@ -49,9 +49,9 @@ func FromReadCloser(r io.ReadCloser, name string, limits Limits) (*File, error) 
 	return f, nil
 }
 
-// FromReader makes a File of a stream of bytes, compressed or not. It reads the first bytes, to recognise them. It returns
-// what r returns, or a *decoders.Error for a compressed stream whose beginning cannot be unpacked. Closing the File does
-// not close r.
+// FromReader makes a File of a stream of bytes, compressed or not. It reads the first bytes, to recognise the format. It returns
+// what r returns, or a *decoders.Error for a compressed stream whose beginning cannot be unpacked. Closing the File does not
+// close r.
 func FromReader(r io.Reader, name string, limits Limits) (*File, error) {
 	f := &File{limits: limits.withDefaults(), origin: Origin{Name: name}, info: Info{Name: name, Size: -1}}
 	f.limits.account = &account{budget: limits.Budget}

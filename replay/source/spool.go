@@ -15,7 +15,7 @@ func spool(ctx context.Context, from io.Reader, format decoders.Format, limits L
 	if err != nil {
 		return nil, 0, spoolError(err)
 	}
-	// Without a name it cannot be left behind, however the process ends.
+	// Without a name the file cannot stay behind, however the process ends.
 	if err := os.Remove(file.Name()); err != nil {
 		_ = file.Close()
 		return nil, 0, ioError(err)

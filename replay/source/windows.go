@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// windows reads a Zstandard stream and calls grow with the window of each frame before anything is allocated for it (RFC 8878). What is
-// no Zstandard it passes on: whoever decompresses says so.
+// windows reads a Zstandard stream and calls grow with the window of each frame before anything is allocated for it (RFC 8878).
+// It passes other bytes on: the decompressor reports them.
 type windows struct {
 	src   *bufio.Reader // of 18 bytes and more
 	grow  func(window int64) error
-	left  int64 // bytes of the frame or the block that were not read yet
+	left  int64 // unread bytes of the frame or the block
 	block bool  // a block's header is next
 	check bool  // a checksum ends the frame
 	blind bool  // it is not understood

@@ -13,7 +13,7 @@ const MaxRowBytes = 512 << 10
 type Set struct {
 	// Layout says which columns the tables have.
 	Layout *Layout
-	// Refs returns the text of a number that stands for one in the decoder's events. It must not change once there are rows.
+	// Refs returns the text that a number in the decoder's events stands for. It must not change once there are rows.
 	Refs func(uint32) string
 	// TicksPerSecond is the speed of the replay's clock, 0 if there is none.
 	TicksPerSecond float64
@@ -21,7 +21,7 @@ type Set struct {
 	tables []*Table // by kind; nil for one without events so far
 	size   int
 	last   *Table
-	before int // size without the last row
+	before int // size before the last row
 }
 
 // Table holds the events of one kind.
@@ -33,7 +33,7 @@ type Table struct {
 	// Rows is the number of rows.
 	Rows int
 
-	used   bool // since the last Reset; rows that were undone leave texts in dictionaries
+	used   bool // since the last Reset; undone rows leave texts in dictionaries
 	placed bool // it has columns of Positions
 	bytes  int  // rowBytes of all columns
 }
@@ -55,7 +55,7 @@ func (s *Set) Reset() {
 	}
 }
 
-// Trim frees the memory of large columns. The set must be empty. It is for one that may stay so.
+// Trim frees the memory of large columns. The set must be empty. Call it for a set that may stay empty for long.
 func (s *Set) Trim() {
 	for _, t := range s.tables {
 		if t == nil {
@@ -100,7 +100,7 @@ func position(c []Column, at decoders.Position, tick int32, ticksPerSecond float
 		c[IndexColumn].Int64(at.Index)
 	}
 	c[TickColumn].Int32(tick)
-	if c[TimeColumn].Off { // a division takes longer than all the rest
+	if c[TimeColumn].Off { // a division takes longer than everything else here
 		return
 	}
 	if seconds, known := secondsOf(tick, ticksPerSecond); known {

@@ -11,8 +11,8 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Checkpoints returns an empty store of checkpoints, as far apart as the codec wants them, and the function that takes those of a
-// replay that does not change from it, for codec.Options.
+// Checkpoints returns an empty store of checkpoints with the codec's spacing, and the function for codec.Options that takes the
+// checkpoints of one unchanging replay from it.
 func Checkpoints(c codec.Codec) (*checkpoint.Store, func(identity string) codec.Checkpoints) {
 	store := checkpoint.NewStore(64 << 20)
 	return store, func(identity string) codec.Checkpoints { return store.Of(identity, source.Version{}, c.Spacing) }
@@ -30,7 +30,8 @@ func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// OpenCounted is Open. It returns how many bytes of the replay were read so far, too. Only the goroutine that reads may look there.
+// OpenCounted is like Open. It also returns a counter of the bytes of the replay that were read so far. Only the goroutine that
+// reads may look at it.
 func OpenCounted(tb testing.TB, c codec.Codec, data []byte, o codec.Options) (r codec.Reader, read *int64) {
 	tb.Helper()
 	at := &countedAt{ReaderAt: bytes.NewReader(data)}

@@ -95,7 +95,7 @@ func Secrets(reveal bool) codec.Secrets {
 	return codec.Secrets{}
 }
 
-// CheckReport checks what is promised of reports, whatever a file has: one of the codec's format, of at most 1 MiB, or an error of the
+// CheckReport checks the promise of reports for any file: a report of the codec's format, of at most 1 MiB, or an error of the
 // file.
 func CheckReport(tb testing.TB, c codec.Codec, data []byte) {
 	tb.Helper()

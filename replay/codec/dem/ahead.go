@@ -13,12 +13,12 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// frontReader is the codec.Reader of a demo. It delivers what a reader reads or, where the demo has checkpoints and there are
-// processors to spare, what several readers read at once.
+// frontReader is the codec.Reader of a demo. It delivers the events of one reader or, if the demo has checkpoints and processors
+// are idle, of several readers that read at once.
 type frontReader struct {
 	*reader
-	begun bool   // delivery has
-	ahead *ahead // nil where only one reader reads
+	begun bool   // delivery has begun
+	ahead *ahead // nil if only one reader reads
 }
 
 // Fill implements codec.Reader.
@@ -58,7 +58,7 @@ func (f *frontReader) Filtered() uint64 { return f.place().skipped }
 
 func (f *frontReader) Close() error { return f.present().d.Close() }
 
-// Held implements codec.Holder. What is read ahead is not in it: its memory was asked for.
+// Held implements codec.Holder. Memory for reading ahead is not included: it was asked for.
 func (f *frontReader) Held() int64 { return f.present().held() }
 
 func (f *frontReader) Summarize(end *replaydv1.StreamEnd) {
@@ -66,29 +66,29 @@ func (f *frontReader) Summarize(end *replaydv1.StreamEnd) {
 	end.Summary = summary(d.Stats(), d.Health())
 }
 
-// ahead reads parts of a demo between checkpoints at once. The caller's goroutine decodes the part that is to be delivered.
-// Helpers decode later parts while there are spare processors, and keep the batches. When the caller comes to a part that a
-// helper has begun, it delivers what is there and goes on from there itself. So nobody waits for a helper for longer than a
+// ahead reads several parts of a demo, between checkpoints, at once. The caller's goroutine decodes the part that is delivered
+// next. Helpers decode later parts while processors are idle, and keep the batches. When the caller reaches a part that a helper
+// has begun, it delivers the kept batches and goes on from there itself. So the caller waits for a helper for no longer than one
 // batch takes.
 type ahead struct {
 	// Of the caller.
 	first  *reader // whose demo it is
 	now    *reader // of the present part
-	at     place   // behind what was delivered last
+	at     place   // after the last delivered event
 	before uint64  // events that the filter did not match in earlier parts
 
 	mu      sync.Mutex
-	parts   []*part // the present one and those behind it
-	kept    int     // bytes of all blocks that are in use, and of what lies beside them
+	parts   []*part // the present part and later ones
+	kept    int     // bytes of all blocks in use, and of batches outside blocks
 	helpers int
-	called  time.Time   // when the caller called last
+	called  time.Time   // time of the caller's last call
 	like    codec.Batch // the settings of the caller's batches
 	spare   []*block
 	places  []position.List // memory for the positions of batches
-	charged int64           // memory that was asked for; -1 when it was refused
+	charged int64           // memory that was asked for; -1 after a refusal
 }
 
-// place is where a reader is.
+// place is the place of a reader in the demo.
 type place struct {
 	position decoders.Position
 	sum      decoders.Sum
@@ -100,51 +100,51 @@ func placeOf(r *reader) place {
 	return place{r.d.Position(), r.d.Sum(), r.d.Tick(), r.skipped}
 }
 
-// part is some sections that are read from a checkpoint; the first part is read from where delivery begins, and the last one up
-// to the end of the demo.
+// part is a run of sections, read from a checkpoint. The first part begins where delivery begins, and the last one ends with the
+// demo.
 type part struct {
-	from *codec.Checkpoint // nil for the first one
-	end  int64             // 0 for the last one
+	from *codec.Checkpoint // nil for the first part
+	end  int64             // 0 for the last part
 
 	mu    sync.Mutex // held while it is decoded
 	r     *reader    // nil until it is begun
 	ready []*kept
-	open  *kept  // that a helper fills; nil if there is none
-	block *block // for further batches; nil if there is none
+	open  *kept  // the batch that a helper fills; nil if there is none
+	block *block // memory for further batches; nil if there is none
 	tail  []byte // memory for the tail of the next batch
 	err   error  // how it ended
-	panic any    // what a helper panicked with
+	panic any    // a helper's panic
 
 	// Guarded by ahead.mu.
-	taken bool // nobody else is to work on it
+	taken bool // no other helper may work on it
 }
 
 // kept is a batch that a helper fills, or has filled.
 type kept struct {
 	codec.Batch
 	in     *block
-	beside int   // bytes that are not in the block
-	at     place // behind it, when it is full
+	beside int   // bytes outside the block
+	at     place // after its last event, once it is full
 }
 
-// block is memory in which batches lie one behind another. In memory of their own, all of them would grow to the longest batch.
+// block is memory for consecutive batches. If each had its own memory, all would grow to the size of the longest.
 type block struct {
 	data    []byte // up to the end of the last full batch
-	holders int    // batches that were not taken, and the part that puts batches into it
+	holders int    // batches that were not taken yet, and the part that appends batches
 }
 
 const (
-	// maxPart is how long a part is at most, in bytes of the demo. To begin a part takes about 3 ms of a processor, in which 200 KB
-	// are decoded.
+	// maxPart is the largest length of a part, in bytes of the demo. Beginning a part takes about 3 ms of a processor, as long as
+	// decoding 200 KB.
 	maxPart = 6 << 20
-	// maxHelpers is how many helpers a stream has.
+	// maxHelpers is the largest number of helpers of a stream.
 	maxHelpers = 3
 	// patience is how long helpers go on after the caller's last call.
 	patience = 50 * time.Millisecond
 )
 
-// Variables for tests: maxKept is how many bytes are kept in batches of a stream (with 16 MiB, helpers waited in parts of maxPart),
-// blockBytes how long a block is, stretch how long helpers keep a processor.
+// Variables for tests: maxKept limits the bytes of a stream's kept batches (with 16 MiB, helpers waited in parts of maxPart),
+// blockBytes is the size of a block, stretch is how long a helper keeps a processor.
 var (
 	maxKept    = 24 << 20
 	blockBytes = 1 << 20
@@ -168,8 +168,8 @@ func newAhead(r *reader) *ahead {
 // workers returns how many goroutines may decode, the caller's among them.
 func workers() int { return min(runtime.GOMAXPROCS(0), 1+maxHelpers) }
 
-// boundary returns the checkpoint at which a part ends that begins at an offset, nil if there is none. Towards the last
-// checkpoint, parts get shorter, down to a section, so that all workers have something to do until the end.
+// boundary returns the checkpoint at which a part that begins at an offset ends, or nil. Towards the last checkpoint, parts get
+// shorter, down to one section, so that all workers stay busy until the end.
 func (r *reader) boundary(offset int64) *codec.Checkpoint {
 	last, ok := r.keeper.checkpoints.Last(func(*codec.Checkpoint) bool { return true })
 	if !ok {
@@ -179,7 +179,8 @@ func (r *reader) boundary(offset int64) *codec.Checkpoint {
 	return r.sectionAfter(offset + max(length-sectionBytes, 0))
 }
 
-// sectionAfter returns the first checkpoint behind an offset at which a section begins. It is known to be of the present bytes.
+// sectionAfter returns the first checkpoint after an offset at which a section begins. Its bytes were compared with the present
+// ones.
 func (r *reader) sectionAfter(offset int64) *codec.Checkpoint {
 	for {
 		c, ok := r.keeper.checkpoints.After(offset)
@@ -193,7 +194,7 @@ func (r *reader) sectionAfter(offset int64) *codec.Checkpoint {
 	}
 }
 
-// ends reports whether it is known where the part at an index of a.parts ends. For the last one, it looks.
+// ends reports whether the end of the part at an index of a.parts is known. For the last part, it looks for it.
 func (a *ahead) ends(i int) bool {
 	p := a.parts[i]
 	if p.end > 0 || i < len(a.parts)-1 || p.taken {
@@ -208,7 +209,7 @@ func (a *ahead) ends(i int) bool {
 	return true
 }
 
-// begin makes the part's reader, if it has none.
+// begin makes the part's reader, unless it has one.
 func (a *ahead) begin(p *part) {
 	if p.r != nil || p.err != nil {
 		return
@@ -236,19 +237,19 @@ func (a *ahead) fill(b *codec.Batch) error {
 	}
 }
 
-// fillFrom fills a batch from the present part. It returns errSection at its end, and b is empty then.
+// fillFrom fills a batch from the present part. At the end of the part it returns errSection and an empty batch.
 func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 	p.mu.Lock()
-	defer p.mu.Unlock() // also when a decoder panics: a helper may be waiting for it
+	defer p.mu.Unlock() // also if a decoder panics, because a helper may be waiting
 	if p.panic != nil {
-		panic(p.panic) //nolint:forbidigo // what a helper panicked with, in the goroutine that is to fail
+		panic(p.panic) //nolint:forbidigo // a helper's panic goes on in the caller's goroutine
 	}
 	if b.Count > 0 && (len(p.ready) > 0 || p.open != nil) {
 		return nil
 	}
 	if len(p.ready) > 0 {
 		next := p.ready[0]
-		p.ready[0] = nil // what it has beside its block is free then
+		p.ready[0] = nil // free its memory outside the block
 		p.ready = p.ready[1:]
 		a.take(next, b)
 		a.now, a.at = p.r, next.at
@@ -269,7 +270,7 @@ func (a *ahead) fillFrom(p *part, b *codec.Batch) error {
 	return err
 }
 
-// take copies a batch that is kept to the caller's, which is empty.
+// take copies a kept batch to the caller's empty one.
 func (a *ahead) take(k *kept, b *codec.Batch) {
 	b.Events, b.Tail = append(b.Events, k.Events...), append(b.Tail, k.Tail...)
 	b.Marks, b.Count = append(b.Marks, k.Marks...), k.Count
@@ -314,12 +315,12 @@ func (a *ahead) call(b *codec.Batch) {
 		a.first.Ahead(a.help, a.leave)
 	}
 	if len(a.parts) == 1 && a.helpers == 0 && a.charged > 0 {
-		_ = a.first.in.Memory(-a.charged) // there is no more to read at once
+		_ = a.first.in.Memory(-a.charged) // nothing more can be read at once
 		a.charged, a.spare, a.places = 0, nil, nil
 	}
 }
 
-// charge asks for the memory of helpers, once.
+// charge asks for the helpers' memory, once.
 func (a *ahead) charge(helpers int) bool {
 	if a.charged == 0 {
 		n := int64(maxKept) + int64(helpers)*(a.now.held()+1<<20)
@@ -330,7 +331,7 @@ func (a *ahead) charge(helpers int) bool {
 	return a.charged > 0
 }
 
-// pick returns the index of the part that a helper is to work on, -1 if there is none.
+// pick returns the index of the part for the next helper, -1 if there is none.
 func (a *ahead) pick() int {
 	if a.kept >= maxKept || time.Since(a.called) > patience {
 		return -1
@@ -343,7 +344,7 @@ func (a *ahead) pick() int {
 	return -1
 }
 
-// help reads ahead for a while. It returns false when there is nothing to do.
+// help reads ahead for a while. It returns false when nothing is left to do.
 func (a *ahead) help() (more bool) {
 	a.mu.Lock()
 	i := a.pick()
@@ -372,14 +373,14 @@ func (a *ahead) leave() {
 	a.helpers--
 }
 
-// step decodes some of a part, and keeps the batch if it is full. over means that there is no more to do for helpers, wait that
-// too much is kept.
+// step decodes some of a part, and keeps the batch if it is full. over means that helpers are done with the part, wait that too
+// much is kept.
 func (a *ahead) step(p *part) (over, wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
-			p.panic, over = v, true // the caller panics with it
+			p.panic, over = v, true // the caller panics with the same value
 		}
 	}()
 	a.mu.Lock()
@@ -431,7 +432,7 @@ func (a *ahead) keep(p *part) {
 	k := p.open
 	k.at = placeOf(p.r)
 	data, n := k.in.data, len(k.in.data)
-	if cap(k.Events) == cap(data)-n { // they have not outgrown the block
+	if cap(k.Events) == cap(data)-n { // they still lie in the block
 		data = data[:n+len(k.Events)]
 	} else {
 		k.beside += cap(k.Events)

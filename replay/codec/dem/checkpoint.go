@@ -7,21 +7,21 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// spacing is the least distance between two checkpoints, in bytes of the demo. To decode as much without delivering it takes
-// some milliseconds, and so does resuming. A checkpoint takes some 100 KB beside what it shares with others.
+// spacing is the least distance between two checkpoints, in bytes of the demo. Resuming may have to decode as much without
+// delivering it, which takes some milliseconds. A checkpoint takes some 100 KB beside the memory that it shares with others.
 const spacing = places * 3 / 4
 
-// places is the distance, in bytes of the demo, between places for checkpoints. They are at the first record from each on, so that
-// all decoders make the same ones. It is more than spacing because records are not of one length.
+// places is the distance, in bytes of the demo, between places for checkpoints. A checkpoint lies at the first record after a
+// place, so that all decoders make the same checkpoints. places exceeds spacing because records differ in length.
 const places = 256 << 10
 
-// scoutFrom is how many bytes of a demo without checkpoints are worth a scout.
+// scoutFrom is how many bytes without checkpoints justify a scout.
 const scoutFrom = 8 * places
 
 // keeper adds checkpoints while a decoder reads a demo.
 type keeper struct {
 	checkpoints codec.Checkpoints // nil keeps none
-	last        int64             // the number of the place that was passed last
+	last        int64             // the number of the last place that was passed
 }
 
 // keep adds a checkpoint of a decoder that is between two records, if one is wanted here.
@@ -39,8 +39,8 @@ func (k *keeper) keep(d *dem.Decoder) {
 	}
 }
 
-// decoder returns a decoder of the demo, from a checkpoint or, if c is nil, from the beginning. Unless its options leave out
-// something, it adds checkpoints on its way.
+// decoder returns a decoder of the demo that starts at a checkpoint or, if c is nil, at the beginning. Unless its options leave
+// something out, it adds checkpoints on its way.
 func (r *reader) decoder(opts dem.Options, c *codec.Checkpoint) (d *dem.Decoder, err error) {
 	var s *dem.Snapshot
 	offset := int64(0)
@@ -86,14 +86,14 @@ func (r *reader) restore() error {
 	}
 	d, err := r.decoder(r.opts, c)
 	if err != nil {
-		return nil //nolint:nilerr // the beginning will do
+		return nil //nolint:nilerr // start at the beginning
 	}
 	r.d = d
 	return nil
 }
 
-// find finds the last checkpoint before the start of delivery. If there is none near, and the decoder itself will leave none on
-// its way, it sends a scout first.
+// find finds the last checkpoint before the start of delivery. If none is near, and the decoder itself will not add any on its
+// way, it sends a scout first.
 func (r *reader) find() error {
 	for {
 		if r.scout != nil {
@@ -101,7 +101,7 @@ func (r *reader) find() error {
 			if errors.Is(err, codec.ErrYield) {
 				return err
 			}
-			r.scout, r.scouted, r.proof = nil, true, nil // wherever it came, and why it did not come further: the decoder finds out
+			r.scout, r.scouted, r.proof = nil, true, nil // the decoder reports the error that stopped the scout
 		}
 		if r.proof != nil {
 			return nil
@@ -119,8 +119,8 @@ func (r *reader) find() error {
 	}
 }
 
-// startScout begins to decode everything, from a checkpoint or the beginning, without delivering it, to leave checkpoints for the
-// decoder, which cannot make any because its options leave out something, and for later ones.
+// startScout starts a scout at a checkpoint or the beginning. A scout decodes everything without delivering it, and adds
+// checkpoints for the decoder, which cannot make any because its options leave something out, and for later ones.
 func (r *reader) startScout(c *codec.Checkpoint) error {
 	scout, err := r.decoder(dem.Options{Schemas: r.opts.Schemas, Yield: r.opts.Yield}, c)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *reader) startScout(c *codec.Checkpoint) error {
 	return codec.ErrYield
 }
 
-// far reports whether much of the demo may lie between a checkpoint, nil for the beginning, and the start of delivery.
+// far reports whether much of the demo may lie between a checkpoint (nil is the beginning) and the start of delivery.
 func (r *reader) far(c *codec.Checkpoint) bool {
 	from := int64(0)
 	if c != nil {
@@ -143,7 +143,7 @@ func (r *reader) far(c *codec.Checkpoint) bool {
 		to = r.Start.Position.Offset
 	default:
 		if next, ok := r.keeper.checkpoints.After(from); ok {
-			to = next.Position.Offset // the start lies before it
+			to = next.Position.Offset // delivery starts before the next checkpoint
 		}
 	}
 	return to-from > scoutFrom

@@ -119,7 +119,7 @@ func (h *header) addInfo(at io.ReaderAt) {
 	h.FileInfo.Match = match
 }
 
-// describe adds it to the description of a replay.
+// describe adds the header's facts to the description of a replay.
 func (h *header) describe(r *replaydv1.Replay) {
 	r.Identity = h.identity
 	r.MapName = h.FileHeader.GetMapName()
@@ -155,7 +155,7 @@ func (h *header) describe(r *replaydv1.Replay) {
 	}
 }
 
-// length returns how long a recording is, and its ticks per second, from the summary at its end. They are 0 if they are not known.
+// length returns the length of a recording, and its ticks per second, from the summary at its end. 0 means not known.
 func length(seconds float32, ticks int32) (time.Duration, float64) {
 	if !(seconds > 0 && seconds < math.MaxInt32) {
 		return 0, 0
@@ -211,7 +211,7 @@ type firstTypes struct {
 // maxKnown is the largest number of demos in the cache.
 const maxKnown = 256
 
-// of returns the types of the demo that at reads and that has the given identity. It returns nil while the demo's entities have
+// of returns the types of the demo with the given identity, which it reads from at. It returns nil while the demo's entities have
 // not begun.
 func (f *firstTypes) of(identity string, at io.ReaderAt) []*demv1.UnknownType {
 	f.mu.Lock()

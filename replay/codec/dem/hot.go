@@ -29,8 +29,8 @@ const (
 	tagVector = 7<<3 | 2
 )
 
-// roomFor is room for the head of an event, or for a field whose value has a fixed size at most: one check of the
-// slice's capacity does for all that is put there.
+// roomFor is enough for the head of an event, or for a field with a value of fixed size: one check of the slice's capacity covers
+// all bytes of either.
 const roomFor = 64
 
 // appendUpdate appends an entity_updated to a batch. It writes the same bytes as AppendEvent in half the time. That matters

@@ -63,10 +63,10 @@ var properties = filter.Table[event]{
 	dem.KindVoice: {Player: func(e *event) int32 { return player(e.Voice.PlayerSlot) }},
 }
 
-// leastNumbers holds the least numbers of players and teams: of the combat log's teams 0 is none.
+// leastNumbers holds the least numbers of players and teams. Team 0 of the combat log is no team.
 var leastNumbers = map[filter.Property]int32{filter.Players: 0, filter.Teams: 1}
 
-// enums holds the names of the types of kinds whose type is an enum of the API.
+// enums holds the names of types, for kinds whose type is an enum of the API.
 var enums = map[dem.Kind]map[int32][]byte{
 	dem.KindCombatLog: bytesOf(demv1.CombatLogType_name), dem.KindFault: bytesOf(demv1.FaultKind_name),
 	dem.KindAbilityChange: bytesOf(demv1.AbilityChangeType_name),

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// work and workBytes limit how much one call decodes. That takes a millisecond or so: others may wait for their turn.
+// work and workBytes limit one call's decoding to about a millisecond, because others may wait for their turn.
 const (
 	work      = 2 << 10   // events
 	workBytes = 128 << 10 // bytes of the file without an event
@@ -35,17 +35,17 @@ type reader struct {
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
 
-	state   entityFilter // the filter of the state
+	state   entityFilter // the filter for the state
 	present int          // the entity slot at which Present continues
 
 	keeper   keeper
 	section  section
-	restored bool         // the search for a checkpoint is done
+	restored bool         // the search for a checkpoint has ended
 	proof    *codec.Proof // the check of the checkpoint that was found
-	scout    *dem.Decoder // on its way to the start of delivery; nil when there is none
-	scouted  bool         // it came there
+	scout    *dem.Decoder // on its way to the start of delivery; nil if there is none
+	scouted  bool         // it reached the start of delivery
 
-	// open reports whether the present batch has names of this reader.
+	// open reports whether the present batch refers to names of this reader.
 	open bool
 }
 
@@ -260,7 +260,7 @@ func (r *reader) addRow(b *codec.Batch, at decoders.Position) {
 	}
 }
 
-// tooLarge replaces an event that is too large to be sent by a fault. No game has such entities.
+// tooLarge replaces an event that is too large for a response by a fault. No game has such entities.
 func (r *reader) tooLarge() {
 	r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
 	r.ev.Kind = dem.KindFault
@@ -319,6 +319,6 @@ func (r *reader) held() int64 {
 	return r.d.Held()
 }
 
-// Position and Sum are where the reader itself is.
+// Position and Sum belong to the reader itself, whatever others read ahead.
 func (r *reader) Position() decoders.Position { return r.d.Position() }
 func (r *reader) Sum() decoders.Sum           { return r.d.Sum() }

@@ -11,7 +11,7 @@ import (
 // secretWords are parts of console commands that take a password, or the address of a server with a password.
 var secretWords = [][]byte{[]byte("password"), []byte("rcon"), []byte("connect"), []byte("token"), []byte("auth")}
 
-// redact removes what an event has of the secrets that are not revealed.
+// redact removes the secrets of an event that are not revealed.
 func redact(ev *dem.Event, reveal decoders.Secrets) {
 	switch ev.Kind {
 	case dem.KindServerCvar, dem.KindConsoleCmd:
@@ -29,8 +29,8 @@ func redact(ev *dem.Event, reveal decoders.Secrets) {
 	}
 }
 
-// voiceMessages are the numbers of the messages with speech: that of a server, which is delivered as it is when it cannot be read,
-// and that of a client.
+// voiceMessages are the numbers of the messages with speech. The server's is delivered as raw bytes if it cannot be read. The
+// other is a client's.
 var voiceMessages = []uint32{47, 22}
 
 // redactPassword removes the values of server variables that may be passwords, and the console lines with which the recording player

@@ -27,7 +27,7 @@ const (
 	maxPlayerName = 256 // in bytes
 )
 
-// The entities that reports read, by classes that the engine's own are the base of in every game, and their fields.
+// The entities that reports read, and their fields. Each game's classes derive from these classes of the engine.
 var reported = &replaydv1.EventFilter{Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
 	Classes: []string{"*PlayerController", "*Team", resource},
 	Fields: []string{
@@ -38,7 +38,7 @@ var reported = &replaydv1.EventFilter{Kinds: []string{"entity_entered"}, Dem: &r
 	},
 }}
 
-// resource is the class of the entity that has what Dota counts of each player, in a list.
+// resource is the class of the entity with lists of what Dota counts of each player.
 const resource = "CDOTA_PlayerResource"
 
 // opener opens the readers of streams and of reports.
@@ -83,7 +83,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	to.Tick = new(max(r.Tick(), 0))
 	if passed {
 		to.Tick = o.Tick
-	} else if err == nil { // it is at the end of the bytes present
+	} else if err == nil { // the tick is at the end of the present bytes
 		err = patient(r, &o, func() error { return r.Fill(&codec.Batch{MaxEvents: 1, MaxBytes: 1}) })
 	}
 	if err := codec.Concluded(to, err); err != nil {
@@ -109,7 +109,7 @@ func patient(r codec.Reader, o *codec.ReportOptions, step func() error) error {
 // standing collects what a report says of a game.
 type standing struct {
 	out    *replaydv1.DemReport
-	ids    []int32 // by player in out: the numbers by which a resource refers to them, -1 for none
+	ids    []int32 // by player in out: the numbers by which a resource refers to the player, -1 for none
 	list   *demv1.EventList
 	listed *demv1.EntityEntered // the resource, whose names are in list; nil if there is none
 }
@@ -191,7 +191,8 @@ func (s *standing) player(list *demv1.EventList, e *demv1.EntityEntered) {
 	}
 }
 
-// count takes what a game counts of a player, in a field whose name ends so in the entity of the player or of all players.
+// count sets the player's count that a game keeps in a field with this end of its name, in the entity of the player or of all
+// players.
 func count(p *replaydv1.DemPlayer, field string, f *demv1.FieldValue, n *int32) {
 	switch field[strings.LastIndexByte(field, '.')+1:] {
 	case "m_iScore":
@@ -222,7 +223,7 @@ func (s *standing) team(list *demv1.EventList, e *demv1.EntityEntered) {
 			}
 		case "m_szTeamname":
 			t.Name = cmp.Or(t.GetName(), short(f.GetText()))
-		case "m_szClanTeamname": // of those who play, where it is known
+		case "m_szClanTeamname": // the player's team, if it is known
 			if clan := short(f.GetText()); clan != "" {
 				t.Name = clan
 			}
@@ -265,7 +266,7 @@ func (s *standing) conclude() *replaydv1.DemReport {
 	return s.out
 }
 
-// number returns the value of a field that is a number of 32 bits, and nil otherwise.
+// number returns the value of a field with a number of 32 bits, and nil for other fields.
 func number(f *demv1.FieldValue) *int32 {
 	switch v := f.GetValue().(type) {
 	case *demv1.FieldValue_Int:

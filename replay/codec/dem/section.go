@@ -2,21 +2,21 @@ package dem
 
 import "errors"
 
-// sectionBytes is how long the sections of a demo are, in bytes. A section begins with the first record from a multiple of it on.
-// Batches end with sections, whoever decodes them, so that what is sent does not depend on whether sections were decoded at once.
-// It is a variable for tests.
+// sectionBytes is the length of a demo's sections, in bytes. A section begins with the first record after a multiple of it.
+// Batches end with sections, whoever decodes them, so that responses do not depend on whether sections were decoded at once. It
+// is a variable for tests.
 var sectionBytes int64 = 4 * places
 
 // errSection means that the reader's section ends.
 var errSection = errors.New("the section ends")
 
-// section is where a reader is among the sections.
+// section is the place of a reader among the sections.
 type section struct {
 	cuts   bool  // batches end with sections
-	number int64 // of the one that the next record is in
-	end    int64 // the offset at which the reader is to stop, 0 for none
+	number int64 // of the next record's section
+	end    int64 // the offset at which the reader stops, 0 for none
 	cut    bool  // the decoder was paused because another section begins
-	over   bool  // it was paused because end is reached
+	over   bool  // the decoder was paused because it reached end
 }
 
 // enters notes the offset of the next record. It reports whether the decoder must pause before it.

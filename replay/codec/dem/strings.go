@@ -15,8 +15,8 @@ const stringsField = 0x12
 type stringTable struct {
 	batch  uint32   // the number of the batch, from 1
 	count  uint32   // the number of names in this batch
-	seen   []uint32 // by the decoder's number: the last batch that has the name
-	number []uint32 // by the decoder's number: its number in that batch
+	seen   []uint32 // by the decoder's number: the last batch with the name
+	number []uint32 // by the decoder's number: the name's number in that batch
 }
 
 // begin starts a batch.
@@ -51,7 +51,7 @@ func (t *stringTable) addNew(b *codec.Batch, d *dem.Decoder, id uint32) uint32 {
 	return t.number[id]
 }
 
-// refer replaces the decoder's numbers of names in an event by those of the batch.
+// refer replaces the decoder's numbers of names in an event by the batch's numbers.
 func (t *stringTable) refer(b *codec.Batch, d *dem.Decoder, ev *dem.Event) {
 	switch ev.Kind {
 	case dem.KindEntityUpdated:

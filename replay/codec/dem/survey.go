@@ -10,9 +10,9 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// survey finds how long a demo is, and whether it has its end, from the heads of its records. A demo that has the summary that a game
-// writes at the end costs a few reads. The survey ends where there is no head. That says nothing of the demo: a decoder looks for the next
-// record behind damage.
+// survey finds the length of a demo, and whether it has an end, from the heads of its records. A demo with a game's summary at
+// the end costs a few reads. The survey ends where no head can be read. That is no proof of damage: a decoder looks for the next
+// record after it.
 func survey(
 	in source.Input, from *codec.Survey, _ func(*replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {
@@ -43,5 +43,5 @@ func survey(
 	return s, err
 }
 
-// more is the state of a survey that can go on: all that it knows is in its other fields.
+// more is the state of a survey that can go on. The survey's other fields hold everything that it needs.
 var more = []byte{1}

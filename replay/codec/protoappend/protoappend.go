@@ -106,7 +106,7 @@ func Close(b []byte, at int) []byte {
 func widen(b []byte, at, n int) []byte {
 	var length [binary.MaxVarintLen64]byte
 	k := binary.PutUvarint(length[:], uint64(n))
-	b = append(b, length[:k-1]...) // only makes room; the values do not matter
+	b = append(b, length[:k-1]...) // makes room; the values do not matter
 	copy(b[at+k-1:], b[at:at+n])
 	copy(b[at-1:], length[:k])
 	return b

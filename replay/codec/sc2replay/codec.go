@@ -37,8 +37,8 @@ func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
 // archive is requested only when it is needed.
 func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
 
-// settled opens a replay. The event streams are unpacked only if they have to say which table is used or who plays, and are nil
-// otherwise. memory is what that takes beyond what is taken already.
+// settled opens a replay. It unpacks the event streams, with memory more bytes, only if they are needed to find the right table
+// or the players; otherwise they are nil.
 func settled(in source.Input, memory int64) (*sc2replay.Replay, *sc2replay.Unpacked, error) {
 	p, err := sc2replay.OpenWithin(in.At, in.Size, in.Memory)
 	if err != nil || p.Settled() {

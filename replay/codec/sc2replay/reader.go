@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// work is the largest number of events that one call decodes. That takes a millisecond or less: others may wait for their turn.
+// work is the largest number of events that one call decodes, in a millisecond or less, because others may wait for their turn.
 const work = 2 << 10
 
 // reader reads one replay. See codec.Reader.
@@ -29,15 +29,15 @@ type reader struct {
 	begun   bool   // teams are known
 	skipped uint64 // events that the filter did not match
 
-	// With a filter that selects facts: what concludes them, the present one, the position of the event that has completed it,
-	// and how many of that event's facts were decoded.
+	// With a filter that selects facts: the fold that concludes them, the present fact, the position of the event that completed
+	// it, and how many of that event's facts were decoded.
 	fold      *facts.Fold
 	fact      sc2replay.Event
 	own       decoders.Position
 	concluded int64
 
 	state   *sc2replay.State // with Options.State, until delivery starts
-	present int              // the index in it at which Present continues
+	present int              // the index in the state at which Present continues
 
 	// The event that Seek found and Fill has to deliver, and its position.
 	held     bool
@@ -72,7 +72,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.State {
 		r.state = sc2replay.NewState(r.d)
 	}
-	// A cursor of a stream with facts may lie between them: whether there is a fact, the events before tell.
+	// A cursor of a stream with facts may lie between facts. Only the earlier events tell whether a fact is there.
 	if r.Filter.Facts() || r.Start.Position != r.Start.Position.Own() {
 		r.fold = facts.New(p)
 	}
@@ -115,7 +115,7 @@ func (r *reader) arrived() bool {
 	return !r.Position().Before(r.Start.Position)
 }
 
-// next decodes the next event: a fact that the last one has completed, or one of the replay.
+// next decodes the next event: a fact that the last event has completed, or an event of the replay.
 func (r *reader) next() (*sc2replay.Event, error) {
 	if r.fold != nil && r.fold.Next(&r.fact) {
 		r.concluded++

@@ -18,10 +18,10 @@ import (
 const (
 	maxUpgrades = 512
 	maxTypes    = 256
-	maxName     = 128 // of a type or an upgrade, in bytes. The game's own have 40 at most.
+	maxName     = 128 // of the name of a type or an upgrade, in bytes; the game's own names have 40 at most
 )
 
-// standing collects what a report says of a game. It is fed with each event, after the decoder delivered it.
+// standing collects a report's facts of a game. The report feeds it with each event, after the decoder delivered it.
 type standing struct {
 	fold     *facts.Fold
 	state    *sc2replay.State
@@ -56,7 +56,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	return nil
 }
 
-// read decodes up to an event behind the report's tick, which passed reports, or to an error.
+// read decodes until passed reports that the report's tick is over, or until an error.
 func (s *standing) read(d *sc2replay.Decoder, o *codec.ReportOptions) (passed bool, err error) {
 	var ev sc2replay.Event
 	for n := 1; ; n++ {
@@ -75,7 +75,7 @@ func (s *standing) read(d *sc2replay.Decoder, o *codec.ReportOptions) (passed bo
 	}
 }
 
-// add takes what a report says of an event.
+// add adds an event's facts to the report.
 func (s *standing) add(ev *sc2replay.Event) {
 	s.state.Apply(ev)
 	s.fold.Apply(ev)
@@ -116,7 +116,7 @@ func (s *standing) conclude(p *sc2replay.Replay, d *sc2replay.Decoder, tick int3
 	return out
 }
 
-// player returns what is known of a player beside the living units.
+// player returns the known facts of a player, without living units.
 func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64) *replaydv1.Sc2ReplayPlayer {
 	out := &replaydv1.Sc2ReplayPlayer{
 		Name: name(q.Ref.Name), Clan: name(q.Clan), Race: name(q.Race), Team: q.Team, Computer: q.Computer, Result: sc2replayv1.Result(q.Result),
@@ -152,7 +152,7 @@ func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64
 	return out
 }
 
-// living adds to players the units that are complete and alive, and the last reports of their economies.
+// living adds the complete, living units to players, and the last reports of their economies.
 func (s *standing) living(players map[uint32]*replaydv1.Sc2ReplayPlayer) {
 	types := map[*replaydv1.Sc2ReplayPlayer]map[string]*replaydv1.Sc2ReplayUnits{}
 	var ev sc2replay.Event

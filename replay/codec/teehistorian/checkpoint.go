@@ -47,25 +47,25 @@ func (r *reader) restore() error {
 	}
 	src, err := r.in.From(c.Position.Offset)
 	if err != nil {
-		return nil //nolint:nilerr // the beginning will do
+		return nil //nolint:nilerr // start at the beginning
 	}
 	w := decoders.NewWindow(src, c.Position.Offset, teehistorian.MaxWindow)
 	w.Resume(c.Sum)
 	state, fold := c.State, (*conclude.Fold)(nil)
 	if r.facts != nil {
 		if state, fold, err = r.facts.split(state); err != nil {
-			return nil //nolint:nilerr // the beginning will do
+			return nil //nolint:nilerr // start at the beginning
 		}
 	}
 	d, err := teehistorian.Restore(w, r.header, state)
 	if err != nil {
-		return nil //nolint:nilerr // the beginning will do
+		return nil //nolint:nilerr // start at the beginning
 	}
 	if r.facts != nil {
 		r.facts.fold = fold
 	}
 	r.d, r.nextCheck = d, c.Position.Offset+checkEvery
-	r.carry() // the reader that added the checkpoint may not have had the roster
+	r.carry() // the reader that added the checkpoint may have lacked the roster
 	return nil
 }
 

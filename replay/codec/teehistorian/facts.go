@@ -10,20 +10,20 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// facts concludes the facts of a replay for its reader. Facts are delivered behind the event that completes them.
+// facts concludes the facts of a replay for its reader. Facts are delivered after the event that completes them.
 type facts struct {
 	header  *teehistorian.Header
 	options conclude.Options
 	fold    *conclude.Fold
 	fact    teehistorian.Event
-	own     decoders.Position // of the event that was decoded last
+	own     decoders.Position // of the last decoded event
 	sum     decoders.Sum      // of the bytes before it
-	made    int64             // how many of its facts were delivered
+	made    int64             // how many of the event's facts were delivered
 }
 
 // newFacts returns the facts of a replay for a reader that needs them, and otherwise nil.
 func newFacts(h *teehistorian.Header, o *codec.Options) *facts {
-	within := o.Start.Position != o.Start.Position.Own() // whether there is a fact, the events before tell
+	within := o.Start.Position != o.Start.Position.Own() // only the earlier events tell whether a fact is there
 	if !o.Filter.Facts() && !within {
 		return nil
 	}
@@ -31,8 +31,8 @@ func newFacts(h *teehistorian.Header, o *codec.Options) *facts {
 	return &facts{header: h, options: options, fold: conclude.New(h, options)}
 }
 
-// key returns the key of the checkpoints of a replay for readers that conclude facts. These have the state of the facts, too, which
-// others do not compute.
+// key returns the key of the checkpoints for readers that conclude facts. Their checkpoints have the state of the facts, too,
+// which other readers do not compute.
 func (f *facts) key(identity string) string {
 	return fmt.Sprintf("%s with facts of version %d, inputs %v", identity, conclude.Version, f.options.Inputs)
 }
@@ -44,7 +44,7 @@ func (f *facts) apply(d *teehistorian.Decoder, at decoders.Position, ev *teehist
 	}
 }
 
-// pending reports whether the event that was decoded last has completed a fact that was not delivered yet.
+// pending reports whether the last decoded event completed a fact that was not delivered yet.
 func (f *facts) pending() bool { return f.fold.Pending() }
 
 // position returns the position of the next fact.
@@ -70,12 +70,12 @@ func (f *facts) skip() bool {
 	return pending
 }
 
-// appendState appends the state of the facts to that of the decoder.
+// appendState appends the facts' state to the decoder's.
 func (f *facts) appendState(decoder []byte) []byte {
 	return binary.LittleEndian.AppendUint32(f.fold.Snapshot(decoder), uint32(len(decoder)))
 }
 
-// split returns the parts of what appendState returned.
+// split undoes appendState.
 func (f *facts) split(state []byte) (decoder []byte, fold *conclude.Fold, err error) {
 	const size = 4
 	rest := state[:max(len(state)-size, 0)]

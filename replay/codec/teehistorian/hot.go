@@ -9,11 +9,11 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// movesAtOnce is how many moves are decoded at once: about as many as there are players.
+// movesAtOnce is how many moves one call decodes: about as many as there are players.
 const movesAtOnce = 64
 
-// many decodes moves that come next, or else inputs, as far as that takes no event of each, and returns how many. It appends the
-// moves to the batch if the filter lets them through whatever they are, and they have nothing but their fields.
+// many decodes the moves that come next, or else inputs, without making an event of each, and returns how many. It appends the
+// moves to the batch if the filter lets every move through and they have nothing but their fields.
 func (r *reader) many(b *codec.Batch, unmarked bool) (n int) {
 	switch {
 	case !r.Filter.Kind(uint8(teehistorian.KindPlayerDiff)):
@@ -29,7 +29,7 @@ func (r *reader) many(b *codec.Batch, unmarked bool) (n int) {
 	return n
 }
 
-// addMoves decodes the moves of a tick that come next, appends them to the batch, and returns how many there are.
+// addMoves decodes a tick's next moves, appends them to the batch, and returns how many there are.
 func (r *reader) addMoves(b *codec.Batch) int {
 	at, tick := r.d.Position(), r.d.Tick()
 	if tick < 0 { // appendMove cannot write it
@@ -50,7 +50,7 @@ func (r *reader) addMoves(b *codec.Batch) int {
 	return len(moves)
 }
 
-// addMoveRows appends moves to their table, of which the first is at a position.
+// addMoveRows appends moves to their table. at is the position of the first move.
 func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehistorian.PlayerDiff) {
 	c := s.BeginRows(uint8(teehistorian.KindPlayerDiff), len(moves), at, teehistorian.MoveBytes, tick)
 	for i, to := 0, table.Extend[int32](&c[0], len(moves)); i < len(to); i++ {
@@ -70,8 +70,8 @@ func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehist
 	}
 }
 
-// moveBytes is room for any player_diff as an entry of a list, 40 bytes at most: one check of the slice's capacity does
-// for all of them.
+// moveBytes is room for any player_diff as an entry of a list, which has 40 bytes at most: one check of the slice's capacity
+// covers it.
 const moveBytes = 64
 
 // The tags of the messages in a player_diff: those of Event, then those of PlayerDiff.
@@ -102,7 +102,7 @@ func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
 	p = putField(buf, p, tagDy, zigzag(m.Dy))
 	p = put(buf, p, tagX, zigzag(m.X))
 	p = put(buf, p, tagY, zigzag(m.Y))
-	buf[(inner-1)&63] = byte(p - inner) // below 128, as is the next one
+	buf[(inner-1)&63] = byte(p - inner) // below 128, like the next length
 	buf[1] = byte(p - 2)
 	return b[:n+p]
 }
@@ -118,7 +118,7 @@ func putField(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	return put(buf, p, tag, v)
 }
 
-// put is putField for a value that is present when it is zero, too.
+// put is like putField, but also writes a zero.
 func put(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	buf[p&63] = tag
 	p++

@@ -19,7 +19,7 @@ const (
 	maxSessionTeams  = 64
 	maxFinishes      = 256
 	maxConnectionIDs = 16
-	maxReason        = 256       // of a text for why a client left, in bytes
+	maxReason        = 256       // of a reason for leaving, in bytes
 	maxSessionsSize  = 512 << 10 // of all participants together, in bytes
 )
 
@@ -31,17 +31,17 @@ const (
 	textSize    = 4 // beside its own bytes
 )
 
-// sessions collects who takes part in a game, and when. It is fed with each event, after the decoder delivered it.
+// sessions collects who takes part in a game, and when. Its owner feeds it with each event, after the decoder delivered it.
 type sessions struct {
-	previous bool // the game follows another one of the same server process
+	previous bool // the game follows another game of the same server process
 	list     []*replaydv1.Participant
 	leftOut  int32
-	size     int                              // of list, at most
+	size     int                              // the largest size of the list
 	open     map[int32]*replaydv1.Participant // of the connected clients, by client id
 	used     map[int32]bool                   // slots that had a client before
 }
 
-// newSessions returns the sessions of a game of which those in stored, the output of encoded, are known.
+// newSessions returns the sessions of a game. stored, a result of encoded, has the sessions that are known already.
 func newSessions(previous bool, stored []byte) *sessions {
 	s := &sessions{previous: previous, open: map[int32]*replaydv1.Participant{}, used: map[int32]bool{}}
 	known := &replaydv1.Replay{}
@@ -68,10 +68,10 @@ func (s *sessions) encoded() []byte {
 	return b
 }
 
-// add takes the facts of an event.
+// add adds an event's facts.
 func (s *sessions) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	switch ev.Kind {
-	case teehistorian.KindDamage: // who was there may have left, and another client may have the slot
+	case teehistorian.KindDamage: // the client may have left, and another one may have the slot
 		for id := range s.open {
 			s.leave(id, ev.AtTick)
 		}
@@ -116,8 +116,8 @@ func (s *sessions) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	}
 }
 
-// session returns the session of a connected client, with what the decoder knows of the client now. It begins one if the client has
-// none. The session of a client that is not connected is not part of the list.
+// session returns the session of a connected client, updated with the decoder's knowledge of the client. It begins one if the
+// client has none. The list does not contain sessions of clients that are not connected.
 func (s *sessions) session(d *teehistorian.Decoder, ev *teehistorian.Event, id int32) *replaydv1.Participant {
 	p := s.open[id]
 	c := d.State().Client(id)
@@ -146,7 +146,7 @@ func (s *sessions) session(d *teehistorian.Decoder, ev *teehistorian.Event, id i
 	return p
 }
 
-// name adds a client's name to its session. A name that the client asked for counts only as long as no other is known.
+// name adds a client's name to its session. A name that the client asked for counts only until another name is known.
 func (s *sessions) name(p *replaydv1.Participant, c *teehistorian.Client) {
 	switch {
 	case len(c.Name) == 0 || !c.NameEffective && !p.GetNameRequested() && len(p.GetNames()) > 0:
@@ -164,7 +164,7 @@ func (s *sessions) drop(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	if p == nil {
 		return
 	}
-	p.LeaveReason = codec.Known(text(ev.Drop.Reason[:min(len(ev.Drop.Reason), maxReason/3)])) // what is not UTF-8 grows
+	p.LeaveReason = codec.Known(text(ev.Drop.Reason[:min(len(ev.Drop.Reason), maxReason/3)])) // invalid UTF-8 grows
 	slot := ev.Drop.ReclaimedClientId
 	if slot < 0 {
 		return
@@ -195,7 +195,7 @@ func (s *sessions) grow(n int) bool {
 	return true
 }
 
-// addText appends a text that a list does not have, within the list's limit and that of all.
+// addText appends a text that a list lacks, within the list's limit and the limit of all lists.
 func (s *sessions) addText(list []string, value []byte, most int) []string {
 	added := text(value)
 	if len(list) >= most || slices.Contains(list, added) || !s.grow(textSize+len(added)) {
@@ -204,8 +204,8 @@ func (s *sessions) addText(list []string, value []byte, most int) []string {
 	return append(list, added)
 }
 
-// participants implements Participants of codec.Codec. Clients that are carried over have in the roster the name that their own game
-// does not state.
+// participants implements Participants of codec.Codec. A client that is carried over has its name from the roster, because its
+// own game does not state it.
 func participants(r *replaydv1.Replay, stored, before []byte, secrets *codec.Secrets) {
 	known := &replaydv1.Replay{}
 	if proto.Unmarshal(stored, known) != nil {
@@ -215,7 +215,7 @@ func participants(r *replaydv1.Replay, stored, before []byte, secrets *codec.Sec
 	completeParticipants(r, before, secrets)
 }
 
-// completeParticipants takes from the participants of a replay what is secret, and adds what the game before tells.
+// completeParticipants removes secrets from the participants of a replay, and adds the names that the previous game tells.
 func completeParticipants(r *replaydv1.Replay, before []byte, secrets *codec.Secrets) {
 	for _, p := range r.GetParticipants() {
 		for _, id := range p.GetConnectionIds() {

@@ -12,7 +12,8 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// work is the largest number of events that one call decodes. That takes a quarter of a millisecond: others may wait for their turn.
+// work is the largest number of events that one call decodes, in a quarter of a millisecond, because others may wait for their
+// turn.
 const work = 8 << 10
 
 // reader reads one replay. See codec.Reader.
@@ -23,16 +24,16 @@ type reader struct {
 	header  *teehistorian.Header
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
-	roster  []byte                               // the roster of the game before; nil when it is not known or not needed
+	roster  []byte                               // the roster of the previous game; nil if it is not known or not needed
 	facts   *facts                               // nil without a filter that selects facts
 	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
 	checkpoints codec.Checkpoints // nil keeps none
-	restored    bool              // the search for a checkpoint is done
+	restored    bool              // the search for a checkpoint has ended
 	proof       *codec.Proof      // the check of the checkpoint that was found
-	nextCheck   int64             // the offset from which on a checkpoint may be wanted
+	nextCheck   int64             // the next offset at which a checkpoint may be wanted
 
 	present int32 // the client at which Present continues
 
@@ -42,21 +43,21 @@ type reader struct {
 	heldSum  decoders.Sum
 	heldTick int32
 
-	doubtful bool // the decoder withholds bytes, and ran out of them
+	doubtful bool // the decoder ran out of bytes, and withholds some
 }
 
 // maxReread is the largest number of bytes that are read again because the decoder withholds them.
 const maxReread = 1 << 20
 
-// ranOut notes that the decoder returned an error, and returns it.
+// ranOut notes that the decoder returned an error, and returns the error.
 func (r *reader) ranOut(err error) error {
 	withheld := r.d.Withheld()
 	r.doubtful = errors.Is(err, decoders.ErrMore) && withheld > 0 && withheld <= maxReread && r.in.At != nil
 	return err
 }
 
-// reread makes the decoder read again what it withholds. In a file that grows, these may be zeros in whose place the data has come since:
-// some file systems show the new size of a file before its contents.
+// reread makes the decoder read withheld bytes again. In a growing file these may be zeros where data has arrived since: some
+// file systems show the new size of a file before its contents.
 func (r *reader) reread() {
 	if !r.doubtful {
 		return
@@ -151,7 +152,7 @@ func (r *reader) Seek() error {
 func (r *reader) arrived() bool {
 	switch {
 	case r.Start.Now:
-		return false // "now" is reached only at the end of the bytes present
+		return false // "now" is reached only at the end of the present bytes
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= r.d.Tick()
 	}
@@ -164,7 +165,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
-	unmarked := !b.KeepMarks // an event is not looked at but for the filter
+	unmarked := !b.KeepMarks // only the filter looks at an event
 	inputs, facts := r.wantsInputs(), r.facts
 	for left := work; left > 0; left-- {
 		if b.Full() {

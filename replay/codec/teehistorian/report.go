@@ -20,13 +20,13 @@ const (
 	maxTeamFinish  = 256
 	maxMembers     = 64
 	maxMembersSize = 256 << 10 // of the names of all teams' members, in bytes
-	maxLine        = 512       // of a text of a line, in bytes
+	maxLine        = 512       // of a line's text, in bytes
 )
 
 // teamsMinor is the first minor version of the format whose servers record teams.
 const teamsMinor = 2
 
-// standing collects what a report says of a game. It is fed with each event, after the decoder delivered it.
+// standing collects a report's facts of a game. The report feeds it with each event, after the decoder delivered it.
 type standing struct {
 	sessions *sessions
 	out      *replaydv1.TeehistorianReport

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Budget limits the memory of the rows that all writers of it hold together. It must not be used concurrently, nor may its writers.
+// Budget limits the memory that the rows of all its writers take together. Neither the budget nor its writers may be used
+// concurrently.
 type Budget struct {
 	most, held int
 	create     func() (*os.File, error)
@@ -14,21 +15,22 @@ type Budget struct {
 	packer     packer
 }
 
-// NewBudget returns a budget of so many bytes of compressed rows. When more are held, they go to files that create makes, one for each
-// writer that holds much. Closing such a file must remove it. The caller closes the budget.
+// NewBudget returns a budget of most bytes of compressed rows. When writers hold more, their rows go to files that create makes,
+// at most one for each writer. Closing such a file must remove it. The caller closes the budget.
 func NewBudget(most int, create func() (*os.File, error)) *Budget {
 	return &Budget{most: most, create: create}
 }
 
-// take counts bytes that a writer holds more, or fewer: of what describes its rows, and of their values.
+// take counts the bytes by which a writer's memory grows or, if negative, shrinks: the descriptions of its rows, and their
+// values.
 func (b *Budget) take(f *parquetFile, about, values int) {
 	f.cost += about
 	f.values += values
 	b.held += about + values
 }
 
-// keep moves values to files until the budget is kept, those of the writer first that has most. If there are few and what describes the
-// moved ones is too much, it makes a row group of the rows of the writer that holds most.
+// keep moves values to files until the budget is kept, beginning with the writer that has most. If few values are left and the
+// descriptions of moved ones take too much, it makes a row group of the rows of the writer that holds most.
 func (b *Budget) keep() error {
 	for b.held > b.most {
 		w := slices.MaxFunc(b.writers, func(v, w *parquetFile) int { return v.values - w.values })

@@ -12,8 +12,9 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 )
 
-// jsonFile writes a row as a JSON object a line, with the values of package eventjson, as HTTP and `replayd cat` print events:
-// integers of 64 bits are texts, since JavaScript rounds larger numbers. A row leaves out its missing values.
+// jsonFile writes each row as a line with a JSON object. Values have the form that package eventjson gives them, as HTTP and
+// `replayd cat` print events: integers of 64 bits are texts, since JavaScript rounds larger numbers. A row leaves out its missing
+// values.
 type jsonFile struct {
 	w    io.Writer
 	line []byte
@@ -61,7 +62,7 @@ func appendObject(b []byte, fields []arrow.Field, column func(int) arrow.Array, 
 	return append(b, '}'), nil
 }
 
-// appendValue appends the i-th value of a column, which must be there.
+// appendValue appends the i-th value of a column, which must not be missing.
 func appendValue(b []byte, values arrow.Array, i int) ([]byte, error) {
 	switch a := values.(type) {
 	case *array.Boolean:

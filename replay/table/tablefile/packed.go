@@ -15,25 +15,25 @@ type packed struct {
 	len, nulls int
 	buffers    []packedBuffer
 	below      []packed
-	names      *packed // of a dictionary
+	names      *packed // the names of a dictionary's array
 }
 
-// packedBuffer is a buffer, in memory or in a waiting file.
+// packedBuffer is a buffer whose bytes are in memory or in a waiting file.
 type packedBuffer struct {
-	data       []byte // nil if it is in the file
-	at         int64  // where it is in the file
-	length     int32  // of what is in memory or in the file, in bytes
-	size       int32  // unpacked, or missing; Arrow's texts of an array have offsets of as many bits
+	data       []byte // nil if the bytes are in the file
+	at         int64  // the place in the file
+	length     int32  // the number of compressed bytes
+	size       int32  // the number of unpacked bytes, or missing; 32 bits do, because Arrow's offsets of texts have no more
 	compressed bool
 }
 
-// missing is the size of a buffer that an array has none of.
+// missing is the size of a buffer that the array does not have.
 const missing = -1
 
-// alignment is that of unpacked buffers, a power of 2.
+// alignment is the alignment of unpacked buffers, a power of 2.
 const alignment = 8
 
-// Bytes that describe an array and a buffer.
+// The numbers of bytes that describe an array and a buffer.
 const (
 	packedCost = int(unsafe.Sizeof(packed{}))
 	bufferCost = int(unsafe.Sizeof(packedBuffer{}))
@@ -41,7 +41,7 @@ const (
 
 var zeros [alignment]byte
 
-// cost returns the bytes of memory that an array in memory takes: those that describe it, and those of its values.
+// cost returns the bytes of memory that an array takes: its description, and its values that are in memory.
 func (p *packed) cost() (about, values int) {
 	about = packedCost + bufferCost*cap(p.buffers)
 	for i := range p.buffers {
@@ -126,7 +126,7 @@ func (r *packer) buffer(b []byte) packedBuffer {
 	return p
 }
 
-// unpack returns what an array that was packed has on the way to a leaf: structs have only the field that the way leads to. It is
+// unpack unpacks the parts of an array that lie on the way to a leaf: structs have only the field on that way. The result is
 // valid until the packer is used again.
 func (r *packer) unpack(p *packed, from *waiting, way []step) (arrow.Array, error) {
 	r.room = r.room[:0]
@@ -152,7 +152,7 @@ func (r *packer) data(p *packed, from *waiting, way []step) (*array.Data, error)
 			}
 			data = r.read
 		}
-		r.room = slices.Grow(r.room, int(b.size)+alignment) // what was unpacked before stays where it is
+		r.room = slices.Grow(r.room, int(b.size)+alignment) // earlier results stay where they are
 		begin := len(r.room)
 		if b.compressed {
 			var err error

@@ -16,33 +16,33 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// parquetFile writes Parquet. Rows wait compressed until they are a row group, in memory or in a file beside the one that is written. A
-// row group is written column by column, so that only one column at a time has an encoder with its dictionary and pages.
+// parquetFile writes Parquet. Rows wait compressed, in memory or in a file beside the result, until there are enough for a row
+// group. A row group is written column by column, so that only one column at a time has an encoder with its dictionary and pages.
 type parquetFile struct {
 	out     *file.Writer
 	budget  *Budget
 	leaves  []leaf
-	parts   [][]packed // by column of the table, then by record batch: the rows of the next row group
-	moved   int        // how many record batches are in the file
+	parts   [][]packed // the rows of the next row group, by column of the table, then by record batch
+	moved   int        // how many record batches have moved to the file
 	waiting waiting
 	rows    int
 	cost    int   // bytes of memory that describe these rows
-	values  int   // bytes of their values, in memory
-	length  int64 // the same, in memory and in the file
+	values  int   // bytes of memory with their values
+	length  int64 // bytes of their values in memory and in the file
 }
 
 // held returns the bytes of memory that the rows take.
 func (f *parquetFile) held() int { return f.cost + f.values }
 
-// A row group is written when it has so many rows or bytes, compressed for a short time. Those of one Write are not divided.
+// A row group is written when it has so many rows or compressed bytes. The rows of one Write stay together.
 const (
 	maxGroupRows  = 1 << 20
 	maxGroupBytes = 64 << 20
 )
 
-// leaf is a column of a Parquet file: the way from a column of the table to one without others below it.
+// leaf is a column of a Parquet file, with the way to it from a column of the table.
 type leaf struct {
-	column int // of the table
+	column int // the index of the table's column
 	way    []step
 	rep    int16 // the highest repetition level
 }
@@ -51,8 +51,8 @@ type leaf struct {
 type step struct {
 	kind     arrow.Type
 	nullable bool
-	field    int   // of a struct, the field that the way leads to
-	rep      int16 // of a list, its repetition level
+	field    int   // in a struct, the field that the way leads to
+	rep      int16 // in a list, its repetition level
 }
 
 func newParquet(w io.Writer, s *arrow.Schema, about map[string]string, budget *Budget) (*parquetFile, error) {
@@ -153,7 +153,7 @@ func nodeOf(f arrow.Field) (schema.Node, error) {
 	return nil, fmt.Errorf("no type of Parquet for %s", f.Type)
 }
 
-// presentColumn is the only field of a struct that has none. It is always true.
+// presentColumn is the only field of a struct without fields. It is always true.
 const presentColumn = "present"
 
 // addLeaves adds the leaves below a field. way leads to the field, and rep is the repetition level there.
@@ -211,15 +211,17 @@ func (f *parquetFile) move() error {
 			}
 		}
 	}
-	f.budget.take(f, 0, -f.values) // all that was in memory
+	f.budget.take(f, 0, -f.values) // all values that were in memory
 	f.moved = len(f.parts[0])
 	return f.waiting.flush()
 }
 
-// fewRows is how many rows are too few to be packed on their own: what describes their columns would take more memory than they do.
+// fewRows is the number of rows below which batches are merged before they are packed: the descriptions of their columns would
+// take more memory than the rows.
 const fewRows = 2048
 
-// merged returns record batches with the same rows, one if each has few. That one has texts in place of dictionaries, which differ.
+// merged returns record batches with the same rows: one batch if each has few rows. That batch has texts in place of
+// dictionaries, because dictionaries differ.
 func merged(records []arrow.RecordBatch) ([]arrow.RecordBatch, error) {
 	rows := int64(0)
 	for _, r := range records {
@@ -244,7 +246,7 @@ func merged(records []arrow.RecordBatch) ([]arrow.RecordBatch, error) {
 	return []arrow.RecordBatch{array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)}, nil
 }
 
-// finishGroup writes the rows that wait as a row group.
+// finishGroup writes the waiting rows as a row group.
 func (f *parquetFile) finishGroup() error {
 	if f.rows == 0 {
 		return nil
@@ -312,7 +314,7 @@ func (l *levels) reset() {
 	l.float32s, l.float64s, l.texts = l.float32s[:0], l.float64s[:0], l.texts[:0]
 }
 
-// add adds what the i-th value of an array has at the end of the way.
+// add adds the values at the end of the way in the i-th value of an array.
 func (l *levels) add(way []step, a arrow.Array, i int, rep, def int16) {
 	at := &way[0]
 	if at.nullable {

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// textOf returns a text of a dictionary. The value must be there.
+// textOf returns the i-th text of a dictionary's array. It must not be missing.
 func textOf(d *array.Dictionary, i int) string {
 	return d.Dictionary().(*array.String).Value(d.GetValueIndex(i))
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// waiting is a file with the values of rows that wait to be a row group, of one table. Its zero value is empty.
+// waiting is a file with the values of one table's rows that wait for their row group. Its zero value is empty.
 type waiting struct {
 	file *os.File // nil until something is added
 	out  *bufio.Writer
@@ -54,7 +54,7 @@ func (w *waiting) clear() error {
 	return errors.Join(err, w.file.Truncate(0))
 }
 
-// close closes the file, which is then gone.
+// close closes the file, which removes it.
 func (w *waiting) close() error {
 	if w.file == nil {
 		return nil

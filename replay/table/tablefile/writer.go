@@ -26,7 +26,7 @@ const (
 type Writer interface {
 	// Write writes record batches of the table's schema.
 	Write(records []arrow.RecordBatch) error
-	// Close writes the end of the file. It does not close what is below. about is metadata for files that have it at their end,
+	// Close writes the end of the file. It does not close the file itself. about is metadata for files that have it at their end,
 	// as Parquet has.
 	Close(about map[string]string) error
 }
@@ -71,7 +71,8 @@ func (f *arrowFile) Write(records []arrow.RecordBatch) error {
 // Close implements Writer.
 func (f *arrowFile) Close(map[string]string) error { return f.out.Close() }
 
-// counter makes an io.WriteSeeker of a file that is written from front to back, of which the writer asks only where it is.
+// counter makes an io.WriteSeeker of a file that is written from front to back. The writer seeks only to ask for the present
+// offset.
 type counter struct {
 	w  io.Writer
 	at int64
@@ -83,7 +84,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker as far as it is needed.
+// Seek implements io.Seeker as far as the writer needs it.
 func (c *counter) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekCurrent {
 		return 0, fmt.Errorf("seek to %d from %d", offset, whence)
@@ -91,7 +92,7 @@ func (c *counter) Seek(offset int64, whence int) (int64, error) {
 	return c.at, nil
 }
 
-// csvFile writes CSV, with a line of names. A missing value is empty; structs and lists are JSON, as in JSON lines.
+// csvFile writes CSV, with a first line of names. A missing value is an empty cell; structs and lists are JSON, as in JSON lines.
 type csvFile struct {
 	out  *csv.Writer
 	line []string
@@ -131,7 +132,7 @@ func (f *csvFile) Close(map[string]string) error {
 	return f.out.Error()
 }
 
-// cell returns a value as the text of a cell, in the form that it has in JSON, without quotes.
+// cell returns a value as the text of a cell: its JSON form without quotes.
 func cell(a arrow.Array, i int) (string, error) {
 	if a.IsNull(i) {
 		return "", nil

@@ -8,7 +8,7 @@ import (
 // pageWindow is the window of Zstandard for Parquet. Pages are not larger, and with the usual window each encoder takes 16 MB.
 const pageWindow = 512 << 10
 
-// What waits in memory to be a row group is compressed fast. Both may be used concurrently.
+// encoder and decoder compress waiting rows fast. Both may be used concurrently.
 var (
 	shortTerm = encoder(zstd.SpeedFastest)
 	unpacker  = decoder()
@@ -41,7 +41,7 @@ type pages struct {
 func init() {
 	codec, err := compress.GetCodec(compress.Codecs.Zstd)
 	if err != nil {
-		return // New reports that Arrow lacks it
+		return // New reports that Arrow lacks the codec
 	}
 	compress.RegisterCodec(compress.Codecs.Zstd, &pages{codec, encoder(zstd.SpeedDefault)})
 }
