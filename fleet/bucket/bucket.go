@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// Attempts is how often a request is tried. Default 5.
 	Attempts int
-	// Pause is the pause before the second attempt. It doubles with each further one, up to 32 times, and a random part of it of up
-	// to a half is left out. Default 100 ms.
+	// Pause is the pause before the second attempt. It doubles with each further attempt, up to 32 times. A random part of up to
+	// a half is subtracted. Default 100 ms.
 	Pause time.Duration
 	// Silence is how long an attempt waits for the next byte. Default 10 s.
 	Silence time.Duration
@@ -32,7 +32,8 @@ type Options struct {
 	Budget time.Duration
 	// MaxEntries is how many entries a directory may have. Default 1,000,000.
 	MaxEntries int
-	// Account is called after each attempt with what was done, whether it succeeded, and how many bytes came. It may be nil.
+	// Account is called after each attempt with the name of the request, its success, and the number of bytes received. It may be
+	// nil.
 	Account func(doing string, ok bool, bytes int64)
 }
 
@@ -61,14 +62,14 @@ func (o Options) withDefaults() Options {
 // Bucket holds the objects below a Location. It implements catalog.Store.
 type Bucket struct {
 	at     Location
-	prefix string // of the keys: empty, or ends in a slash
+	prefix string // the beginning of all keys: empty, or ends in a slash
 	client *s3.Client
 	o      Options
 
 	unconditional atomic.Bool // the store has no conditional writes
 }
 
-// What is tried, for errors and Options.Account.
+// The names of requests, for errors and Options.Account.
 const (
 	listing = "listing"
 	reading = "reading"
@@ -77,7 +78,7 @@ const (
 	removal = "removing"
 )
 
-// pageSize is how many entries a page of a list has at most.
+// pageSize is the maximum number of entries on a page of a list.
 const pageSize = 1000
 
 // Open returns the Bucket of a Location. It reads the environment and the files in ~/.aws, and sends no request.
@@ -103,13 +104,13 @@ func (b *Bucket) Every() time.Duration { return b.at.Refresh }
 // Path implements catalog.Store. Objects have no place in the file system.
 func (b *Bucket) Path(string) string { return "" }
 
-// attempt tries a request until it succeeds, cannot succeed, or the budget is used up. f makes one attempt, and returns how many
-// bytes came.
+// attempt tries a request until it succeeds, cannot succeed, or has used up the budget. f makes one attempt, and returns how many
+// bytes were received.
 func (b *Bucket) attempt(ctx context.Context, doing string, f func(ctx context.Context) (int64, error)) error {
 	return b.attemptFor(ctx, doing, b.o.Budget, f)
 }
 
-// attemptFor is attempt with a budget of its own.
+// attemptFor is attempt with its own budget.
 func (b *Bucket) attemptFor(ctx context.Context, doing string, d time.Duration, f func(ctx context.Context) (int64, error)) error {
 	budget, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -128,7 +129,7 @@ func (b *Bucket) attemptFor(ctx context.Context, doing string, d time.Duration, 
 			return err
 		}
 		pause := b.o.Pause << min(n-1, 5)
-		pause -= rand.N(pause/2 + 1) //nolint:gosec // guessing it gains nothing
+		pause -= rand.N(pause/2 + 1) //nolint:gosec // nobody gains by guessing it
 		select {
 		case <-time.After(pause):
 		case <-budget.Done():
@@ -220,7 +221,7 @@ func (b *Bucket) ReadDir(ctx context.Context, rel string, each func(fs.FileInfo)
 			return nil, err
 		}
 		switch entries += n; {
-		case entries > b.o.MaxEntries, pages > b.o.MaxEntries/100+10: // pages may be short, but not all of them
+		case entries > b.o.MaxEntries, pages > b.o.MaxEntries/100+10: // some pages may be short, but not all
 			return nil, broken(listing, fmt.Sprintf("the directory has more than %d entries, or its list does not end", b.o.MaxEntries))
 		case next == "" && entries == 0 && rel != ".":
 			return nil, &Error{Doing: listing, Problem: "nothing has a key below it", Kind: fs.ErrNotExist}
@@ -234,7 +235,8 @@ func (b *Bucket) ReadDir(ctx context.Context, rel string, each func(fs.FileInfo)
 }
 
 // page lists one page of a directory. It returns the token of the next page, empty on the last, and the number of entries on the
-// page, with those that are not passed to each because they have no valid name. A flat page has all objects below the prefix.
+// page, including entries that are not passed to each because their names are invalid. A flat page has all objects below the
+// prefix.
 func (b *Bucket) page(
 	ctx context.Context, prefix, token string, size int32, flat bool, each func(attributes),
 ) (next string, entries int, err error) {
@@ -280,7 +282,7 @@ func (b *Bucket) page(
 		if !ok || !flat && strings.Contains(rel, "/") || o.Size == nil {
 			continue
 		}
-		// The identity is of the whole path, as in head.
+		// As in head, the whole path decides the identity.
 		a, err := b.describe(listing, strings.TrimPrefix(prefix, b.prefix)+rel, *o.Size, o.ETag, o.LastModified)
 		if err != nil {
 			continue

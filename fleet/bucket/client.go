@@ -24,8 +24,8 @@ const (
 	connectTimeout = 5 * time.Second
 	maxConnections = 64
 	maxHeaders     = 64 << 10
-	maxError       = 64 << 10 // bytes of the body of an error
-	maxPage        = 4 << 20  // bytes of a page of a list: 1,000 keys of 1,024 bytes, all escaped, and what is around them
+	maxError       = 64 << 10 // of the body of an error, in bytes
+	maxPage        = 4 << 20  // of a page of a list, in bytes: 1,000 escaped keys of 1,024 bytes, with their attributes
 	defaultRegion  = "us-east-1"
 )
 
@@ -45,7 +45,7 @@ func newClient(ctx context.Context, at Location, o Options) (*s3.Client, error) 
 		options = append(options, config.WithRegion(at.Region))
 	}
 	c, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil { // its text may repeat a part of a file that has secrets in it
+	if err != nil { // the error's text may repeat a part of a file that has secrets
 		return nil, errors.New("the settings of AWS, in the environment or in ~/.aws, are invalid")
 	}
 	if c.Region == "" {
@@ -72,7 +72,7 @@ func newClient(ctx context.Context, at Location, o Options) (*s3.Client, error) 
 	}), nil
 }
 
-// quiet is a provider of credentials that does not say why there are none.
+// quiet is a provider of credentials whose error does not say why there are none.
 type quiet struct{ aws.CredentialsProvider }
 
 func (q quiet) Retrieve(ctx context.Context) (aws.Credentials, error) {
@@ -86,7 +86,7 @@ func (q quiet) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, nil
 }
 
-// bounded is an HTTP client that bounds the answers that are read as a whole.
+// bounded is an HTTP client that limits the answers that are read as a whole.
 type bounded struct{ *http.Client }
 
 // Do implements aws.HTTPClient.
@@ -122,8 +122,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// identify returns the ID of an object's contents: a hash of its place, its ETag and its size. An ETag alone does not do: two
-// objects of one ETag need not have the same contents.
+// identify returns the ID of an object's contents: a hash of its place, its ETag and its size. An ETag alone is not enough: two
+// objects with one ETag may have different contents.
 func (b *Bucket) identify(rel, tag string, size int64) source.ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d", b.at.Endpoint, b.at.Bucket, b.key(rel), tag, size))
 	return source.ID{Device: binary.BigEndian.Uint64(sum[:8]), Inode: binary.BigEndian.Uint64(sum[8:16])}

@@ -2,7 +2,7 @@
 //
 // # Reading
 //
-// An object is read by ranges. Each request carries the object's ETag (If-Match), and each answer is compared with the ETag, the
+// An object is read by ranges. Each request carries the object's ETag (If-Match), and each answer is compared with the expected ETag,
 // range and the length that are expected, so that bytes of two versions of an object are never mixed: reading fails with
 // source.ErrReplaced once the object has changed. A reader that goes from front to back is given larger and larger ranges, and
 // the next ones are fetched while it works. A reader that jumps gets small ranges. An open object holds at most [MaxHeld] bytes.

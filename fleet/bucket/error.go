@@ -17,13 +17,13 @@ import (
 
 // Error is a request that failed.
 type Error struct {
-	// Doing says what was tried: "listing", "reading", "looking up".
+	// Doing names the request: "listing", "reading", "looking up".
 	Doing string
 	// Status is the status of the answer, 0 if there was none.
 	Status int
 	// Code is the code that the store gave, such as SlowDown. It may be empty.
 	Code string
-	// Problem says what is wrong where there is no status.
+	// Problem says what is wrong if there is no status.
 	Problem string
 	// Kind is fs.ErrNotExist, fs.ErrPermission, source.ErrReplaced or source.ErrStore. While an open object is read, the first two
 	// are source.ErrRemoved and catalog.ErrDenied.
@@ -47,12 +47,13 @@ func (e *Error) Error() string {
 // Unwrap returns the Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// broken returns the error of a store that answers nonsense.
+// broken returns the error for an answer that makes no sense.
 func broken(doing, problem string) *Error {
 	return &Error{Doing: doing, Problem: problem, Kind: source.ErrStore}
 }
 
-// codes are the codes that errors repeat. A store could put anything into others, such as a part of the request's signature.
+// codes are the codes that an error may repeat. A store could put anything into other codes, such as a part of the request's
+// signature.
 var codes = []string{
 	"AccessDenied", "AllAccessDisabled", "AuthorizationHeaderMalformed", "BadRequest", "ExpiredToken", "Forbidden", "InternalError",
 	"InvalidAccessKeyId", "InvalidArgument", "InvalidBucketName", "InvalidObjectState", "InvalidRange", "InvalidRequest", "InvalidToken",
@@ -61,10 +62,10 @@ var codes = []string{
 	"TokenRefreshRequired", "TooManyRequests",
 }
 
-// errAnswer means that an answer has more bytes than an answer of that kind can have.
+// errAnswer means that an answer is longer than any of its kind can be.
 var errAnswer = errors.New("the answer is too long")
 
-// errNoCredentials stands for the error of a provider of credentials, whose text can have anything in it.
+// errNoCredentials replaces the error of a provider of credentials, whose text may contain anything.
 var errNoCredentials = errors.New("no credentials were found in the usual places")
 
 // explain converts an error of the client. It is an *Error, or the error of ctx if that has ended.
@@ -123,10 +124,10 @@ func explain(ctx context.Context, doing string, err error) error {
 	return e
 }
 
-// silent is the problem of a store that says nothing for too long.
+// silent is the problem of a store that sends nothing for too long.
 const silent = "the store did not answer in time"
 
-// problemOf says what is wrong with a request that had no usable answer. It repeats nothing of the error.
+// problemOf describes a request without a usable answer. It repeats nothing of the error.
 func problemOf(err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
 	_, isName := errors.AsType[*net.DNSError](err)

@@ -15,7 +15,7 @@ import (
 // Scheme is the scheme of the URLs of buckets, with the slashes.
 const Scheme = "s3://"
 
-// Is reports whether a text is meant as the URL of a bucket.
+// Is reports whether a text looks like the URL of a bucket.
 func Is(text string) bool {
 	return len(text) >= len(Scheme) && strings.EqualFold(text[:len(Scheme)], Scheme)
 }
@@ -25,7 +25,7 @@ type Location struct {
 	Bucket string
 	// Path is the path of an object or a directory in the bucket, without a slash at either end. Empty for the whole bucket.
 	Path string
-	// Region is the region of the bucket. If it is empty, the usual places are asked, and then it is us-east-1.
+	// Region is the region of the bucket. If it is empty, the AWS configuration decides, and otherwise it is us-east-1.
 	Region string
 	// Endpoint is the URL of a store that is not Amazon's. Empty for Amazon's.
 	Endpoint string
@@ -48,7 +48,7 @@ var bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z
 
 var errCredentials = errors.New("credentials do not belong into a URL: they are taken from the environment, ~/.aws and the like")
 
-// parameters are those that a URL can have.
+// parameters are the parameters that a URL may have.
 var parameters = map[string]func(l *Location, value string) error{
 	"region": func(l *Location, v string) error {
 		if !bucketPattern.MatchString(v) {
@@ -93,7 +93,7 @@ func setEndpoint(l *Location, v string) error {
 	return nil
 }
 
-// Parse parses a URL: s3://BUCKET/PATH?PARAMETER=VALUE&... Its errors do not repeat the URL, because it can have secrets in it.
+// Parse parses a URL: s3://BUCKET/PATH?PARAMETER=VALUE&... Its errors do not repeat the URL, which may have secrets.
 func Parse(text string) (Location, error) {
 	l := Location{Refresh: DefaultRefresh}
 	u, err := url.Parse(text)
@@ -119,7 +119,7 @@ func Parse(text string) (Location, error) {
 	}
 	slices.Sort(names)
 	for name, list := range values {
-		if parameters[name] == nil { // its name may be a secret, too
+		if parameters[name] == nil { // even its name may be a secret
 			return l, fmt.Errorf("a parameter is none of %s; %w", strings.Join(names, ", "), errCredentials)
 		}
 		if len(list) != 1 {

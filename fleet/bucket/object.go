@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	smallPart = 64 << 10 // where a reader jumps to
-	largePart = 1 << 20  // where it reads on and on
-	// aheadParts is how many parts are fetched before they are asked for.
+	smallPart = 64 << 10 // for a reader that jumps
+	largePart = 1 << 20  // for a reader that reads on and on
+	// aheadParts is the number of parts that are fetched ahead.
 	aheadParts = 2
 )
 
-// MaxHeld is how many bytes an open object holds at most: a large part, those ahead of it, and the beginning. That is read three times, for
-// the format, the header and the events, before the first of them reads on.
+// MaxHeld is the maximum number of bytes that an open object holds: a large part, the parts ahead of it, and the beginning. The
+// beginning is read three times, for the format, the header and the events, before a reader goes on.
 const MaxHeld = 4 * largePart
 
 // Open implements catalog.Store. Reads fail once ctx has ended.
@@ -49,13 +49,13 @@ type object struct {
 
 	bucket *Bucket
 	key    string
-	ctx    context.Context //nolint:containedctx // an object is read as long as it is open
+	ctx    context.Context //nolint:containedctx // an object can be read while it is open
 	cancel context.CancelFunc
 	wait   func(ready <-chan struct{}) error
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex
-	parts []*part // the last used one is last
+	parts []*part // the last used part is last
 }
 
 var (
@@ -67,7 +67,7 @@ var (
 // part is a range of an object.
 type part struct {
 	offset, length int64
-	run            int           // how many parts it follows without a gap
+	run            int           // the number of parts that it follows without a gap
 	ready          chan struct{} // closed when data or err is set
 	data           []byte
 	err            error
@@ -94,7 +94,7 @@ func (o *object) OnWait(wait func(ready <-chan struct{}) error) { o.wait = wait 
 // Cost implements source.Coster.
 func (o *object) Cost() int64 { return min(o.Bytes, MaxHeld) }
 
-// Close implements source.Handle. It waits for the requests that run, which it cancels.
+// Close implements source.Handle. It cancels running requests and waits for them.
 func (o *object) Close() error {
 	o.cancel()
 	o.wg.Wait()
@@ -136,7 +136,7 @@ func (o *object) await(from *part) error {
 	}
 }
 
-// part returns the part that has an offset, and begins to fetch it and the ones behind it that will be wanted.
+// part returns the part with an offset. It begins to fetch that part, and the later parts that will be wanted.
 func (o *object) part(offset int64) *part {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,7 +159,7 @@ func (o *object) part(offset int64) *part {
 	return found
 }
 
-// find returns the part that has an offset, or nil. One that failed is forgotten, so that it is tried again.
+// find returns the part with an offset, or nil. It forgets a part that failed, so that the part is tried again.
 func (o *object) find(offset int64) *part {
 	for i, p := range o.parts {
 		if p.offset <= offset && offset < p.end() {
@@ -173,7 +173,7 @@ func (o *object) find(offset int64) *part {
 	return nil
 }
 
-// use makes a part the one that was used last.
+// use marks a part as last used.
 func (o *object) use(p *part) {
 	for i, other := range o.parts {
 		if other == p {
@@ -183,10 +183,11 @@ func (o *object) use(p *part) {
 	}
 }
 
-// steady is how many parts a reader reads one after the other until it counts as one that goes from front to back.
+// steady is how many parts in a row make a reader count as one that goes from front to back.
 const steady = 2
 
-// next begins to fetch the part at an offset. For a reader that goes from front to back it is twice as large as the one before.
+// next begins to fetch the part at an offset. For a reader that goes from front to back, each part is twice as large as the
+// previous one.
 func (o *object) next(offset int64) *part {
 	p := &part{offset: offset, length: smallPart, ready: make(chan struct{})}
 	for _, before := range o.parts {
@@ -212,8 +213,8 @@ func (o *object) next(offset int64) *part {
 	return p
 }
 
-// slowestRead is how many bytes of a range come in a second at least, on average, in addition to Options.Budget. Up to three are read at the
-// same time.
+// slowestRead is the least average number of bytes of a range per second; it sets a time in addition to Options.Budget. Up to
+// three ranges are read at the same time.
 const slowestRead = 16 << 10
 
 // fetch reads a range.
@@ -239,7 +240,7 @@ func (o *object) fetch(offset, length int64) ([]byte, error) {
 	return data, nil
 }
 
-// get makes one attempt to read a range. It calls alive whenever bytes came.
+// get makes one attempt to read a range. It calls alive whenever bytes arrive.
 func (o *object) get(ctx context.Context, data []byte, offset int64, alive func()) (int64, error) {
 	last := offset + int64(len(data)) - 1
 	out, err := o.bucket.client.GetObject(ctx, &s3.GetObjectInput{
@@ -253,7 +254,7 @@ func (o *object) get(ctx context.Context, data []byte, offset int64, alive func(
 	switch {
 	case out.ETag == nil:
 		return 0, broken(reading, "the store does not say of what version the bytes are")
-	case *out.ETag != o.tag: // a store that does not know If-Match
+	case *out.ETag != o.tag: // the store does not know If-Match
 		return 0, &Error{Doing: reading, Problem: "the object was changed", Kind: source.ErrReplaced}
 	case aws.ToString(out.ContentRange) != fmt.Sprintf("bytes %d-%d/%d", offset, last, o.Bytes):
 		return 0, broken(reading, "the store does not answer with the range that was asked for")

@@ -13,8 +13,8 @@ type Found struct {
 	Tag  string // the ETag, with its quotes
 }
 
-// Walk calls each for every object below a directory, "." for all, until each returns an error, which it returns. Keys that are no names
-// under the rules of package catalog are left out.
+// Walk calls each for every object below a directory ("." for all), until each returns an error, which Walk returns. It leaves
+// out keys that are not names under the rules of package catalog.
 func (b *Bucket) Walk(ctx context.Context, rel string, each func(Found) error) error {
 	prefix := b.prefix
 	if rel != "." {
@@ -42,7 +42,7 @@ func (b *Bucket) Walk(ctx context.Context, rel string, each func(Found) error) e
 	}
 }
 
-// Look returns the object of a path.
+// Look returns the object with a path.
 func (b *Bucket) Look(ctx context.Context, rel string) (Found, error) {
 	a, err := b.head(ctx, rel)
 	return Found{rel, a.Bytes, a.tag}, err
@@ -64,5 +64,5 @@ func valid(rel string) bool {
 // Tag returns the ETag of an open object, with its quotes.
 func (o *object) Tag() string { return o.tag }
 
-// Tagged is a source.Handle of an object.
+// Tagged is the source.Handle of an object.
 type Tagged interface{ Tag() string }

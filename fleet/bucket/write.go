@@ -16,11 +16,11 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// MaxPut is the largest object that Put writes, in bytes: what S3 takes in one request. There are no uploads in parts, so that none is
-// ever left over.
+// MaxPut is the size of the largest object that Put writes, in bytes: the most that S3 takes in one request. There are no uploads
+// in parts, which could be left unfinished.
 const MaxPut = 5 << 30
 
-// slowest is how many bytes a second an upload makes at least, on average, in addition to Options.Budget.
+// slowest is the least average number of bytes of an upload per second; it sets a time in addition to Options.Budget.
 const slowest = 1 << 20
 
 // Put writes an object in one request: as a whole, or not at all.
@@ -31,8 +31,9 @@ func (b *Bucket) Put(ctx context.Context, rel string, body io.ReadSeeker, size i
 // ErrConflict means that another writer has put or removed an object while it was being replaced.
 var ErrConflict = errors.New("another writer has changed the object meanwhile")
 
-// Replace is like Put, but returns ErrConflict, and writes nothing, unless the object has an ETag, which is empty if there must be none. An
-// attempt whose answer was lost may be the one that conflicts. A store without conditional writes takes it for a Put.
+// Replace is like Put, but returns ErrConflict, and writes nothing, unless the object has the given ETag, or does not exist if
+// the ETag is empty. An attempt whose answer was lost can cause the conflict. With a store without conditional writes, Replace is
+// Put.
 func (b *Bucket) Replace(ctx context.Context, rel string, body io.ReadSeeker, size int64, tag string) error {
 	if b.unconditional.Load() {
 		return b.Put(ctx, rel, body, size)
@@ -52,7 +53,7 @@ func (b *Bucket) Replace(ctx context.Context, rel string, body io.ReadSeeker, si
 	return err
 }
 
-// put writes an object. condition may set what the store is to compare.
+// put writes an object. condition may set what the store compares.
 func (b *Bucket) put(ctx context.Context, rel string, body io.ReadSeeker, size int64, condition func(*s3.PutObjectInput)) error {
 	if size > MaxPut {
 		return fmt.Errorf("%s: an object of %d bytes is too long: %w", writing, size, fs.ErrInvalid)
@@ -66,7 +67,7 @@ func (b *Bucket) put(ctx context.Context, rel string, body io.ReadSeeker, size i
 		condition(in)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		var fell atomic.Bool // silent; the client may read on for a moment, and so begin the time again
+		var fell atomic.Bool // set after silence; the client may read on for a moment, and so restart the time
 		silence := time.AfterFunc(b.o.Silence, func() { fell.Store(true); cancel() })
 		defer silence.Stop()
 		in.Body = &alive{body, func() { silence.Reset(b.o.Silence) }}
@@ -78,7 +79,7 @@ func (b *Bucket) put(ctx context.Context, rel string, body io.ReadSeeker, size i
 	})
 }
 
-// alive calls a function with each read. The client also seeks in it, to sign what it sends.
+// alive calls a function with each read. The client also seeks in it, to sign the bytes.
 type alive struct {
 	io.ReadSeeker
 

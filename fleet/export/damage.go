@@ -10,24 +10,24 @@ import (
 
 // Damage says why a replay could not be read to its end.
 type Damage struct {
-	// Reason is one of few words, such as CORRUPT.
+	// Reason is a name such as CORRUPT.
 	Reason string `json:"reason"`
-	// Offset is where in the decompressed replay, nil if it is not at a place.
+	// Offset is the place of the damage in the decompressed replay, nil if it has none.
 	Offset *int64 `json:"offset,omitempty"`
 	// Detail is for people.
 	Detail string `json:"detail"`
 }
 
-// Damaged sets the end of a replay that is damaged. It reports whether the replay has begun; otherwise there is nothing to finish.
+// Damaged records damage as the end of the replay. It reports whether the replay had begun; otherwise there is nothing to finish.
 func (e *Export) Damaged(d Damage) bool {
 	e.reason, e.detail, e.damage = "DAMAGED", d.Detail, &d
 	return e.start != nil
 }
 
-// Damage returns the damage of the replay, after ErrThere that which the last export has found. It is nil if there is none.
+// Damage returns the damage of the replay, or nil. After ErrThere it is the damage that the last export found.
 func (e *Export) Damage() *Damage { return e.damage }
 
-// DamagedError is the damage that an earlier export of a replay has found.
+// DamagedError is the damage that an earlier export of the replay found.
 type DamagedError struct{ *Damage }
 
 func (e DamagedError) Error() string { return e.Detail }
@@ -60,8 +60,8 @@ func DamageOf(err error, text func(error) string) *Damage {
 	return nil
 }
 
-// Conclude finishes an export whose stream ended with an error or nil. A replay with damage, which may be nil, is finished as far as it
-// could be read, and its error is returned. That an export is there already is no error, unless its replay was damaged: then it is a
+// Conclude finishes an export whose stream ended with an error or nil. It finishes a damaged replay as far as the replay could be
+// read, and returns the replay's error. An export that is there already is no error, unless its replay was damaged: then it is a
 // DamagedError.
 func (e *Export) Conclude(ctx context.Context, err error, damage *Damage) error {
 	if errors.Is(err, ErrThere) {

@@ -30,48 +30,50 @@ import (
 	"github.com/replayd/replayd/replay/table/tablefile"
 )
 
-// exportBudget is how many bytes of values all tables of an export hold before the largest of them is written.
+// exportBudget limits the values, in bytes, that the tables of an export hold before the largest table is written.
 const exportBudget = 4 << 20
 
 // Memory is the default of Options.Memory.
 const Memory = 4 << 20
 
-// Options are what an export needs.
+// Options configure an export.
 type Options struct {
-	// Name is that of the replay, as the user gave it.
+	// Name is the replay's name, as the user gave it.
 	Name   string
 	Place  Place
 	Format tablefile.Format
-	// Selection describes what of the replay is exported: see Selection.
+	// Selection identifies the exported part of the replay; see the function Selection.
 	Selection string
-	// Facts says that the selection has facts: see HasFacts. A new version of them makes the export another one.
+	// Facts says that the selection has facts; see HasFacts. A replay is then exported again after a new version of the facts.
 	Facts bool
-	// Memory is how many bytes of memory the compressed rows of all tables take at most until they are row groups. What is more waits in
-	// files in the directories of drafts. Default [Memory].
+	// Memory limits the memory, in bytes, of the compressed rows that wait for their row groups. More rows wait in files in the
+	// directories of drafts. Default [Memory].
 	Memory int
-	// Again also exports what is there already.
+	// Again exports the replay even if its export is there already.
 	Again bool
-	// Sum is the SHA-256 of the file in hexadecimal, and Size its length in bytes. Without a sum an export is never there already.
+	// Sum is the SHA-256 of the file in hexadecimal, and Size its length in bytes. Without a sum no export counts as there
+	// already.
 	Sum  string
 	Size int64
 	// Tables returns a short text that changes when the tables of a format do.
 	Tables func(format string) string
-	// Attempt is a text that no other export has, if others may write to the place at the same time or later and this one may stall. Names of
-	// files depend on it then. Otherwise they depend on the contents alone, so that an export that is repeated replaces what it left.
+	// Attempt is a text that no other export has. Set it if others may write to the place at the same time or later, and this
+	// export may stall. Names of files then depend on it. Otherwise they depend on the contents alone, so that a repeated export
+	// replaces the files that it left.
 	Attempt string
-	// Progress is called with the bytes of each response, and how many bytes of the file were read, of how many; these are 0 if they are
-	// not known. It may be nil.
+	// Progress is called with the bytes of each response, and with how many bytes of the file were read, and its size; these two
+	// are 0 if they are not known. It may be nil.
 	Progress func(bytes int, read, total int64)
-	// Note is called with what a user should know. It may be nil.
+	// Note is called with messages for the user. It may be nil.
 	Note func(string)
 	// Claim is called once the manifest's name is known, unless the export is there already. It may be nil.
 	Claim func(ctx context.Context, manifest string) error
-	// Intend is called with all names of files that may be there from then on, before the first of them is put, and again before the
-	// manifest. It may be nil.
+	// Intend is called with the names of all files that may exist from then on, before the first file is put, and again before
+	// the manifest. It may be nil.
 	Intend func(ctx context.Context, names []string) error
 }
 
-// ErrThere means that a replay was exported before.
+// ErrThere means that the export of the replay is there already.
 var ErrThere = errors.New("the replay is there already")
 
 // Export is the export of one replay. It belongs to one goroutine. The caller closes it.
@@ -79,17 +81,17 @@ type Export struct {
 	o Options
 
 	start          *replaydv1.Replay
-	server         string // version
-	facts          uint32 // the version of the facts that are exported, 0 for none
+	server         string // the daemon's version
+	facts          uint32 // the version of the exported facts, 0 for none
 	reason, detail string
-	summary        string           // of the end, as JSON; empty if the format has none
-	warnings       map[string]int64 // the numbers of the events' warnings
+	summary        string           // of the stream's end, as JSON; empty if the format has none
+	warnings       map[string]int64 // the number of each warning
 	tables         map[string]*exportTable
 	held           int
 	budget         *tablefile.Budget
 	events         uint64
-	old            *manifest // of the last export; nil if there is none
-	was            string    // the version of its manifest
+	old            *manifest // the last export's; nil if there is none
+	was            string    // the version of the last export's manifest
 	names          []string
 	putting        []string // names of files that were put, or may have been
 	committing     bool     // the manifest may have been put
@@ -103,8 +105,8 @@ func New(o Options) *Export {
 	return e
 }
 
-// Selection identifies what of a replay is exported, so that an export of something else is not taken for the same. All of the request
-// but the replay's name decides.
+// Selection identifies the exported part of a replay, so that an export of another part does not count as the same. Every field
+// of the request counts except the replay's name.
 func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (string, error) {
 	req = proto.CloneOf(req)
 	req.Replay = ""
@@ -113,14 +115,14 @@ func Selection(req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) (str
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// HasFacts reports whether facts may be exported by a request. They come by name alone.
+// HasFacts reports whether a request may export facts. Only a filter that names them does.
 func HasFacts(req *replaydv1.StreamEventsRequest) bool {
 	return slices.ContainsFunc(req.GetInclude(), func(f *replaydv1.EventFilter) bool {
 		return slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return strings.HasPrefix(kind, "fact_") })
 	})
 }
 
-// base returns the name of the replay's files, without a suffix.
+// base returns the name of the replay's files, without suffix.
 func (e *Export) base() string {
 	_, name, _ := strings.Cut(e.start.GetIdentity(), ":")
 	return strings.Map(func(r rune) rune {
@@ -136,14 +138,15 @@ func (e *Export) formatName() string {
 	return strings.ToLower(strings.TrimPrefix(e.start.GetFormat().String(), "FORMAT_"))
 }
 
-// file returns the name of the replay's file in a directory. It has a key of all that the contents depend on, and of the attempt, so that
-// no other export replaces the file by another one, however late. Which keys are valid is in the manifest alone.
+// file returns the name of the replay's file in a directory. It contains a hash of everything that decides the contents, and the
+// attempt, so that no other export, however late, replaces the file by a different one. Only the manifest says which files are
+// valid.
 func (e *Export) file(dir ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{e.o.Sum, strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.contentVersion(), e.o.Attempt}, "\x00")))
 	return path.Join(append(dir, e.base()+"."+hex.EncodeToString(sum[:4])+"."+string(e.o.Format))...)
 }
 
-// row returns the name of the file with the row of the replay.
+// row returns the name of the file with the replay's row.
 func (e *Export) row() string { return e.file("replays", "format="+e.formatName()) }
 
 // manifest returns the name of the manifest.
@@ -154,7 +157,7 @@ func (e *Export) manifest() string {
 // schemaVersion identifies the tables of this version of the program.
 func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
 
-// contentVersion identifies what this version of the program writes into the tables.
+// contentVersion identifies the contents that this version of the program writes.
 func (e *Export) contentVersion() string {
 	if e.facts == 0 {
 		return e.schemaVersion()
@@ -199,13 +202,13 @@ func (e *Export) Add(ctx context.Context, r client.Response) error {
 	return nil
 }
 
-// Detail returns the detail of the end. It may be empty.
+// Detail returns the detail of the stream's end. It may be empty.
 func (e *Export) Detail() string { return e.detail }
 
-// Events returns how many events there were.
+// Events returns the number of exported events.
 func (e *Export) Events() uint64 { return e.events }
 
-// begin reads what the last export of the replay left. It returns ErrThere if nothing has changed since.
+// begin reads the last export's manifest. It returns ErrThere if nothing has changed since that export.
 func (e *Export) begin(ctx context.Context) error {
 	there, err := e.there(ctx)
 	if err != nil {
@@ -218,7 +221,7 @@ func (e *Export) begin(ctx context.Context) error {
 		if err := e.o.Claim(ctx, e.manifest()); err != nil {
 			return err
 		}
-		if there, err = e.there(ctx); there { // since the last look
+		if there, err = e.there(ctx); there { // finished since the last look
 			return e.removeReplaced(ctx)
 		}
 	}
@@ -228,7 +231,7 @@ func (e *Export) begin(ctx context.Context) error {
 	return err
 }
 
-// removeReplaced removes what a finished export was killed before it removed, and returns ErrThere.
+// removeReplaced removes the files that a finished export was killed before removing, and returns ErrThere.
 func (e *Export) removeReplaced(ctx context.Context) error {
 	if stale := e.stale(e.names); len(stale) > 0 {
 		if err := e.o.Place.Prune(ctx, e.manifest(), stale); err != nil {
@@ -238,15 +241,15 @@ func (e *Export) removeReplaced(ctx context.Context) error {
 	return ErrThere
 }
 
-// replaces tells the user when the files of another replay are about to be replaced: identities come from the first bytes of a
-// replay, so two recordings that differ later may have one.
+// replaces tells the user when the files of another replay will be replaced: identities come from the first bytes of a replay, so
+// two recordings that differ later may share one.
 func (e *Export) replaces() {
 	if o := e.old; o != nil && o.Name != "" && e.o.Note != nil && o.Name != e.o.Name && (e.o.Sum == "" || o.SHA256 != e.o.Sum) {
 		e.o.Note(fmt.Sprintf("%s: it has the identity of %s, whose files it replaces", e.o.Name, o.Name))
 	}
 }
 
-// there reports whether the last export is of the same.
+// there reports whether the last export has the same contents.
 func (e *Export) there(ctx context.Context) (bool, error) {
 	m, was, err := read(ctx, e.o.Place, e.manifest())
 	if err != nil {
@@ -269,7 +272,7 @@ func (e *Export) there(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if err != nil || n != size {
-			return false, nil //nolint:nilerr // it is exported again
+			return false, nil //nolint:nilerr // export it again
 		}
 	}
 	e.names, e.damage = slices.Collect(maps.Keys(m.Files)), m.Damage
@@ -278,7 +281,7 @@ func (e *Export) there(ctx context.Context) (bool, error) {
 
 // add adds the rows of a table.
 func (e *Export) add(t *replaydv1.Table) error {
-	if t.GetRows() == 0 { // it has only columns
+	if t.GetRows() == 0 { // it has columns only
 		return nil
 	}
 	to := e.tables[t.GetKind()]
@@ -334,7 +337,8 @@ func (e *Export) countWarnings(r arrow.RecordBatch) {
 	}
 }
 
-// summaryOf returns the summary of the end of a stream as JSON: how well the replay was decoded. It is empty if the format has none.
+// summaryOf returns the summary at the end of a stream as JSON: how well the replay was decoded. It is empty if the format has
+// none.
 func summaryOf(end *replaydv1.StreamEnd) string {
 	var m proto.Message
 	switch s := end.GetSummary().(type) {
@@ -348,14 +352,14 @@ func summaryOf(end *replaydv1.StreamEnd) string {
 	return jsonOf(m)
 }
 
-// jsonOf returns a message as JSON, always the same.
+// jsonOf returns a message as JSON, always in the same form.
 func jsonOf(m proto.Message) string {
 	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
 		return ""
 	}
 	var b bytes.Buffer
-	if json.Compact(&b, loose) != nil { // protojson puts in spaces at random
+	if json.Compact(&b, loose) != nil { // protojson adds spaces at random
 		return ""
 	}
 	return b.String()
@@ -371,7 +375,7 @@ func sizeOf(r arrow.RecordBatch) int {
 }
 
 func dataSize(d arrow.ArrayData) int {
-	n := 512 // what describes the data
+	n := 512 // for the description of the data
 	for _, b := range d.Buffers() {
 		if b != nil {
 			n += b.Len()
@@ -386,7 +390,7 @@ func dataSize(d arrow.ArrayData) int {
 	return n
 }
 
-// about returns the metadata of all files of the replay that is known from its start.
+// about returns the metadata that all files of the replay have. It is known from the start.
 func (e *Export) about() map[string]string {
 	about := map[string]string{
 		"replayd.identity": e.start.GetIdentity(), "replayd.name": e.start.GetName(), "replayd.header": jsonOf(e.start),
@@ -398,7 +402,7 @@ func (e *Export) about() map[string]string {
 	return about
 }
 
-// Finish writes the ends of all files, puts them in their place, and then the row of the replay and the manifest.
+// Finish writes the ends of all files, puts the files in their place, and then the replay's row and the manifest.
 func (e *Export) Finish(ctx context.Context) error {
 	m := &manifest{
 		Name: e.o.Name, Identity: e.start.GetIdentity(), SizeBytes: e.o.Size, SHA256: e.o.Sum, Schema: e.schemaVersion(), Facts: e.facts,
@@ -456,7 +460,8 @@ func (e *Export) Finish(ctx context.Context) error {
 	return e.o.Place.Prune(ctx, e.manifest(), stale)
 }
 
-// Abandon removes the files that were put, after Finish has failed because somebody else exports the replay now. There must be an Attempt.
+// Abandon removes the files that were put. Call it after Finish has failed because another export has taken over. There must be
+// an Attempt.
 func (e *Export) Abandon(ctx context.Context, from Place) error {
 	if e.o.Attempt == "" || e.committing {
 		return nil
@@ -468,10 +473,10 @@ func (e *Export) Abandon(ctx context.Context, from Place) error {
 	return failed
 }
 
-// Names returns the names of the files that are there, after Finish or ErrThere, besides the manifest.
+// Names returns the names of the exported files besides the manifest, after Finish or ErrThere.
 func (e *Export) Names() []string { return e.names }
 
-// stale returns the files of the last export, and of those before it, that this one does not have.
+// stale returns the files of the last export and of earlier ones that this export does not have.
 func (e *Export) stale(names []string) (stale []string) {
 	if e.old == nil {
 		return nil
@@ -493,7 +498,7 @@ func (e *Export) writeManifest(ctx context.Context, m *manifest) error {
 	return e.o.Place.Sync([]string{e.manifest()})
 }
 
-// warningsJSON returns the numbers of warnings as a JSON object.
+// warningsJSON returns the numbers of the warnings as a JSON object.
 func (e *Export) warningsJSON() string {
 	b, err := json.Marshal(e.warnings)
 	if err != nil {
@@ -512,13 +517,13 @@ func (e *Export) put(ctx context.Context, m *manifest, t *exportTable) error {
 	if err := e.o.Place.Put(ctx, t.name, t.temporary); err != nil {
 		return err
 	}
-	_ = os.Remove(t.temporary) // a Place may have copied it
+	_ = os.Remove(t.temporary) // a Place may have copied the file
 	t.temporary = ""
 	m.Files[t.name] = stat.Size()
 	return nil
 }
 
-// Close removes the drafts that are left.
+// Close removes the remaining drafts.
 func (e *Export) Close() {
 	_ = e.budget.Close()
 	for _, t := range e.tables {

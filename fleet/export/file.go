@@ -19,13 +19,13 @@ type exportTable struct {
 	file            *os.File
 	buffer          *bufio.Writer
 	out             tablefile.Writer
-	messages        messages    // what the reader reads
+	messages        messages    // the reader's input
 	reader          *ipc.Reader // of all record batches, after the schema
 	pending         []arrow.RecordBatch
 	held, rows      int
 }
 
-// messages is an io.Reader of messages, which are not copied together.
+// messages is an io.Reader of messages, which it does not join.
 type messages struct{ rest [][]byte }
 
 // Read implements io.Reader.
@@ -55,7 +55,7 @@ func (t *exportTable) create(e *Export, schema *arrow.Schema) error {
 	return err
 }
 
-// flush writes the rows that wait.
+// flush writes the waiting rows.
 func (t *exportTable) flush(e *Export) error {
 	err := t.out.Write(t.pending)
 	for _, r := range t.pending {
@@ -83,7 +83,7 @@ func (t *exportTable) close(about map[string]string) error {
 	return err
 }
 
-// waiting makes a file without a name for rows that wait. It disappears with the process, however that ends.
+// waiting makes a file without a name for waiting rows. It disappears with the process, however that ends.
 func (e *Export) waiting() (*os.File, error) {
 	dir, err := e.o.Place.Drafts(e.row())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"path"
 )
 
-// maxManifest is how long a manifest is at most, in bytes.
+// maxManifest is the maximum length of a manifest, in bytes.
 const maxManifest = 1 << 20
 
 // manifest describes a finished export of a replay. It is written last.
@@ -23,14 +23,14 @@ type manifest struct {
 	Schema    string           `json:"schema_version"`
 	Facts     uint32           `json:"facts_version,omitempty"` // 0 if the selection has no facts
 	Selection string           `json:"selection"`
-	Files     map[string]int64 `json:"files"` // with their sizes, relative to the directory
-	// Replaced are files of the manifest in whose place this one was put. They may still be there.
+	Files     map[string]int64 `json:"files"` // sizes by name, relative to the directory
+	// Replaced are files of the manifest that this one replaced. They may still exist.
 	Replaced []string `json:"replaced,omitempty"`
 	Damage   *Damage  `json:"damage,omitempty"`
 	GivenUp  string   `json:"given_up,omitempty"` // see GiveUp
 }
 
-// commit puts the manifest in the place of one of a version.
+// commit puts the manifest in the place of the one with a version.
 func (m *manifest) commit(ctx context.Context, place Place, name, version string) error {
 	b, err := json.MarshalIndent(m, "", "\t")
 	if err != nil {
@@ -54,7 +54,7 @@ func (m *manifest) commit(ctx context.Context, place Place, name, version string
 		if !errors.Is(err, ErrMoved) {
 			return err
 		}
-		// An attempt whose answer was lost may have put it.
+		// An attempt whose answer was lost may have put this manifest.
 		if now, failed := place.Read(ctx, name, maxManifest); failed != nil || !bytes.Equal(now, b) {
 			return err
 		}
@@ -62,7 +62,8 @@ func (m *manifest) commit(ctx context.Context, place Place, name, version string
 	return nil
 }
 
-// read reads a manifest and its version, which is not newer. The manifest is nil if there is none, and empty if it cannot be understood.
+// read reads a manifest and its version, which is no newer. The manifest is nil if there is none, and empty if it cannot be
+// understood.
 func read(ctx context.Context, place Place, name string) (m *manifest, version string, err error) {
 	if version, err = place.Version(ctx, name); err != nil {
 		return nil, "", err
@@ -81,15 +82,15 @@ func read(ctx context.Context, place Place, name string) (m *manifest, version s
 	return m, version, nil
 }
 
-// GiveUp puts a manifest that names no files, unless a finished export is there: then it changes nothing, and given is false. After it, what
-// attempts have left that began before can be removed: without it one of them that is late, as one whose request is still on its way, could
-// put its manifest after its tables were removed.
+// GiveUp puts a manifest without files, unless a finished export is there: then it changes nothing, and given is false. After
+// GiveUp the files of earlier attempts can be removed. Without it a late attempt, such as one whose request is still on its way,
+// could put its manifest after its tables were removed.
 func GiveUp(ctx context.Context, place Place, name string) (given bool, err error) {
 	m, version, err := read(ctx, place, name)
 	if err != nil || m != nil && m.GivenUp == "" {
 		return false, err
 	}
-	m = &manifest{Files: map[string]int64{}, GivenUp: rand.Text()} // another version than that of the last one
+	m = &manifest{Files: map[string]int64{}, GivenUp: rand.Text()} // the version differs from the last one's
 	if err := m.commit(ctx, place, name, version); err != nil {
 		return false, err
 	}

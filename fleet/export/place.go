@@ -17,35 +17,36 @@ import (
 	"time"
 )
 
-// Place is where tables are. Names are relative paths with forward slashes. Errors wrap fs.ErrNotExist where nothing has the name.
+// Place is where the tables go. Names are relative paths with forward slashes. If nothing has the name, errors wrap
+// fs.ErrNotExist.
 type Place interface {
 	// Drafts returns the directory for the draft of a file, which must exist.
 	Drafts(name string) (string, error)
-	// Put moves or copies a finished draft to its name: as a whole, or not at all. What has the name is replaced.
+	// Put moves or copies a finished draft to its name: as a whole, or not at all. It replaces a file of that name.
 	Put(ctx context.Context, name, draft string) error
-	// Version identifies what has a name; empty if nothing has it.
+	// Version identifies the file that has a name; empty if there is none.
 	Version(ctx context.Context, name string) (string, error)
-	// Commit puts a manifest as Put does, unless what has its name is not of a version, or the files that it names are not there with their
-	// sizes: then it changes nothing and returns an error that wraps ErrMoved. A Place in which files have names of attempts, which nobody
-	// else removes, need not look for them.
+	// Commit puts a manifest like Put. If the present manifest is not of the given version, or one of the files that the new one
+	// names is missing or has another size, it changes nothing and returns an error that wraps ErrMoved. A Place whose names
+	// contain attempts, so that nobody else removes these files, need not look for them.
 	Commit(ctx context.Context, name, draft, version string, files map[string]int64) error
-	// Prune removes the files of some names that the manifest, whose name is given, does not name.
+	// Prune removes those of the given files that the manifest does not name.
 	Prune(ctx context.Context, manifest string, names []string) error
-	// Read returns what has a name, up to most bytes; more is an error.
+	// Read returns the contents of a file, up to most bytes; a longer file is an error.
 	Read(ctx context.Context, name string, most int64) ([]byte, error)
-	// Size returns the size of what has a name, in bytes.
+	// Size returns the size of a file, in bytes.
 	Size(ctx context.Context, name string) (int64, error)
-	// Sync returns once what has these names survives a loss of power.
+	// Sync returns once the named files survive a loss of power.
 	Sync(names []string) error
-	// Remove removes what has a name. It is no error if nothing has it.
+	// Remove removes a file. A missing file is no error.
 	Remove(ctx context.Context, name string) error
 }
 
-// ErrMoved means that another writer has changed what was to be replaced.
+// ErrMoved means that another writer has changed the manifest.
 var ErrMoved = errors.New("another export has been finished meanwhile")
 
-// While returns a Place that changes nothing once held returns an error, which its Put, Commit, Prune, Remove and Sync return. What one of them has begun
-// may still take effect, unless its context ends.
+// While returns a Place whose Put, Commit, Prune, Remove and Sync return held's error once held returns one, and change nothing.
+// A change that has begun may still take effect, unless its context ends.
 func While(held func() error, p Place) Place { return &while{p, held} }
 
 type while struct {
@@ -94,7 +95,7 @@ func (w *while) Sync(names []string) error {
 	return w.Place.Sync(names)
 }
 
-// Dir is a directory as a Place. It is made when it is written to.
+// Dir is a directory as a Place. The first write makes it.
 type Dir struct {
 	Path string
 	// Temp is the directory of drafts, in the same file system. If it is empty, drafts are beside the files that they become.
@@ -109,7 +110,7 @@ func (d Dir) Drafts(name string) (string, error) {
 		return d.Temp, nil
 	}
 	dir := filepath.Dir(d.at(name))
-	return dir, os.MkdirAll(dir, 0o755) //nolint:gosec // others may read what is exported
+	return dir, os.MkdirAll(dir, 0o755) //nolint:gosec // others may read exported files
 }
 
 // Put implements Place.
@@ -134,7 +135,8 @@ func (d Dir) Version(_ context.Context, name string) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// locked calls f while no other process commits a manifest or prunes in its directory. On a file system without locks another one can do so.
+// locked calls f while no other process commits a manifest or prunes in the manifest's directory. File systems without locks do
+// not prevent that.
 func (d Dir) locked(ctx context.Context, manifest string, f func() error) error {
 	at := filepath.Dir(d.at(manifest))
 	if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // as above
@@ -190,7 +192,7 @@ func (d Dir) Prune(ctx context.Context, manifest string, names []string) error {
 	})
 }
 
-// prune removes the files of some names that a manifest does not name.
+// prune removes those of the given files that a manifest does not name.
 func prune(ctx context.Context, place Place, manifest []byte, names []string) error {
 	var m struct {
 		Files map[string]int64 `json:"files"`

@@ -31,7 +31,7 @@ var replayFields = []arrow.Field{
 	{Name: "rows", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
 }
 
-// writeReplay writes the file of the table of replays with one row, that of this replay.
+// writeReplay writes the table of replays, with the row of this replay.
 func (e *Export) writeReplay(ctx context.Context, m *manifest, kinds []string) error {
 	schema := arrow.NewSchema(replayFields, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)

@@ -16,9 +16,9 @@ const (
 	maxWaiting = 10_000
 )
 
-// Directory publishes the replays below a directory, "" for all roots, until ctx ends: those that may grow, those that appear,
-// those that were written to since the stream was made, those that are published in part, and with [Options.All] all others. It
-// waits for NATS and the daemon. A replay that cannot be published does not stop the others.
+// Directory publishes the replays below a directory ("" for all roots) until ctx ends: replays that may grow, that appear, that
+// were written to since the stream was made, that are published in part, and with [Options.All] all others. It waits for NATS and
+// the daemon. A replay that cannot be published does not stop the others.
 func (p *Publisher) Directory(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	d := &directory{
@@ -36,7 +36,7 @@ func (p *Publisher) Directory(ctx context.Context, dir string) error {
 		}
 	}()
 	for attempt := 0; ; attempt++ {
-		d.list() // what has appeared meanwhile
+		d.list() // replays that have appeared meanwhile
 		for change, err := range p.daemon.Watch(ctx, &replaydv1.WatchReplaysRequest{Directory: dir}) {
 			switch {
 			case ctx.Err() != nil:
@@ -81,12 +81,12 @@ type directory struct {
 // entry is a replay that is being published.
 type entry struct {
 	format  replaydv1.Format
-	changed bool // since the publisher looked at it
-	more    bool // it has not only grown since
+	changed bool // changed since the publisher looked at it
+	more    bool // it has done more than grow since
 	grows   bool // according to the last change
 }
 
-// list has the directory listed.
+// list requests a listing of the directory.
 func (d *directory) list() {
 	select {
 	case d.again <- struct{}{}:
@@ -123,7 +123,7 @@ func (d *directory) change(ctx context.Context, c client.Change) {
 
 func always(*replaydv1.Replay) bool { return true }
 
-// publish publishes a replay, and once more if it has changed meanwhile.
+// publish publishes a replay, and again if it has changed meanwhile.
 func (d *directory) publish(ctx context.Context, name string, e *entry) {
 	for {
 		d.mu.Lock()
@@ -143,7 +143,7 @@ func (d *directory) publish(ctx context.Context, name string, e *entry) {
 	}
 }
 
-// within publishes a replay when there is a place for it.
+// within publishes a replay when a slot is free.
 func (d *directory) within(ctx context.Context, places chan struct{}, w *wish) error {
 	select {
 	case <-ctx.Done():
@@ -154,14 +154,14 @@ func (d *directory) within(ctx context.Context, places chan struct{}, w *wish) e
 	return d.p.replay(ctx, w)
 }
 
-// done reports whether a replay is done. It notes the error, if there is one.
+// done reports whether the work on a replay has ended. It notes the error, if there is one.
 func (d *directory) done(ctx context.Context, name string, e *entry, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if ctx.Err() != nil {
 		return true
 	}
-	if err == nil && e.changed || e.more { // if it has only grown, an error stays
+	if err == nil && e.changed || e.more { // an error stays if the replay has only grown
 		return false
 	}
 	delete(d.active, name)
@@ -189,7 +189,7 @@ func (d *directory) done(ctx context.Context, name string, e *entry, err error) 
 	return true
 }
 
-// sweep lists the directory when it is told to, and publishes the replays that do not grow.
+// sweep lists the directory on request, and publishes the replays that do not grow.
 func (d *directory) sweep(ctx context.Context) {
 	for {
 		select {
@@ -216,7 +216,7 @@ func (d *directory) sweep(ctx context.Context) {
 	}
 }
 
-// old publishes a replay of a list, if it is to be published. It waits until one of the workers is free.
+// old publishes a listed replay if it is wanted. It waits for a free worker.
 func (d *directory) old(ctx context.Context, r *replaydv1.Replay) {
 	select {
 	case <-ctx.Done():
@@ -244,7 +244,7 @@ func (d *directory) old(ctx context.Context, r *replaydv1.Replay) {
 	})
 }
 
-// wanted reports whether to begin with a replay that does not grow.
+// wanted reports whether to publish a replay that does not grow.
 func (d *directory) wanted(r *replaydv1.Replay) bool {
 	return d.p.o.All || r.GetModifyTime().AsTime().After(d.p.stream.Load().made)
 }

@@ -5,7 +5,7 @@
 //
 // # Once
 //
-// Every message is published under the condition that the last message of its subject is the one that the publisher knows. If
+// Every message is published on the condition that its subject's last message is the one that the publisher knows. If
 // another publisher was faster, or an acknowledgement was lost, the condition fails or the outcome is unknown. Then the
 // publisher reads the last message of the subject, whose headers say where to go on: at its cursor, after its last event. So
 // it does not matter how often publishers are killed, how many there are, or for how long NATS remembers ids.

@@ -35,12 +35,12 @@ const (
 	HeaderNext      = "Replayd-Next"       // the sequence number after the last event
 	HeaderFirstTick = "Replayd-First-Tick" // of events: the tick of the first one
 	HeaderLastTick  = "Replayd-Last-Tick"  // of events: the tick of the last one
-	HeaderCursor    = "Replayd-Cursor"     // as HTTP has it; resumes before the event Replayd-Next
+	HeaderCursor    = "Replayd-Cursor"     // in the form of plain HTTP; resumes before the event Replayd-Next
 	HeaderReason    = "Replayd-Reason"     // of an end or an error: the name of an EndReason or ErrorReason, without the prefix
 	HeaderOffset    = "Replayd-Offset"     // of an error: the offset of damage, if there is one
 	HeaderSize      = "Replayd-Size"       // of an end or an error: the size of the file in bytes
-	HeaderSelection = "Replayd-Selection"  // a hash of what is published, and how
-	HeaderFacts     = "Replayd-Facts"      // of a start: the version of the format's facts, if it has some
+	HeaderSelection = "Replayd-Selection"  // a hash of the published selection and its encoding
+	HeaderFacts     = "Replayd-Facts"      // of a start: the version of the format's facts, if it has facts
 	HeaderContent   = "Content-Type"
 )
 
@@ -61,7 +61,7 @@ const (
 // errPayload reports an event that does not fit into a message.
 var errPayload = errors.New("an event does not fit into a message")
 
-// message is one that is to be published, or was.
+// message is a message before or after it is published.
 type message struct {
 	id                  string // without the replay's identity and the selection
 	kind                string
@@ -101,7 +101,7 @@ func (m *message) header(r *replay) nats.Header {
 	return h
 }
 
-// headerText escapes what a header may not have.
+// headerText escapes bytes that a header may not have.
 func headerText(text string) string {
 	return natsconn.Escape(text, func(c byte) bool { return c > ' ' && c < 0x7f && c != '%' })
 }
@@ -109,7 +109,7 @@ func headerText(text string) string {
 // errForeign reports a message at a replay's subject that no publisher made.
 var errForeign = errors.New("the last message of the subject is not of a publisher")
 
-// parsePlace reads from the last message of a subject where to go on.
+// parsePlace reads from a subject's last message where publishing goes on.
 func parsePlace(sequence uint64, h nats.Header) (place, error) {
 	at := place{sequence: sequence, id: h.Get(nats.MsgIdHdr), kind: h.Get(HeaderType), reason: h.Get(HeaderReason), selection: h.Get(HeaderSelection)}
 	var err error
@@ -159,8 +159,8 @@ func object(name string, m proto.Message) ([]byte, error) {
 	return append(append([]byte(`{"`+name+`":`), b...), '}', '\n'), nil
 }
 
-// events makes messages of the events of a batch with a sequence number of from or more. before is the cursor before the
-// batch. Only JSON can be divided; ok is false if from is in the middle of a batch of the other encoding.
+// events makes messages of the events of a batch whose sequence numbers are at least from. before is the cursor before the batch.
+// Only JSON can be divided; ok is false if from is in the middle of a batch of the other encoding.
 func (e *encoder) events(r client.Response, from uint64, before []byte, each func(*message) error) (ok bool, err error) {
 	b := r.Batch
 	if e.encoding == Proto && from != b.First {
@@ -214,7 +214,7 @@ func (e *encoder) events(r client.Response, from uint64, before []byte, each fun
 	return true, done()
 }
 
-// end makes the message of an end. What depends on where the stream began is left out.
+// end makes the message of an end. It leaves out values that depend on where the stream began.
 func (e *encoder) end(r client.Response) (*message, error) {
 	whole := proto.CloneOf(r.Message)
 	end := whole.GetEnd()
@@ -225,7 +225,7 @@ func (e *encoder) end(r client.Response) (*message, error) {
 	return m, err
 }
 
-// fault is an error as lines of JSON have it over plain HTTP.
+// fault is an error as plain HTTP writes it in lines of JSON.
 type fault struct {
 	Code     string            `json:"code"`
 	Message  string            `json:"message"`

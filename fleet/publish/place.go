@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// place is what the last message of a subject says. The zero value is that of a subject without messages.
+// place is the place that the last message of a subject states. The zero value is the place of a subject without messages.
 type place struct {
-	sequence  uint64 // of the message in the stream
+	sequence  uint64 // of the message, in the stream
 	id        string
 	kind      string
 	next      uint64 // sequence number of the next event
@@ -33,10 +33,10 @@ type replay struct {
 	at             place
 }
 
-// id returns the id of a message for NATS, which remembers it for some time.
+// id returns the id of a message for NATS, which remembers ids for some time.
 func (r *replay) id(m *message) string { return r.identity + ":" + m.id + ":" + r.p.selection }
 
-// locate finds the replay's subject: that of its first message, or one made of its name if there is none. It waits for NATS.
+// locate finds the replay's subject: the subject of its first message, or one made of its name. It waits for NATS.
 func (r *replay) locate(ctx context.Context) error {
 	r.subject = Subject(r.p.o.Subject, r.identity, r.name)
 	err := r.p.ask(ctx, func(ctx context.Context, s jetstream.Stream) error {
@@ -85,7 +85,7 @@ func (p *Publisher) ask(ctx context.Context, f func(context.Context, jetstream.S
 	for attempt := 0; ; attempt++ {
 		within, cancel := p.patience(ctx)
 		err := f(within, p.stream.Load())
-		if errors.Is(err, jetstream.ErrStreamNotFound) { // NATS has lost it, or somebody has removed it
+		if errors.Is(err, jetstream.ErrStreamNotFound) { // NATS has lost the stream, or somebody has removed it
 			if err = p.open(within); errors.Is(err, ErrStream) {
 				cancel()
 				return err
@@ -129,8 +129,8 @@ func (p *Publisher) wait(ctx context.Context, attempt int, err error) error {
 	return pause(ctx, attempt)
 }
 
-// put publishes a message after the last one of the subject. It returns false if the subject has another message now; r.at is then
-// new. It waits for NATS.
+// put publishes a message after the subject's last one. It returns false if the subject has another last message now; r.at is
+// then new. It waits for NATS.
 func (r *replay) put(ctx context.Context, m *message) (done bool, err error) {
 	header := m.header(r)
 	id := header.Get(nats.MsgIdHdr)
@@ -149,21 +149,21 @@ func (r *replay) put(ctx context.Context, m *message) (done bool, err error) {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		// Nothing is known but that the subject decides.
+		// Only the subject tells whether the message was stored.
 		before := r.at.sequence
 		if looked := r.look(ctx); looked != nil {
 			return false, looked
 		}
 		if r.at.sequence != before {
-			if bare(r.at.id) == id && r.at.next == m.next { // it is this one
+			if bare(r.at.id) == id && r.at.next == m.next { // it is this message
 				r.count(m)
 				return true, nil
 			}
 			r.p.Stats.Others.Add(1)
 			return false, nil
 		}
-		if err == nil { // NATS remembers the id of a message that is not there any more
-			header.Set(nats.MsgIdHdr, id+"+"+strconv.FormatUint(uint64(rand.Uint32()), 10)) //nolint:gosec // it only has to be another one
+		if err == nil { // NATS remembers the id of a message that is gone
+			header.Set(nats.MsgIdHdr, id+"+"+strconv.FormatUint(uint64(rand.Uint32()), 10)) //nolint:gosec // any other id does
 			continue
 		}
 		if err := r.p.wait(ctx, attempt, err); err != nil {
@@ -189,7 +189,7 @@ func (r *replay) count(m *message) {
 	r.p.Stats.Bytes.Add(uint64(len(m.body)))
 }
 
-// bare returns an id without what put adds where NATS remembers the id.
+// bare returns an id without put's addition for ids that NATS remembers.
 func bare(id string) string {
 	for i := len(id) - 1; i >= 0; i-- {
 		if id[i] == '+' {

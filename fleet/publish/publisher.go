@@ -23,16 +23,16 @@ import (
 // DefaultStream is the name of the stream in JetStream.
 const DefaultStream = "replayd-events"
 
-// Options are those of Open. The zero value of a field is its default.
+// Options configure Open. The zero value of a field means its default.
 type Options struct {
-	// Stream is the stream in JetStream. Open makes it if it is not there. Default [DefaultStream].
+	// Stream is the stream in JetStream. Open makes a missing one. Default [DefaultStream].
 	Stream string
 	// Subject is the first part of all subjects. Publishers that select different events need different ones. Default
 	// [DefaultSubject].
 	Subject string
-	// Replicas is on how many servers of a cluster a stream is that Open makes. Default 1.
+	// Replicas is the number of servers of a cluster that store a stream that Open makes. Default 1.
 	Replicas int
-	// Encoding is that of payloads. Default [JSON].
+	// Encoding is the encoding of payloads. Default [JSON].
 	Encoding Encoding
 	// Request selects the events by its fields include, exclude and resolve_players. max_batch_events and max_batch_delay are used as
 	// well. Other fields are ignored.
@@ -41,7 +41,7 @@ type Options struct {
 	All bool
 	// Workers is how many replays that do not grow are published at the same time. Default 4.
 	Workers int
-	// Log is for what goes wrong. Default: nothing is logged.
+	// Log gets failures. Default: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -55,12 +55,12 @@ var (
 
 // Stats counts what a Publisher did. Its fields are updated while it works.
 type Stats struct {
-	Messages, Events, Bytes atomic.Uint64 // that NATS has acknowledged
+	Messages, Events, Bytes atomic.Uint64 // acknowledged by NATS
 	Others                  atomic.Uint64 // messages that another publisher had published
-	Retries                 atomic.Uint64 // attempts whose outcome was not known, or that NATS refused
+	Retries                 atomic.Uint64 // attempts that NATS refused, or whose outcome was not known
 	Failures                atomic.Uint64 // replays that could not be published
-	Replays                 atomic.Int64  // that are being published
-	Waiting                 atomic.Int64  // since when NATS takes no messages, in Unix seconds; 0 while it does
+	Replays                 atomic.Int64  // that are being published now
+	Waiting                 atomic.Int64  // the time since which NATS takes no messages, in Unix seconds; 0 while it does
 	Away                    atomic.Int64  // directories that wait for the daemon
 }
 
@@ -74,7 +74,7 @@ type Publisher struct {
 	js        jetstream.JetStream
 	stream    atomic.Pointer[opened]
 	selection string
-	warned    atomic.Int64 // when it was last logged that NATS takes no messages, in seconds
+	warned    atomic.Int64 // the time of the last log line that NATS takes no messages, in seconds
 }
 
 // opened is the stream as it was when it was opened.
@@ -85,9 +85,9 @@ type opened struct {
 }
 
 const (
-	answer  = 5 * time.Second // how long NATS may take to answer
+	answer  = 5 * time.Second // the time that NATS may take to answer
 	first   = 50 * time.Millisecond
-	longest = 2 * time.Second // between two attempts
+	longest = 2 * time.Second // the longest pause between two attempts
 )
 
 // Open returns a publisher of the events that a daemon streams. The caller closes the connections. It should have no buffer
@@ -126,7 +126,7 @@ func either[T comparable](v, otherwise T) T {
 	return v
 }
 
-// selectionOf returns a hash of what decides which events there are, and how they are written.
+// selectionOf returns a hash of everything that decides which events are published, and their form.
 func selectionOf(req *replaydv1.StreamEventsRequest, encoding Encoding) (string, error) {
 	req = proto.CloneOf(req)
 	req.MaxBatchEvents, req.MaxBatchDelay = 0, nil
@@ -138,7 +138,7 @@ func selectionOf(req *replaydv1.StreamEventsRequest, encoding Encoding) (string,
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// open opens the stream, and makes it if it is not there.
+// open opens the stream, and makes a missing one.
 func (p *Publisher) open(ctx context.Context) error {
 	s, err := p.js.Stream(ctx, p.o.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -164,7 +164,7 @@ func (p *Publisher) open(ctx context.Context) error {
 	return nil
 }
 
-// covers reports whether a subject of a stream has all subjects of another one, which ends in ">".
+// covers reports whether a subject of a stream includes all subjects of another one, which ends in ">".
 func covers(has, wanted string) bool {
 	for {
 		h, hasRest, hasMore := cut(has)

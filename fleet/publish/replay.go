@@ -13,9 +13,9 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Replay publishes one replay until it ends: the events that are not published yet. A replay that may grow is followed. It waits
-// for NATS and the daemon. If the replay is damaged or cannot be read, the error is published, and returned as a
-// [*client.Error]. It returns the error of ctx when that ends.
+// Replay publishes the unpublished events of a replay until the replay ends. A replay that may grow is followed. It waits for
+// NATS and the daemon. If the replay is damaged or cannot be read, it publishes the error, and returns it as a [*client.Error].
+// It returns the error of ctx when that ends.
 func (p *Publisher) Replay(ctx context.Context, name string) error {
 	return p.replay(ctx, &wish{name: name, begin: func(*replaydv1.Replay) bool { return true }})
 }
@@ -23,9 +23,9 @@ func (p *Publisher) Replay(ctx context.Context, name string) error {
 // wish says which replay to publish.
 type wish struct {
 	name  string
-	known *replaydv1.Replay            // what is known of it, if anything is
-	begin func(*replaydv1.Replay) bool // whether to publish it, if none of it is published yet
-	whole bool                         // only if it does not grow; otherwise the result is errGrowing
+	known *replaydv1.Replay            // the known description, or nil
+	begin func(*replaydv1.Replay) bool // whether to publish a replay of which nothing is published yet
+	whole bool                         // only if it does not grow; otherwise the error is errGrowing
 }
 
 // errGrowing reports that a replay may grow.
@@ -44,11 +44,11 @@ func (p *Publisher) replay(ctx context.Context, w *wish) error {
 			return ctx.Err()
 		case err == nil && over:
 			return nil
-		case err == nil: // another publisher is further
+		case err == nil: // another publisher has got further
 			attempt = 0
 			continue
 		case ok && !fixed && slices.ContainsFunc(e.Fields, func(f client.Field) bool { return f.Name == "follow" }):
-			fixed = true // it cannot grow, although that was not known
+			fixed = true // the replay turned out to be fixed
 			continue
 		case !ok || !client.Transient(e):
 			return err
@@ -64,7 +64,7 @@ func growing(d *replaydv1.Replay) bool {
 	return d.GetState() == replaydv1.ReplayState_REPLAY_STATE_GROWING || d.GetState() == replaydv1.ReplayState_REPLAY_STATE_SILENT
 }
 
-// describe returns what is known of the replay now, with its identity.
+// describe returns the replay's present description, with its identity.
 func (r *replay) describe(ctx context.Context) (*replaydv1.Replay, error) {
 	d, err := r.p.daemon.Replay(ctx, r.name)
 	if err == nil && d.GetIdentity() == "" {
@@ -73,8 +73,8 @@ func (r *replay) describe(ctx context.Context) (*replaydv1.Replay, error) {
 	return d, err
 }
 
-// attempt publishes what is not published yet. over is false if another attempt must be made, because the subject or the replay
-// have changed.
+// attempt publishes the rest of the replay. over is false if another attempt must follow, because the subject or the replay has
+// changed.
 func (r *replay) attempt(ctx context.Context, w *wish, d *replaydv1.Replay, fixed bool) (over bool, err error) {
 	if d == nil {
 		if d, err = r.describe(ctx); err != nil {
@@ -98,7 +98,7 @@ func (r *replay) attempt(ctx context.Context, w *wish, d *replaydv1.Replay, fixe
 	return s.run(ctx)
 }
 
-// lost publishes that a replay is gone whose events were published in part.
+// lost publishes that a replay is gone of which some events were published.
 func (r *replay) lost(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*client.Error](err); ok && r.at.sequence > 0 && e.Reason == replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND {
 		_, failed := (&session{replay: r}).failed(ctx, e)
@@ -107,7 +107,7 @@ func (r *replay) lost(ctx context.Context, err error) error {
 	return err
 }
 
-// over reports whether the last message of the subject is an end that cannot change while the file has this size.
+// over reports whether the subject's last message is an end that cannot change while the file has this size.
 func (r *replay) over(d *replaydv1.Replay) bool {
 	switch {
 	case r.at.kind == TypeEnd && (r.at.reason == "FINISHED" || r.at.reason == "RANGE_DONE"):
@@ -127,10 +127,10 @@ type session struct {
 	before  []byte // the cursor before the next response
 }
 
-// errAgain ends a session after which another one must begin.
+// errAgain ends a session that another one must follow.
 var errAgain = errors.New("again")
 
-// maxHeaders is more than the headers of a message take.
+// maxHeaders exceeds the size of a message's headers.
 const maxHeaders = 16 << 10
 
 func (s *session) run(ctx context.Context) (over bool, err error) {
@@ -172,7 +172,7 @@ func (s *session) request() *replaydv1.StreamEventsRequest {
 	return req
 }
 
-// ofReplay reports whether an error is one of the replay, which consumers should know, and not one of the request or the daemon.
+// ofReplay reports whether an error is the replay's, so that consumers should see it, and not the request's or the daemon's.
 func ofReplay(e *client.Error) bool {
 	switch e.Reason {
 	case replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT,
@@ -187,7 +187,7 @@ func ofReplay(e *client.Error) bool {
 	return false
 }
 
-// response publishes what a response has.
+// response publishes the contents of a response.
 func (s *session) response(ctx context.Context, r client.Response) error {
 	defer func() {
 		if len(r.Cursor) > 0 {
@@ -208,13 +208,13 @@ func (s *session) response(ctx context.Context, r client.Response) error {
 	return nil
 }
 
-// start publishes the start, before all events. Then it looks whether the replay has an older subject: two
-// publishers may have begun with two names of it.
+// start publishes the start, before all events. Then it looks for an older subject of the replay: two publishers may have begun
+// under two of its names.
 func (s *session) start(ctx context.Context, r client.Response) error {
 	if s.identity != r.Message.GetStart().GetReplay().GetIdentity() {
 		return errAgain // the file was replaced
 	}
-	if len(s.at.cursor) > 0 { // it is there
+	if len(s.at.cursor) > 0 { // the start was published already
 		return nil
 	}
 	m, err := s.encoder.response(r, TypeStart, r.Message.GetStart())
@@ -236,7 +236,7 @@ func (s *session) start(ctx context.Context, r client.Response) error {
 	return nil
 }
 
-// batch publishes the events of a batch that are not published.
+// batch publishes the unpublished events of a batch.
 func (s *session) batch(ctx context.Context, r client.Response) error {
 	b := r.Batch
 	for b.Next > s.at.next {
@@ -255,7 +255,7 @@ func (s *session) batch(ctx context.Context, r client.Response) error {
 		if err != nil {
 			return err
 		}
-		if !ok { // another publisher's batches have other limits
+		if !ok { // another publisher's batches end elsewhere
 			return errAgain
 		}
 	}
@@ -271,12 +271,12 @@ func (s *session) end(ctx context.Context, r client.Response) error {
 	reason := r.Message.GetEnd().GetReason()
 	now := s.now(ctx)
 	if reason == replaydv1.EndReason_END_REASON_TRUNCATED && !s.follow && growing(now) {
-		return errAgain // it was not known that it grows
+		return errAgain // the replay turned out to grow
 	}
 	return s.last(ctx, m, now.GetSizeBytes())
 }
 
-// now describes the replay. It returns nil if another file has its name.
+// now returns the replay's description, or nil if another file has its name.
 func (s *session) now(ctx context.Context) *replaydv1.Replay {
 	d, err := s.describe(ctx)
 	if err != nil || d.GetIdentity() != s.identity {
@@ -306,7 +306,7 @@ func (s *session) last(ctx context.Context, m *message, size int64) error {
 func (s *session) failed(ctx context.Context, e *client.Error) (over bool, err error) {
 	now, err := s.describe(ctx)
 	if err == nil && now.GetIdentity() != s.identity {
-		return false, nil // the error is that of another file, which took the name
+		return false, nil // the error belongs to another file, which took the name
 	}
 	s.encoder.encoding = s.p.o.Encoding
 	m, err := s.encoder.failure(e)

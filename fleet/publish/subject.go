@@ -30,7 +30,7 @@ func Subject(prefix, identity, name string) string {
 	return prefix + "." + token(identity) + "." + tokens
 }
 
-// Tokens returns the tokens of a name, with dots between them.
+// Tokens returns the tokens of a name, separated by dots.
 func Tokens(name string) string {
 	elements := strings.Split(name, "/")
 	for i, e := range elements {
@@ -39,7 +39,7 @@ func Tokens(name string) string {
 	return strings.Join(elements, ".")
 }
 
-// Name returns the name whose tokens are given, as Tokens returns them. It reports false for others.
+// Name returns the name with the given tokens, which must have the form that Tokens writes. Otherwise it reports false.
 func Name(tokens string) (string, bool) {
 	elements := strings.Split(tokens, ".")
 	for i, e := range elements {
@@ -56,7 +56,7 @@ func plain(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == ':'
 }
 
-// token escapes an element of a name. An element without bytes, which no name has, becomes "%", because NATS has no such tokens.
+// token escapes an element of a name. An empty element, which no name has, becomes "%", because NATS has no empty tokens.
 func token(element string) string {
 	if element == "" {
 		return "%"
@@ -72,7 +72,7 @@ func untoken(token string) (string, bool) {
 	return element, ok && token != ""
 }
 
-// checkSubject returns an error if the first part of subjects is none.
+// checkSubject returns an error if prefix cannot be the first part of subjects.
 func checkSubject(prefix string) error {
 	for t := range strings.SplitSeq(prefix, ".") {
 		if t == "" || strings.Trim(t, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {

@@ -18,14 +18,14 @@ import (
 // MaxAdd is how many jobs Add takes at once.
 const MaxAdd = 500
 
-// Added is what Add did with a job.
+// Added is the result of Add for a job.
 type Added struct {
 	ID string
-	// New is false if a job with this ID was there.
+	// New is false if the queue had a job with this ID.
 	New bool
 }
 
-// Add adds up to MaxAdd jobs, in order. After an error some may have been added: adding them again adds the others.
+// Add adds up to MaxAdd jobs, in order. After an error it may have added some: add all again to add the rest.
 func (q *Queue) Add(ctx context.Context, jobs []Job) ([]Added, error) {
 	if len(jobs) > MaxAdd {
 		return nil, fmt.Errorf("%d jobs at once, more than %d", len(jobs), MaxAdd)
@@ -48,7 +48,7 @@ func (q *Queue) Add(ctx context.Context, jobs []Job) ([]Added, error) {
 			return nil, err
 		}
 	}
-	var again []int // of jobs with a record
+	var again []int // indices of jobs that have a record
 	for i, p := range pending {
 		switch err := lost(await(ctx, p)); {
 		case errors.Is(err, ErrLost):
@@ -81,7 +81,7 @@ func (q *Queue) Add(ctx context.Context, jobs []Job) ([]Added, error) {
 	return results, nil
 }
 
-// await waits for what became of a message.
+// await waits for the outcome of a message.
 func await(ctx context.Context, p jetstream.PubAckFuture) error {
 	timer := time.NewTimer(3 * answer)
 	defer timer.Stop()
@@ -97,10 +97,10 @@ func await(ctx context.Context, p jetstream.PubAckFuture) error {
 	}
 }
 
-// addAgain adds a job that has a record, and reports whether that puts it into its line. Its message is sent again if nobody has taken
-// it: whoever made the record may have died before sending it. NATS drops the second of two messages for some minutes; later, the worker
-// that takes it does: see Record.Message. A job that failed since its source may not be read is done from another source with the same
-// contents.
+// addAgain adds a job that has a record, and reports whether the job returns to its line. It sends the message again if nobody
+// has taken the job: the process that made the record may have died before sending. NATS drops the second of two messages for
+// some minutes; later, the worker that takes it does: see Record.Message. A job that failed because its source may not be read is
+// done from another source with the same contents.
 func (q *Queue) addAgain(ctx context.Context, r *Record) (added bool, err error) {
 	var old *Record
 	err = q.change(ctx, r.ID, func(known *Record) error {
@@ -123,14 +123,14 @@ func (q *Queue) addAgain(ctx context.Context, r *Record) (added bool, err error)
 	return false, q.publish(ctx, message(old))
 }
 
-// errUnchanged means that a record stays as it is.
+// errUnchanged means that the record stays the same.
 var errUnchanged = errors.New("the record stays")
 
-// message returns the message of a job that is put into its line.
+// message returns the message that puts a job into its line.
 func message(r *Record) *nats.Msg {
 	b, err := json.Marshal(r.Job)
 	if err != nil {
-		b = nil // Check has marshalled it
+		b = nil // cannot happen: Check has marshalled it
 	}
 	msg := nats.NewMsg(line(r.Job.Priority, r.Job.Tenant))
 	msg.Data = b

@@ -4,7 +4,7 @@
 //
 //   - The stream [StreamName] is a work queue. Its subjects are replayd.jobs.PRIORITY.TENANT: a line of jobs each, in the order in which
 //     they were added. A message is a job until a worker acknowledges it, and each line has one consumer, which all workers share.
-//   - The key-value bucket [RecordsName] has a [Record] of each job by its ID: what became of it. Failed jobs are the dead letters.
+//   - The key-value bucket [RecordsName] has a [Record] of each job by its ID: its outcome. Failed jobs are the dead letters.
 //   - The key-value bucket [ClaimsName] has who writes to a place, and the names of files that may be there.
 //
 // A job's ID is a hash of its contents, what is wanted of them, and the tenant. Adding it again while its record is kept does nothing.

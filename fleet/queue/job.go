@@ -24,7 +24,7 @@ const (
 
 var priorities = []Priority{High, Normal, Low}
 
-// Job is what a worker is to do. It never changes, but for the source of one that failed as Denied.
+// Job describes one piece of work for a worker. It never changes, except the source of a job that failed as Denied.
 type Job struct {
 	// Source is an absolute path, or s3://BUCKET/KEY without parameters.
 	Source string `json:"source"`
@@ -34,18 +34,18 @@ type Job struct {
 	Size     int64    `json:"size"`
 	Tenant   string   `json:"tenant"`
 	Priority Priority `json:"priority"`
-	// Format is that of the files to write, such as parquet.
+	// Format is the format of the results, such as parquet.
 	Format string `json:"format"`
 	// Request selects the events: a StreamEventsRequest as protobuf's JSON, without a replay.
 	Request json.RawMessage `json:"request"`
-	// Again also does what was done already.
+	// Again repeats the job even if its results exist.
 	Again bool      `json:"again,omitempty"`
 	Added time.Time `json:"added"`
 }
 
 var tenantPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// MaxJob is how long a job's JSON may be, in bytes.
+// MaxJob is the maximum length of a job's JSON, in bytes.
 const MaxJob = 64 << 10
 
 // Check returns an error for a job that cannot be added.
@@ -67,8 +67,8 @@ func (j *Job) Check() error {
 	return nil
 }
 
-// ID returns the job's ID. It depends on the contents, not on their name, on what is wanted, and on the tenant. A job that is to be done
-// again has an ID of its own.
+// ID returns the job's ID. It depends on the tenant, the wanted results and the contents of the source, not on the source's name.
+// A job that repeats another has its own ID.
 func (j *Job) ID() string {
 	var request bytes.Buffer
 	if json.Compact(&request, j.Request) != nil {
@@ -82,7 +82,7 @@ func (j *Job) ID() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// State is what became of a job.
+// State is the state of a job.
 type State string
 
 // The states. Failed jobs are the dead letters: nothing takes them until they are retried.
@@ -94,42 +94,44 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// Over reports whether nothing more happens to the job by itself.
+// Over reports whether the job stays in this state until somebody changes it.
 func (s State) Over() bool { return s == Done || s == Failed || s == Cancelled }
 
 // Failure says why a job failed.
 type Failure struct {
-	// Reason is one of few words, such as CORRUPT.
+	// Reason is a name such as CORRUPT.
 	Reason string `json:"reason,omitempty"`
-	// Offset is where in the decompressed replay, nil if it is not at a place.
+	// Offset is the place of the failure in the decompressed replay, nil if it has none.
 	Offset *int64 `json:"offset,omitempty"`
-	// Detail is for people. It has no secrets in it.
+	// Detail is for people. It contains no secrets.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Denied is the reason of a job whose source the worker may not read, such as one below none of its origins.
+// Denied is the reason of a job whose source the worker may not read, for example because it is below none of the worker's
+// origins.
 const Denied = "PERMISSION_DENIED"
 
 // WorkerDied is the reason of a job that was taken too often.
 const WorkerDied = "WORKER_DIED"
 
-// Record is a job and what became of it.
+// Record is a job with its state and history.
 type Record struct {
 	Failure
 
 	ID    string `json:"id"`
 	Job   Job    `json:"job"`
 	State State  `json:"state"`
-	// Attempts counts how often it was taken since it was added or retried.
+	// Attempts counts how often workers took the job since it was added or retried.
 	Attempts int `json:"attempts"`
-	// Retries counts how often it was put back into its line by Retry.
+	// Retries counts how often Retry put the job back into its line.
 	Retries int `json:"retries"`
-	// Message is the number of the message in the stream that is the job, 0 until it is taken. Others of the same job are dropped.
+	// Message is the number of the message in the stream that is the job, 0 until a worker takes it. Other messages of the same
+	// job are dropped.
 	Message uint64 `json:"message,omitempty"`
-	// Worker has it, or had it last.
+	// Worker is the worker that has the job, or had it last.
 	Worker string `json:"worker,omitempty"`
-	// There is set if it was done before, by this job or by another one with the same contents.
+	// There is true if the results existed before, from this job or another one with the same contents.
 	There   bool      `json:"there,omitempty"`
-	Claim   string    `json:"claim,omitempty"` // what it writes to, if it has begun
+	Claim   string    `json:"claim,omitempty"` // the place that it writes to, once it has begun
 	Changed time.Time `json:"changed"`
 }

@@ -25,11 +25,11 @@ const (
 	wakes    = "replayd.wake"
 )
 
-// Times of leases and records, and how often a job is taken.
+// The times of leases and records, and the number of deliveries.
 const (
 	Lease         = 30 * time.Second
 	MaxDeliveries = 10
-	// Keep is how long the record of a job that nobody touches is kept.
+	// Keep is how long the record of a job stays after its last change.
 	Keep = 30 * 24 * time.Hour
 	// window is how long NATS remembers the ids of messages.
 	window = 10 * time.Minute
@@ -37,16 +37,16 @@ const (
 	retry  = 250 * time.Millisecond // how long Open waits before it asks again
 )
 
-// Options are those of Open. The zero value of a field is its default.
+// Options configure Open. The zero value of a field means its default.
 type Options struct {
-	// Replicas is on how many servers of a cluster a queue is that Open makes. Default 1.
+	// Replicas is the number of servers of a cluster that store a queue that Open makes. Default 1.
 	Replicas int
-	// Lease is how long a job is a worker's after its last sign of life, in lines that have had no worker for a day. Default [Lease]. The
-	// others keep theirs, so that workers with other Options agree.
+	// Lease is how long a worker keeps a job after its last sign of life, in lines that have had no worker for a day. Default
+	// [Lease]. Other lines keep their lease, so that workers with different Options agree.
 	Lease time.Duration
 	// Wait is how long Open waits for servers that answer, but have no leader or no JetStream yet. Default 0: it fails at once.
 	Wait time.Duration
-	// Waits is called when Open begins to wait, with what the servers lack. Default: nobody is told.
+	// Waits is called when Open begins to wait, with the reason. Nil means that nobody is told.
 	Waits func(error)
 }
 
@@ -71,11 +71,11 @@ var (
 	ErrBusy = errors.New("another job writes to the same place")
 	// ErrUnknown means that no job has the ID.
 	ErrUnknown = errors.New("there is no such job")
-	// ErrState means that a job is not in the state for what was asked.
+	// ErrState means that the job's state does not allow the call.
 	ErrState = errors.New("the job is in another state")
 )
 
-// Open returns the queue on the servers of a connection, and makes it if it is not there. The caller closes the connection.
+// Open returns the queue on the servers of a connection, and makes a missing one. The caller closes the connection.
 func Open(ctx context.Context, conn *nats.Conn, o Options) (*Queue, error) {
 	if o.Replicas <= 0 {
 		o.Replicas = 1
@@ -104,7 +104,7 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Queue, error) {
 	}
 }
 
-// passes reports whether an error of open may be that of servers which were just started, or elect a leader.
+// passes reports whether an error of open may come from servers that were just started, or that elect a leader.
 func passes(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && api.Code == http.StatusServiceUnavailable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
@@ -125,7 +125,7 @@ func open(ctx context.Context, conn *nats.Conn, js jetstream.JetStream, o Option
 	return q, nil
 }
 
-// openStream and openBucket leave what is there as the operator has set it.
+// openStream and openBucket keep the operator's settings of what exists.
 func (q *Queue) openStream(ctx context.Context) (jetstream.Stream, error) {
 	s, err := q.js.Stream(ctx, StreamName)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -171,7 +171,7 @@ func (q *Queue) get(ctx context.Context, id string) (*Record, uint64, error) {
 	return r, entry.Revision(), nil
 }
 
-// set changes a record from a revision, 0 if there is none. It returns ErrLost if it has another revision.
+// set changes a record that has a revision, 0 for a new one. It returns ErrLost if the record has another revision.
 func (q *Queue) set(ctx context.Context, r *Record, revision uint64) (uint64, error) {
 	r.Changed = time.Now().UTC()
 	b, err := json.Marshal(r)
@@ -182,7 +182,7 @@ func (q *Queue) set(ctx context.Context, r *Record, revision uint64) (uint64, er
 	return next, lost(err)
 }
 
-// lost converts the error of a change of another revision.
+// lost converts the error of a change that expected another revision.
 func lost(err error) error {
 	if natsconn.Conflict(err) || errors.Is(err, jetstream.ErrKeyExists) {
 		return ErrLost
@@ -221,7 +221,7 @@ func (q *Queue) Each(ctx context.Context, follow bool, caughtUp func() bool, eac
 			}
 			r := new(Record)
 			if json.Unmarshal(entry.Value(), r) != nil {
-				continue // of another version of the program
+				continue // written by another version of the program
 			}
 			if !each(r) {
 				return nil
@@ -230,27 +230,28 @@ func (q *Queue) Each(ctx context.Context, follow bool, caughtUp func() bool, eac
 	}
 }
 
-// Cancel cancels a job that is not over, or that failed. A worker that has it stops, unless it has already begun to write results.
+// Cancel cancels a job that is not over, or that failed. A worker that has the job stops, unless it has begun to write results.
 func (q *Queue) Cancel(ctx context.Context, id string) error {
 	return q.change(ctx, id, func(r *Record) error {
 		if r.State == Done || r.State == Cancelled {
 			return ErrState
 		}
 		if r.State == Failed {
-			r.Claim = "" // it has no message with which a worker would clean up
+			r.Claim = "" // no message remains with which a worker would clean up
 		}
 		r.State = Cancelled
 		return nil
 	})
 }
 
-// Retry puts a job that failed or was cancelled back into its line. One that is queued, and that no worker has had, is put there once more: its
-// Add, or its last Retry, may not have come to its end.
+// Retry puts a job that failed or was cancelled back into its line. It does the same for a queued job that no worker has had,
+// because its Add, or its last Retry, may not have finished.
 func (q *Queue) Retry(ctx context.Context, id string) error {
 	var again *Record
 	err := q.change(ctx, id, func(r *Record) error {
 		again = r
-		if waits := r.State == Queued && r.Attempts == 0; !waits && r.State != Failed && r.State != Cancelled { // if it is there twice, begin drops one
+		// If the message of a waiting job is still there, begin drops the second.
+		if waits := r.State == Queued && r.Attempts == 0; !waits && r.State != Failed && r.State != Cancelled {
 			return ErrState
 		}
 		r.again()
@@ -264,13 +265,13 @@ func (q *Queue) Retry(ctx context.Context, id string) error {
 	return err
 }
 
-// again makes the record that of a job that is put back into its line.
+// again resets the record of a job that returns to its line.
 func (r *Record) again() {
 	r.State, r.Failure, r.Attempts, r.Message = Queued, Failure{}, 0, 0
 	r.Retries++
 }
 
-// change changes a record, also if others do so at the same time.
+// change changes a record, even if others do so at the same time.
 func (q *Queue) change(ctx context.Context, id string, f func(*Record) error) error {
 	for {
 		r, revision, err := q.get(ctx, id)
@@ -295,14 +296,14 @@ func (q *Queue) publish(ctx context.Context, msg *nats.Msg) error {
 // wake tells idle workers that there are jobs.
 func (q *Queue) wake() { _ = q.conn.Publish(wakes, nil) }
 
-// Line is the number of jobs of a tenant and a priority that are not over, with those that workers have.
+// Line is the number of a tenant's jobs of one priority that are not over, including jobs that workers have.
 type Line struct {
 	Priority Priority
 	Tenant   string
 	Jobs     uint64
 }
 
-// Lines returns the lines that have jobs, in no order.
+// Lines returns the lines that have jobs, in any order.
 func (q *Queue) Lines(ctx context.Context) ([]Line, error) {
 	info, err := ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return q.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+".*.*"))
@@ -319,7 +320,7 @@ func (q *Queue) Lines(ctx context.Context) ([]Line, error) {
 	return lines, nil
 }
 
-// Oldest returns since when the oldest job of a priority has been waiting or worked on. It is zero if there is none.
+// Oldest returns the time since which the oldest job of a priority has been waiting or worked on, or zero if there is none.
 func (q *Queue) Oldest(ctx context.Context, p Priority) (time.Time, error) {
 	msg, err := ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return q.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(line(p, "*")))

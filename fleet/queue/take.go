@@ -21,7 +21,7 @@ const (
 	stale = 100 * time.Millisecond
 )
 
-// shares says with which priority a Taker begins, out of 16 times.
+// shares says with which priority a Taker begins, for each of 16 turns.
 var shares = [16]Priority{High, High, High, High, Normal, High, High, High, High, Normal, High, High, Low, High, Normal, High}
 
 // Taker takes jobs for one worker process, for any number of goroutines.
@@ -40,7 +40,7 @@ type Taker struct {
 	listed time.Time
 }
 
-// Taker returns a Taker of a worker, which is named in records. The caller closes it.
+// Taker returns a Taker for a worker, whose name goes into records. The caller closes it.
 func (q *Queue) Taker(worker string) (*Taker, error) {
 	t := &Taker{q: q, worker: worker, woken: make(chan struct{}, 1), after: map[Priority]string{}}
 	var err error
@@ -51,7 +51,7 @@ func (q *Queue) Taker(worker string) (*Taker, error) {
 	return t, err
 }
 
-// Close ends the Taker. Jobs that were taken stay so.
+// Close ends the Taker. Taken jobs stay taken.
 func (t *Taker) Close() { _ = t.sub.Unsubscribe() }
 
 func (t *Taker) rouse() {
@@ -61,7 +61,8 @@ func (t *Taker) rouse() {
 	}
 }
 
-// Take waits for a job. It returns the error of ctx once that has ended, and another one if NATS fails; then the caller may call it again.
+// Take waits for a job. It returns the error of ctx once that has ended. If NATS fails, it returns another error, and the caller
+// may call it again.
 func (t *Taker) Take(ctx context.Context) (*Taken, error) {
 	for {
 		began := time.Now()
@@ -82,7 +83,7 @@ func (t *Taker) Take(ctx context.Context) (*Taken, error) {
 			}
 			continue
 		}
-		t.rouse() // another goroutine that waits: there may be more
+		t.rouse() // wake another waiting goroutine: there may be more jobs
 		taken, err := t.q.begin(ctx, msg, t.worker, began)
 		if err != nil || taken != nil {
 			return taken, err
@@ -126,8 +127,8 @@ func (t *Taker) pick(ctx context.Context) (jetstream.Msg, error) {
 	}
 }
 
-// order returns the lines in the order in which they are asked for a job: those of the priority that is first, then the others, each
-// beginning with the tenant after the one that was served last.
+// order returns the lines in the order in which a Taker asks them for a job: the lines of the first priority, then the others.
+// Within a priority it begins with the tenant after the last one served.
 func order(lines []Line, first Priority, after map[Priority]string) []Line {
 	sorted := slices.Clone(lines)
 	rank := func(l Line) int {
@@ -154,7 +155,7 @@ func order(lines []Line, first Priority, after map[Priority]string) []Line {
 	return sorted
 }
 
-// next takes a message of a line, or nil if all of its jobs are others'.
+// next takes a message of a line, or returns nil if others have all of its jobs.
 func (q *Queue) next(ctx context.Context, l Line) (jetstream.Msg, error) {
 	c, err := q.consumer(ctx, l)
 	if err != nil {
@@ -170,7 +171,7 @@ func (q *Queue) next(ctx context.Context, l Line) (jetstream.Msg, error) {
 	err = batch.Error()
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrConsumerDeleted) || errors.Is(err, jetstream.ErrConsumerNotFound) {
 		q.mu.Lock()
-		delete(q.lines, line(l.Priority, l.Tenant)) // it is made again
+		delete(q.lines, line(l.Priority, l.Tenant)) // consumer makes it again
 		q.mu.Unlock()
 		return nil, nil
 	}
@@ -196,7 +197,7 @@ func (q *Queue) consumer(ctx context.Context, l Line) (jetstream.Consumer, error
 				MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000, InactiveThreshold: 24 * time.Hour,
 			})
 		})
-		if errors.Is(err, jetstream.ErrConsumerExists) { // another worker has made it since, with another lease
+		if errors.Is(err, jetstream.ErrConsumerExists) { // another worker has made it meanwhile, with another lease
 			c, err = ask(ctx, existing)
 		}
 	}
@@ -209,17 +210,18 @@ func (q *Queue) consumer(ctx context.Context, l Line) (jetstream.Consumer, error
 	return c, nil
 }
 
-// lease returns the lease of the jobs of a line that was taken from.
+// lease returns the lease of jobs of a line.
 func (q *Queue) lease(subject string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if c := q.lines[subject]; c != nil {
 		return c.CachedInfo().Config.AckWait
 	}
-	return q.o.Lease // the consumer was removed since
+	return q.o.Lease // the consumer was removed meanwhile
 }
 
-// begin makes the record of a message say that a worker has it, which asked for it at a moment. It returns nil if nothing is to be done.
+// begin makes the record of a message say that the worker has the job, for which it asked at a moment. It returns nil if the job
+// needs no work.
 func (q *Queue) begin(ctx context.Context, msg jetstream.Msg, worker string, began time.Time) (*Taken, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -241,7 +243,7 @@ func (q *Queue) begin(ctx context.Context, msg jetstream.Msg, worker string, beg
 			return nil, err
 		case r.State == Done, r.State == Failed, r.State == Cancelled && r.Claim == "":
 			return nil, msg.Ack()
-		case r.Message != 0 && r.Message != meta.Sequence.Stream: // sent twice, by addAgain or Retry: without this, two workers would
+		case r.Message != 0 && r.Message != meta.Sequence.Stream: // sent twice, by addAgain or Retry: without this case, two workers would
 			return nil, msg.Ack() // take the job from each other
 		}
 		r.Message = meta.Sequence.Stream

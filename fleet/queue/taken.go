@@ -14,12 +14,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Taken is a job that a worker has. It ends with one of Done, Fail, Later and Release. Extend may be called at the same time as others.
+// Taken is a job that a worker has. The worker ends it with one of Done, Fail, Later and Release. Extend may be called
+// concurrently with the other methods.
 type Taken struct {
-	// Record is the job's. Callers do not change it.
+	// Record is the job's record. Callers must not change it.
 	Record *Record
-	// Abandoned is set if nothing is to be done but to remove what earlier attempts left in the place of Record.Claim, and then to
-	// call Abandon: the job was cancelled, or was taken too often.
+	// Abandoned is true if the job was cancelled, or taken too often. The worker then only removes the files that earlier
+	// attempts left in the place of Record.Claim, and calls Abandon.
 	Abandoned bool
 
 	q        *Queue
@@ -30,17 +31,17 @@ type Taken struct {
 	claim    *claim
 }
 
-// epoch is a moment whose distance to others does not depend on the clock being set.
+// epoch is a moment from which durations do not depend on changes of the clock.
 var epoch = time.Now()
 
-// Every returns how often Extend is to be called.
+// Every returns the interval at which to call Extend.
 func (t *Taken) Every() time.Duration { return t.lease / 4 }
 
-// Left returns for how long nobody else can have the job, if it is not extended: 0 or less if another worker may have it.
+// Left returns for how long nobody else can take the job if it is not extended: 0 or less if another worker may have it.
 func (t *Taken) Left() time.Duration { return time.Duration(t.until.Load()) - time.Since(epoch) }
 
-// Held returns ErrLost unless the lease lasts. A worker that cannot reach NATS must not write any more from then on, since another
-// one may do so.
+// Held returns ErrLost unless the lease lasts. From then on a worker that cannot reach NATS must not write any more, since
+// another worker may write.
 func (t *Taken) Held() error {
 	if t.Left() <= 0 {
 		return fmt.Errorf("its lease has lapsed: %w", ErrLost)
@@ -48,11 +49,11 @@ func (t *Taken) Held() error {
 	return nil
 }
 
-// hold notes that the lease began anew at a moment, or later.
+// hold records that the lease began again at a moment, or later.
 func (t *Taken) hold(began time.Time) { t.until.Store(int64(began.Sub(epoch) + t.lease)) }
 
-// Extend makes the lease begin anew. It returns ErrLost if the job is no longer this worker's, and another error if NATS fails, after
-// which the worker goes on for as long as the job is Held.
+// Extend begins the lease again. It returns ErrLost if the job is no longer this worker's. It returns another error if NATS
+// fails; the worker then goes on for as long as the job is Held.
 func (t *Taken) Extend(ctx context.Context) error {
 	began := time.Now()
 	if err := t.msg.InProgress(); err != nil {
@@ -68,13 +69,13 @@ func (t *Taken) Extend(ctx context.Context) error {
 	return err
 }
 
-// Done ends a job that was done. there means that it had been done before.
+// Done ends a job successfully. there means that the results existed before.
 func (t *Taken) Done(ctx context.Context, there bool) error {
 	t.Record.There = there
 	return t.end(ctx, Done, Failure{})
 }
 
-// Fail ends a job that trying again does not help: it becomes a dead letter. If it is abandoned, Fail is Abandon.
+// Fail ends a job whose repetition would not help: it becomes a dead letter. For an abandoned job, Fail is Abandon.
 func (t *Taken) Fail(ctx context.Context, f Failure) error {
 	if t.Abandoned {
 		return t.Abandon(ctx)
@@ -101,11 +102,11 @@ func (t *Taken) Abandon(ctx context.Context) error {
 	return t.end(ctx, Failed, t.Record.Failure)
 }
 
-// MaxAttempts is how often a job is tried whose failures may pass, such as those of a store.
+// MaxAttempts is how often a job is tried whose failures may pass, such as failures of a store.
 const MaxAttempts = 8
 
-// Later puts a job back for some time, which grows with each attempt from a second to 10 minutes. After MaxAttempts it fails. A job that
-// is abandoned stays so; after some more attempts it ends as with Abandon.
+// Later puts a job back for some time, which grows with each attempt from a second to 10 minutes. After MaxAttempts the job
+// fails. An abandoned job stays abandoned; after some more attempts Later ends it like Abandon.
 func (t *Taken) Later(ctx context.Context, f Failure) (failed bool, err error) {
 	most := MaxAttempts
 	if t.Abandoned {
@@ -115,11 +116,11 @@ func (t *Taken) Later(ctx context.Context, f Failure) (failed bool, err error) {
 		return true, t.Fail(ctx, f)
 	}
 	pause := min(time.Second<<(2*min(max(t.Record.Attempts-1, 0), 5)), 10*time.Minute)
-	pause -= rand.N(pause / 4) //nolint:gosec // guessing it gains nothing
+	pause -= rand.N(pause / 4) //nolint:gosec // nobody gains by guessing it
 	return false, t.back(ctx, f, pause)
 }
 
-// Release puts a job back at once, for a worker that ends.
+// Release puts a job back at once. Call it when the worker ends.
 func (t *Taken) Release(ctx context.Context) error { return t.back(ctx, Failure{}, 0) }
 
 func (t *Taken) back(ctx context.Context, f Failure, pause time.Duration) error {
@@ -137,19 +138,20 @@ func (t *Taken) back(ctx context.Context, f Failure, pause time.Duration) error 
 	return err
 }
 
-// claim is who writes to a place.
+// claim says who writes to a place.
 type claim struct {
 	Job   string   `json:"job"`
-	Names []string `json:"names,omitempty"` // of files that may be there
+	Names []string `json:"names,omitempty"` // of files that may exist
 
 	key      string
 	revision uint64
 }
 
-// maxNames is how many names a claim holds. They are those of one export, and of those before it that were not finished.
+// maxNames is the maximum number of names in a claim: the names of one export, and of earlier ones that did not finish.
 const maxNames = 10_000
 
-// Claim makes a job the only one that writes to a place, until it is over. It returns ErrBusy if another one does.
+// Claim makes a job the only one that writes to a place, until the job is over. It returns ErrBusy if another job has claimed the
+// place.
 func (t *Taken) Claim(ctx context.Context, place string) error {
 	key := keyOf(place)
 	c := &claim{key: key}
@@ -161,7 +163,7 @@ func (t *Taken) Claim(ctx context.Context, place string) error {
 		}
 		c.revision = entry.Revision()
 		if c.Job != t.Record.ID {
-			// The worker of a job that was cancelled may still be writing, until the job is abandoned.
+			// The worker of a cancelled job may still write, until the job is abandoned.
 			other, _, err := t.q.get(ctx, c.Job)
 			if err == nil && other.Claim == place && (!other.State.Over() || other.State == Cancelled) {
 				return ErrBusy
@@ -202,8 +204,8 @@ func (q *Queue) keep(ctx context.Context, c *claim) error {
 	return lost(err)
 }
 
-// Intend notes the names of files that are about to be put into the claimed place. It is called again before the last one. It returns
-// ErrLost if the place was claimed by another job since.
+// Intend notes the names of files that will be put into the claimed place. It is called again before the last file. It returns
+// ErrLost if another job has claimed the place meanwhile.
 func (t *Taken) Intend(ctx context.Context, names []string) error {
 	if t.claim == nil {
 		return nil
@@ -216,7 +218,7 @@ func (t *Taken) Intend(ctx context.Context, names []string) error {
 	return t.q.keep(ctx, t.claim)
 }
 
-// Leftovers returns the names that were noted by Intend, by this job and those before it: nothing else can be in the claimed place.
+// Leftovers returns the names that Intend has noted, for this job and earlier ones: the claimed place contains nothing else.
 func (t *Taken) Leftovers() []string {
 	if t.claim == nil {
 		return nil
@@ -224,7 +226,7 @@ func (t *Taken) Leftovers() []string {
 	return slices.Clone(t.claim.Names)
 }
 
-// Settle forgets the names, once the place has what it is to have.
+// Settle forgets the names, once the place has its final contents.
 func (t *Taken) Settle(ctx context.Context) error {
 	if t.claim == nil || len(t.claim.Names) == 0 {
 		return nil
@@ -233,5 +235,5 @@ func (t *Taken) Settle(ctx context.Context) error {
 	return t.q.keep(ctx, t.claim)
 }
 
-// keyOf returns the key of a place. Keys have few characters; names of manifests have those, and "=".
+// keyOf returns the key of a place. Keys allow few characters: the ones in names of manifests, and "=".
 func keyOf(place string) string { return strings.ReplaceAll(place, "/", ".") }

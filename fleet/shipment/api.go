@@ -10,15 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// codeNoLeader is what a server of a cluster answers that knows no leader of the stream.
+// codeNoLeader is the answer of a clustered server that knows no leader of the stream.
 const codeNoLeader jetstream.ErrorCode = 10008
 
 // ask asks the interface of JetStream about the stream, and reads the answer into answer, a pointer.
 //
 // All servers of a cluster get a request, and only the stream's leader should answer. But a server whose disk is full loses the leader
 // and says so, often before the leader has answered (jsMsgGetRequest of nats-server, isGroupLeaderless). The library takes the first
-// answer, and would take that one each time. So the answer that counts is the first that says anything else. That there is no leader is
-// the answer when no other one comes.
+// answer, and would take that one each time. So the first other answer counts. Without one, the answer is that there is no leader.
 func (j *journal) ask(ctx context.Context, verb string, request, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -29,7 +28,7 @@ func (j *journal) ask(ctx context.Context, verb string, request, answer any) err
 	if err != nil {
 		return fmt.Errorf("asking for answers: %w", err)
 	}
-	defer func() { _ = answers.Unsubscribe() }() // it fails when the connection is closed, which ends it as well
+	defer func() { _ = answers.Unsubscribe() }() // it fails if the connection is closed, which ends the subscription, too
 	if err := conn.PublishRequest(jetstream.DefaultAPIPrefix+"STREAM."+verb+"."+j.name, answers.Subject, body); err != nil {
 		return fmt.Errorf("asking JetStream: %w", err)
 	}

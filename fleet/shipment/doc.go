@@ -4,7 +4,7 @@
 // # What is stored
 //
 // A stream has two subjects for each file: PREFIX.SOURCE.PATH.tail and .body. The prefix is the name of the stream with dots instead of hyphens. The
-// source is the name of the machine or the directory whose files these are. The path is one token: see [Subject]. A [Message] has
+// source is the name of the machine or the directory that the files come from. The path is one token: see [Subject]. A [Message] has
 // bytes of the file and the offset at which they are, and never more than [MaxChunk] of them.
 //
 // Each message names the message of its subject that it follows (Nats-Expected-Last-Subject-Sequence). So nothing is ever there twice

@@ -17,7 +17,7 @@ type journal struct {
 	stream jetstream.Stream
 }
 
-// open returns the stream with the name that is configured, and makes it if it is not there and need not exist.
+// open returns the stream with the configured name, and makes a missing one unless it must exist.
 func open(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, existing bool) (journal, error) {
 	ctx, cancel := asking(ctx, js.Conn())
 	defer cancel()
@@ -34,7 +34,7 @@ func open(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig,
 	return journal{c.Name, js, stream}, nil
 }
 
-// last returns the last message of a subject, or nil if there is none.
+// last returns a subject's last message, or nil if there is none.
 func (j *journal) last(ctx context.Context, subject string) (*Stored, error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
@@ -64,7 +64,7 @@ func (j *journal) last(ctx context.Context, subject string) (*Stored, error) {
 	return last, nil
 }
 
-// append stores a message behind the one of its subject with a sequence number: see Stream.Append.
+// append stores a message after its subject's message with a sequence number: see Stream.Append.
 func (j *journal) append(ctx context.Context, subject string, m *Message, after uint64) (uint64, error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
@@ -75,21 +75,21 @@ func (j *journal) append(ctx context.Context, subject string, m *Message, after 
 	return ack.Sequence, nil
 }
 
-// purge removes the messages of subjects that are before a sequence number.
+// purge removes the subjects' messages before a sequence number.
 func (j *journal) purge(ctx context.Context, subject string, before uint64) error {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
 	return explain(j.ask(ctx, "PURGE", jetstream.StreamPurgeRequest{Subject: subject, Sequence: before}, &struct{}{}))
 }
 
-// described is what JetStream answers about a stream.
+// described is JetStream's description of a stream.
 type described struct {
 	jetstream.StreamInfo
 
-	Total int `json:"total"` // subjects, of which an answer has only so many
+	Total int `json:"total"` // the number of subjects, of which one answer has only a part
 }
 
-// subjects returns the subjects that have messages, of those that a filter matches.
+// subjects returns the subjects that match a filter and have messages.
 func (j *journal) subjects(ctx context.Context, filter string) (subjects []string, err error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()
@@ -109,7 +109,7 @@ func (j *journal) subjects(ctx context.Context, filter string) (subjects []strin
 	}
 }
 
-// state asks for the present state.
+// state asks for the stream's present state.
 func (j *journal) state(ctx context.Context) (Position, error) {
 	ctx, cancel := asking(ctx, j.js.Conn())
 	defer cancel()

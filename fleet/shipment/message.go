@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// MaxChunk is how many bytes of a file a message has at most.
+// MaxChunk is the maximum number of a file's bytes in a message.
 const MaxChunk = 256 << 10
 
 // maxFile bounds offsets: 16 TB.
@@ -23,9 +23,9 @@ const maxFile = 1 << 44
 // Kind says what a message is.
 type Kind string
 
-// The kinds.
+// The kinds of messages.
 const (
-	// Bytes has bytes of the file. It is the only kind that has any.
+	// Bytes has bytes of the file. Other kinds have none.
 	Bytes Kind = "bytes"
 	// Finished means that the file is whole: it has Offset bytes, with the sum Sum.
 	Finished Kind = "finished"
@@ -52,15 +52,15 @@ var generationPattern = regexp.MustCompile(`^\d{1,4}-[0-9a-f]{32}-[0-9a-f]{1,16}
 // maxPrefix is the largest number of bytes at the beginning of a file that are hashed for its generation.
 const maxPrefix = 4096
 
-// NewGeneration returns the generation of a file that begins with the bytes of prefix, of which up to 4,096 count. The number is one that
-// was not used for the path before, such as the time.
+// NewGeneration returns the generation of a file that begins with prefix, of which the first 4,096 bytes count. number must not
+// have been used for the path before; it may be the time.
 func NewGeneration(prefix []byte, number uint64) Generation {
 	prefix = prefix[:min(len(prefix), maxPrefix)]
 	sum := sha256.Sum256(prefix)
 	return Generation(fmt.Sprintf("%d-%s-%x", len(prefix), hex.EncodeToString(sum[:16]), number))
 }
 
-// Begins reports whether a file begins with the bytes whose hash the generation has.
+// Begins reports whether a file begins with the bytes that the generation was made from.
 func (g Generation) Begins(file io.ReaderAt) (bool, error) {
 	if !generationPattern.MatchString(string(g)) {
 		return false, nil
@@ -86,20 +86,20 @@ func (g Generation) Begins(file io.ReaderAt) (bool, error) {
 type Message struct {
 	Kind       Kind
 	Generation Generation
-	// Offset is where Data begins in the file. Of the other kinds it is the length of the file.
+	// Offset is where Data begins in the file. For other kinds it is the length of the file.
 	Offset int64
-	// Modified is when the file was last written to, by the clock of its machine.
+	// Modified is the time of the file's last write, by the clock of its machine.
 	Modified time.Time
-	// Sum is the SHA-256 of the whole file, of the kinds Finished and Archived.
+	// Sum is the SHA-256 of the whole file, for the kinds Finished and Archived.
 	Sum [sha256.Size]byte
-	// Data are the bytes.
+	// Data holds the bytes.
 	Data []byte
 }
 
-// End returns the length that the file has at least.
+// End returns a length that the file has or exceeds.
 func (m *Message) End() int64 { return m.Offset + int64(len(m.Data)) }
 
-// encode returns the message as one of NATS.
+// encode returns the message as a NATS message.
 func (m *Message) encode(subject string) *nats.Msg {
 	msg := nats.NewMsg(subject)
 	msg.Data = m.Data
@@ -113,9 +113,9 @@ func (m *Message) encode(subject string) *nats.Msg {
 	return msg
 }
 
-// HeaderError means that a message is not one that a sender writes.
+// HeaderError means that no sender writes such a message.
 type HeaderError struct {
-	Header string // "" for the data
+	Header string // the wrong header, "" for the data
 }
 
 // Error implements error. It repeats nothing of the message.
@@ -126,7 +126,8 @@ func (e *HeaderError) Error() string {
 	return "a message has an invalid header " + e.Header
 }
 
-// Decode returns the message of one of NATS. Data is not copied. It returns a *HeaderError if a sender would not write it.
+// Decode returns the message in a NATS message. It does not copy Data. It returns a *HeaderError if no sender would write such a
+// message.
 func Decode(header nats.Header, data []byte) (Message, error) {
 	m := Message{Kind: Kind(header.Get(headerKind)), Generation: Generation(header.Get(headerGeneration)), Data: data}
 	var err error
@@ -163,7 +164,7 @@ func Decode(header nats.Header, data []byte) (Message, error) {
 	return m, nil
 }
 
-// number parses a number as encode writes it.
+// number parses a number in the form that encode writes.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && strconv.FormatInt(n, 10) != text {

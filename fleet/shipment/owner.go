@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/internal/natsconn"
 )
 
-// Owner says whose the files of a source are. Only the owner of a source ships it.
+// Owner says which shipper a source belongs to. Only the owner of a source ships it.
 type Owner struct {
 	// Directory identifies the directory of the files: see package ship.
 	Directory string `json:"directory"`
@@ -23,16 +23,16 @@ type Owner struct {
 	// Machine identifies the start of the machine on which the shipper runs, and Process the shipper's process.
 	Machine string `json:"machine"`
 	Process string `json:"process"`
-	// Epoch is higher than that of each earlier owner.
+	// Epoch is higher than every earlier owner's.
 	Epoch uint64 `json:"epoch"`
 	// Released is true once the shipper has stopped in order.
 	Released bool `json:"released,omitempty"`
 }
 
-// String says for people where an owner is.
+// String says for people where the owner's directory is.
 func (o *Owner) String() string { return o.Host + ":" + o.Path }
 
-// Owners are the owners of the sources of a stream, in a key-value bucket beside it. It is safe for concurrent use.
+// Owners holds the owners of a stream's sources, in a key-value bucket beside the stream. It is safe for concurrent use.
 type Owners struct {
 	s  *Stream
 	kv jetstream.KeyValue
@@ -41,7 +41,7 @@ type Owners struct {
 // OwnersBucket returns the name of the key-value bucket with the owners of a stream's sources.
 func OwnersBucket(stream string) string { return stream + "-owners" }
 
-// Owners returns the owners of the stream's sources, and makes their bucket if it is not there.
+// Owners returns the owners of the stream's sources, and makes a missing bucket.
 func (s *Stream) Owners(ctx context.Context) (*Owners, error) {
 	ctx, cancel := asking(ctx, s.bytes.js.Conn())
 	defer cancel()
@@ -51,7 +51,7 @@ func (s *Stream) Owners(ctx context.Context) (*Owners, error) {
 			Bucket: OwnersBucket(s.name), Description: "who ships which source of " + s.name, Storage: jetstream.FileStorage,
 			Replicas: max(s.bytes.stream.CachedInfo().Config.Replicas, 1),
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // another shipper has made it since
+		if errors.Is(err, jetstream.ErrBucketExists) { // another shipper has made it meanwhile
 			kv, err = s.bytes.js.KeyValue(ctx, OwnersBucket(s.name))
 		}
 	}
@@ -61,8 +61,8 @@ func (s *Stream) Owners(ctx context.Context) (*Owners, error) {
 	return &Owners{s, kv}, nil
 }
 
-// Get returns the owner of a source and the revision of the entry. Both are zero if the source has no owner, or if the entry is not one
-// that a shipper writes.
+// Get returns the owner of a source and the revision of the entry. Both are zero if the source has no owner, or if no shipper
+// writes such an entry.
 func (o *Owners) Get(ctx context.Context, source string) (*Owner, uint64, error) {
 	ctx, cancel := asking(ctx, o.s.bytes.js.Conn())
 	defer cancel()
@@ -80,9 +80,9 @@ func (o *Owners) Get(ctx context.Context, source string) (*Owner, uint64, error)
 	return owner, entry.Revision(), nil
 }
 
-// Set makes owner the owner of a source, in place of the entry with the revision after, which is 0 for none, and returns the new
-// revision. It returns ErrConflict if the entry has another revision, and ErrNoStream if there is no bucket. After any other error the
-// entry may be set or not.
+// Set makes owner the owner of a source. It replaces the entry with the revision after, which is 0 for none, and returns the new
+// revision. It returns ErrConflict if the entry has another revision, and ErrNoStream if there is no bucket. After any other
+// error the entry may be set or not.
 func (o *Owners) Set(ctx context.Context, source string, owner *Owner, after uint64) (uint64, error) {
 	value, err := json.Marshal(owner)
 	if err != nil {
@@ -103,7 +103,7 @@ func (o *Owners) Set(ctx context.Context, source string, owner *Owner, after uin
 	return revision, nil
 }
 
-// Live returns the path of a file of the source that the stream has bytes of, or an empty text if there is none.
+// Live returns the path of a file of the source of which the stream has bytes, or an empty text.
 func (s *Stream) Live(ctx context.Context, source string) (string, error) {
 	files, err := s.Files(ctx, source)
 	if err != nil {

@@ -20,20 +20,20 @@ type Delivered struct {
 // ErrRestarted means that the stream is not the one that was read before: it was made anew, or has lost its last messages.
 var ErrRestarted = errors.New("the stream was made anew, or has lost messages")
 
-// ErrReconnected means that the connection was lost and is there again. Reading begins again at once, because the server may have
-// forgotten who reads.
+// ErrReconnected means that the connection was lost and restored. The caller reads again at once, because the server may have
+// forgotten the reader.
 var ErrReconnected = errors.New("the connection was made again")
 
 const (
-	// ahead bounds what NATS sends ahead of what was delivered, in bytes.
+	// ahead limits the bytes that NATS sends before earlier ones are delivered.
 	ahead = 4 << 20
 	// checkEvery is how often Read checks that the stream is still the same.
 	checkEvery = 2 * time.Second
-	// heartbeat is how often NATS says that there is nothing. A reader that hears nothing for twice as long asks again.
+	// heartbeat is how often NATS says that nothing is new. A reader that hears nothing for twice as long asks again.
 	heartbeat = time.Second
 )
 
-// Position says how far a stream goes at present, and which one it is.
+// Position is the present end of a stream, which it identifies.
 type Position struct {
 	Created time.Time
 	Last    uint64 // the sequence number of the last message
@@ -42,13 +42,13 @@ type Position struct {
 // Position asks for the present position of the bytes.
 func (s *Stream) Position(ctx context.Context) (Position, error) { return s.bytes.state(ctx) }
 
-// Which says which messages are read. The zero value means all.
+// Which selects messages to read. The zero value selects all.
 type Which struct {
 	Source string
-	Path   string // of the Source
+	Path   string // below the Source
 }
 
-// filter returns the subjects of parts.
+// filter returns the subjects of the selected messages.
 func (w Which) filter(stream string, parts ...Part) (subjects []string, err error) {
 	file := Prefix(stream) + "." + cmp.Or(w.Source, "*") + ".*"
 	if w.Path != "" {
@@ -62,9 +62,9 @@ func (w Which) filter(stream string, parts ...Part) (subjects []string, err erro
 	return subjects, nil
 }
 
-// Read delivers the messages with bytes that have sequence numbers above after, in order, until ctx ends or each fails. caughtUp is called
-// once all that were there at the beginning were delivered. It returns ErrRestarted if the stream is none in which after can be a message
-// that was read, or becomes one, and ErrReconnected after NATS was away.
+// Read delivers the messages with bytes that have sequence numbers above after, in order, until ctx ends or each fails. It calls
+// caughtUp once it has delivered all messages that existed at the beginning. It returns ErrRestarted if the stream cannot be the
+// one in which after was read, and ErrReconnected after NATS was away.
 func (s *Stream) Read(ctx context.Context, w Which, after uint64, since time.Time, each func(*Delivered) error, caughtUp func()) error {
 	subjects, err := w.filter(s.name, Tail, Body)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Stream) Read(ctx context.Context, w Which, after uint64, since time.Tim
 	return s.bytes.read(ctx, subjects, after, since, each, caughtUp)
 }
 
-// ReadStates is like Read, for the states of files. It begins with all that are there.
+// ReadStates is like Read, for the states of files. It begins with all existing states.
 func (s *Stream) ReadStates(ctx context.Context, w Which, each func(*Delivered) error, caughtUp func()) error {
 	subjects, err := w.filter(s.name, State)
 	if err != nil {
@@ -97,8 +97,9 @@ func (j *journal) read(
 	c, err := j.js.OrderedConsumer(starting, j.name, jetstream.OrderedConsumerConfig{
 		FilterSubjects: subjects, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq: after + 1, InactiveThreshold: time.Minute,
-		// The client would ask for a lost consumer by the same name for ever. In a cluster a server may have been chosen for that name
-		// which does not answer any more, because its disk is full. Who reads on asks by another name, for which another one may be chosen.
+		// The client would ask for a lost consumer by the same name for ever. In a cluster the server that was chosen for that
+		// name may not answer any more, because its disk is full. A caller that reads on asks by another name, for which another
+		// server may be chosen.
 		MaxResetAttempts: 1,
 	})
 	if err != nil {
@@ -154,7 +155,7 @@ func (j *journal) read(
 	}
 }
 
-// check ends ctx with ErrRestarted once the stream is another one. last has the number of the last message that was read.
+// check ends ctx with ErrRestarted once the stream is another one. last holds the number of the last message that was read.
 func (j *journal) check(ctx context.Context, cancel context.CancelCauseFunc, created time.Time, last <-chan uint64) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()

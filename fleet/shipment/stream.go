@@ -20,12 +20,12 @@ const StreamName = "replayd-live"
 const (
 	// answer is how long NATS may take to answer.
 	answer = 10 * time.Second
-	// lookEvery is how often a request that is not answered looks whether its connection is still the same.
+	// lookEvery is how often a request without an answer yet looks whether its connection is still the same.
 	lookEvery = 100 * time.Millisecond
 )
 
-// asking returns a context for one request. It ends after the time for an answer, or once the connection was lost, because then no answer
-// comes.
+// asking returns a context for one request. It ends after the time for an answer, or once the connection was lost, because then
+// no answer comes.
 func asking(ctx context.Context, conn *nats.Conn) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	was := conn.Stats().Reconnects
@@ -52,8 +52,8 @@ func asking(ctx context.Context, conn *nats.Conn) (context.Context, context.Canc
 
 // Errors of a Stream.
 var (
-	// ErrConflict means that the last message of the subject is another one: another sender is at work, or an earlier message of
-	// this one has arrived although its answer has not.
+	// ErrConflict means that the subject's last message is another one: another sender is at work, or an earlier message of this
+	// one has arrived although its answer has not.
 	ErrConflict = errors.New("the subject has another last message")
 	// ErrFull means that the stream is as large as its operator allows.
 	ErrFull = errors.New("the stream is full")
@@ -61,11 +61,11 @@ var (
 	ErrNoStream = errors.New("there is no such stream")
 )
 
-// Options are those of Open. The zero value of a field is its default.
+// Options configure Open. The zero value of a field means its default.
 type Options struct {
 	// Name is the name of the stream. Default [StreamName].
 	Name string
-	// Replicas is on how many servers of a cluster a stream is that Open makes. Default 1.
+	// Replicas is the number of servers of a cluster that store a stream that Open makes. Default 1.
 	Replicas int
 	// Existing makes Open return ErrNoStream instead of making a stream.
 	Existing bool
@@ -80,11 +80,11 @@ type Stream struct {
 // StatesStream returns the name of the stream with the states of the files of a stream.
 func StatesStream(stream string) string { return stream + "-states" }
 
-// reserved is how many bytes are reserved for the states of files, so that they can be stored when there is no room for anything else. A
-// state takes some 400 bytes, and each file has one. The second value is for servers that do not have as much.
+// reserved is the number of bytes reserved for the states of files, so that they can be stored when there is no other room. A
+// state takes some 400 bytes, and each file has one. The second value is for servers with less room.
 var reserved = []int64{64 << 20, 4 << 20}
 
-// Open returns a stream, and makes it if it is not there. One that is there stays as the operator has set it. The caller closes the
+// Open returns a stream, and makes a missing one. An existing one keeps its operator's settings. The caller closes the
 // connection.
 func Open(ctx context.Context, conn *nats.Conn, o Options) (*Stream, error) {
 	if o.Name == "" {
@@ -98,8 +98,8 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{name: o.Name}
-	// Without direct reads: those may be answered by a server that does not have the last message yet. New messages are refused where a
-	// limit is reached, because without the old ones a file would have a hole.
+	// Without direct reads: a server that lacks the last message could answer them. At a limit new messages are refused, because
+	// a file without its old ones would have a hole.
 	config := jetstream.StreamConfig{
 		Name: StatesStream(o.Name), Description: "states of the files of replayd-ship", Subjects: []string{State.subject(Prefix(o.Name) + ".*.*")},
 		Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), Discard: jetstream.DiscardNew, MaxMsgSize: 4096, MaxMsgsPerSubject: 1,
@@ -124,17 +124,17 @@ func Open(ctx context.Context, conn *nats.Conn, o Options) (*Stream, error) {
 // Name returns the name of the stream.
 func (s *Stream) Name() string { return s.name }
 
-// Stored is a message as it is in the stream.
+// Stored is a message in the stream.
 type Stored struct {
 	Message
 
 	Sequence uint64
 	Time     time.Time // when it was stored
-	// Err is the error of Decode. Then there is no Message.
+	// Err is the error of Decode. If it is set, there is no Message.
 	Err error
 }
 
-// Found has the last message of each part of a file; nil where there is none.
+// Found holds the last message of each part of a file; nil if a part has none.
 type Found struct{ Tail, Body, State *Stored }
 
 // Bytes returns the last message with bytes, or nil.
@@ -145,8 +145,8 @@ func (f *Found) Bytes() *Stored {
 	return f.Body
 }
 
-// Last returns what says how the file is: its state, unless there are bytes of another generation, or behind those that the state knows of.
-// It returns nil if there is nothing.
+// Last returns the message that describes the file: its state, unless there are bytes of another generation, or beyond the length
+// in the state. It returns nil if there is none.
 func (f *Found) Last() *Stored {
 	b := f.Bytes()
 	if f.State == nil || f.State.Err != nil {
@@ -174,8 +174,8 @@ func (s *Stream) Find(ctx context.Context, subject string) (*Found, error) {
 	return f, nil
 }
 
-// Append stores a message behind the one of its part with a sequence number, which is 0 for none, and returns its own number. It
-// returns ErrConflict if that is not the last one. After any other error the message may be there or not.
+// Append stores a message after its part's message with a sequence number, which is 0 for none, and returns the new number. It
+// returns ErrConflict if that message is not the last one. After any other error the message may be stored or not.
 func (s *Stream) Append(ctx context.Context, subject string, part Part, m *Message, after uint64) (uint64, error) {
 	j := &s.bytes
 	if part == State {
@@ -184,34 +184,34 @@ func (s *Stream) Append(ctx context.Context, subject string, part Part, m *Messa
 	return j.append(ctx, part.subject(subject), m, after)
 }
 
-// Drop removes the bytes of a file that are before a sequence number.
+// Drop removes the bytes of a file before a sequence number.
 func (s *Stream) Drop(ctx context.Context, subject string, before uint64) error {
 	return s.bytes.purge(ctx, subject+".*", before)
 }
 
-// Cut removes the messages of the tail of a file that are before a sequence number: the body has their bytes.
+// Cut removes the messages of a file's tail before a sequence number: the body has their bytes.
 func (s *Stream) Cut(ctx context.Context, subject string, before uint64) error {
 	return s.bytes.purge(ctx, Tail.subject(subject), before)
 }
 
-// Forget removes the state of a file that has a sequence number, or an earlier one.
+// Forget removes the state of a file up to a sequence number.
 func (s *Stream) Forget(ctx context.Context, subject string, sequence uint64) error {
 	return s.states.purge(ctx, State.subject(subject), sequence+1)
 }
 
-// Files returns the names of the files that have bytes, of a source or of all if it is empty: SOURCE/PATH.
+// Files returns the names, SOURCE/PATH, of the files with bytes. An empty source means all sources.
 func (s *Stream) Files(ctx context.Context, source string) (map[string]bool, error) {
 	files := map[string]bool{}
 	return files, s.list(ctx, &s.bytes, source, files)
 }
 
-// States is like Files, for files that have a state.
+// States is like Files, for files with a state.
 func (s *Stream) States(ctx context.Context, source string) (map[string]bool, error) {
 	files := map[string]bool{}
 	return files, s.list(ctx, &s.states, source, files)
 }
 
-// list adds the names of the files of a journal.
+// list adds the names of a journal's files.
 func (s *Stream) list(ctx context.Context, j *journal, source string, files map[string]bool) error {
 	if source == "" {
 		source = "*"
@@ -240,7 +240,7 @@ func (s *Stream) Paths(ctx context.Context, source string) ([]string, error) {
 
 // Codes of errors that the library has no name for.
 const (
-	codeMaxBytes   jetstream.ErrorCode = 10077 // and the same of messages; the text says which
+	codeMaxBytes   jetstream.ErrorCode = 10077 // also for messages; the text tells which
 	codeNoSpace    jetstream.ErrorCode = 10047
 	codeNoResource jetstream.ErrorCode = 10023
 )

@@ -47,8 +47,8 @@ func CheckSource(name string) error {
 	return nil
 }
 
-// CheckPath returns ErrPath unless a file with that path, relative and with forward slashes, is one that a root of replays would list:
-// valid UTF-8, no backslash, no NUL, and no element that is empty or begins with a dot.
+// CheckPath returns ErrPath unless a root of replays would list a file with that path, which is relative and has forward slashes:
+// it must be valid UTF-8, without backslashes, NULs, and elements that are empty or begin with a dot.
 func CheckPath(path string) error {
 	if len(path) > MaxPath || !utf8.ValidString(path) || !fs.ValidPath(path) || path == "." || strings.ContainsAny(path, "\\\x00") ||
 		strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
@@ -57,24 +57,24 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// Prefix returns what the subjects of a stream begin with, without the dot behind it.
+// Prefix returns the first part of a stream's subjects, without the dot after it.
 func Prefix(stream string) string { return strings.ReplaceAll(stream, "-", ".") }
 
-// Part says which of a file's messages a subject has. It is the last token of the subject.
+// Part is a part of a file's messages, and the last token of their subject.
 type Part string
 
 // The parts.
 const (
-	// Tail has the bytes as they were written, in small messages.
+	// Tail has the last bytes as they were written, in small messages.
 	Tail Part = "tail"
-	// Body has the bytes before those of the tail, in few large messages.
+	// Body has the bytes before the tail, in few large messages.
 	Body Part = "body"
 	// State has the last message that is not of the kind Bytes.
 	State Part = "state"
 )
 
-// Subject returns the subject of a file, which each part appends its name to. The path becomes one token: letters, digits, '-' and '_'
-// are themselves, and each other byte is '%' and two upper-case hexadecimal digits.
+// Subject returns the subject of a file, to which each part appends its name. The path becomes one token: letters, digits, '-'
+// and '_' are themselves, and each other byte is '%' and two upper-case hexadecimal digits.
 func Subject(stream, source, path string) (string, error) {
 	if err := errors.Join(CheckStream(stream), CheckSource(source), CheckPath(path)); err != nil {
 		return "", err
@@ -86,8 +86,8 @@ func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// ParseSubject is the reverse of Subject, with the name of a part behind it. It accepts only what a sender uses, so that two subjects are
-// never of one part of one path.
+// ParseSubject is the reverse of Subject, for a subject with the name of a part after it. It accepts only subjects that a sender
+// uses, so that no two subjects mean the same part of the same path.
 func ParseSubject(stream, subject string) (source, path string, part Part, err error) {
 	rest, ok := strings.CutPrefix(subject, Prefix(stream)+".")
 	tokens := strings.Split(rest, ".")

@@ -36,13 +36,13 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// origin is where jobs may read.
+// origin is a place from which jobs may read.
 type origin struct {
-	dir    string // or the URL of the bucket without parameters
+	dir    string // the directory, or the bucket's URL without parameters
 	bucket *bucket.Bucket
 }
 
-// Errors of jobs.
+// The errors of jobs.
 var (
 	errOutside = errors.New("it is below no --from of the worker")
 	errRequest = errors.New("what is to be exported is invalid")
@@ -71,7 +71,7 @@ func (w *Worker) failureOf(err error) (f queue.Failure, again bool) {
 		{errOutside, queue.Denied, false},
 		{errRequest, "INVALID_REQUEST", false},
 		{queue.ErrBusy, "BUSY", true},
-		{export.ErrMoved, "BUSY", true}, // before the error of the store, which it wraps
+		{export.ErrMoved, "BUSY", true}, // before the error of the store, because it wraps that
 		{source.ErrReplaced, "REPLACED", false},
 		{source.ErrShrunk, "REPLACED", false},
 		{source.ErrRemoved, "NOT_FOUND", false},
@@ -100,7 +100,7 @@ func (w *Worker) failureOf(err error) (f queue.Failure, again bool) {
 	return f, f.Reason == "FAILED"
 }
 
-// do does one job and says what became of it.
+// do does one job and returns its outcome.
 func (w *Worker) do(ctx context.Context, job *queue.Taken) {
 	begun := time.Now()
 	w.metrics.running.Inc()
@@ -121,7 +121,7 @@ func (w *Worker) do(ctx context.Context, job *queue.Taken) {
 			stop()
 			if errors.Is(err, queue.ErrLost) || extending.Err() == nil && job.Held() != nil {
 				lost = true
-				cancel() // also of what is being written
+				cancel() // also stops unfinished writing
 				return
 			}
 		}
@@ -152,7 +152,7 @@ func (w *Worker) do(ctx context.Context, job *queue.Taken) {
 	}
 }
 
-// What became of an attempt: for the log, and as a label of metrics.
+// The outcomes of an attempt, for the log and as labels of metrics.
 const (
 	resultDone      = "done"
 	resultThere     = "there"
@@ -163,7 +163,7 @@ const (
 	resultAbandoned = "abandoned"
 )
 
-// report tells the queue what became of a job. NATS may be restarting: what can be done later is tried for a while.
+// report reports the outcome of a job to the queue. It tries for a while, because NATS may be restarting.
 func (w *Worker) report(ctx context.Context, job *queue.Taken, there bool, err error, lost bool) (result string, _ error) {
 	interrupted := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
@@ -172,7 +172,7 @@ func (w *Worker) report(ctx context.Context, job *queue.Taken, there bool, err e
 	if err != nil {
 		f, again = w.failureOf(err)
 		if !interrupted && !lost && !job.Abandoned && (!again || job.Record.Attempts >= queue.MaxAttempts) && job.Record.Claim != "" {
-			// It is the last attempt, and it or an earlier one may have put files.
+			// This is the last attempt, and it or an earlier one may have put files.
 			if cleaned := w.clean(ctx, job); cleaned != nil {
 				w.log.WarnContext(ctx, "files of a failed job may be left", "job", job.Record.ID, "error", w.o.Text(cleaned))
 			}
@@ -192,7 +192,7 @@ func (w *Worker) report(ctx context.Context, job *queue.Taken, there bool, err e
 			reported = job.Done(ctx, there)
 		case interrupted:
 			result, reported = resultReleased, job.Release(ctx)
-		case again, job.Abandoned: // what it left cannot be removed now
+		case again, job.Abandoned: // the files that it left cannot be removed now
 			var failed bool
 			result = resultRetried
 			if failed, reported = job.Later(ctx, f); failed {
@@ -211,7 +211,7 @@ func (w *Worker) report(ctx context.Context, job *queue.Taken, there bool, err e
 	}
 }
 
-// export does a job. there means that nothing was left to do.
+// export does a job. there means that the results existed already.
 func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err error) {
 	if job.Abandoned {
 		return false, w.clean(ctx, job)
@@ -237,7 +237,7 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 		_ = file.Close()
 		return false, errRequest
 	}
-	req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE // it is not sent anywhere
+	req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE // tables stay on this machine
 	e := export.New(o)
 	defer e.Close()
 	err = service.StreamFile(ctx, file, req, w.o.Secrets, w.o.Version, func(f *frame.Frame) error {
@@ -267,7 +267,7 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	return there, err
 }
 
-// abandoned removes what an attempt has put, if its job is another worker's by now. It returns the error of the attempt.
+// abandoned removes an attempt's files, if another worker has its job by now. It returns the error of the attempt.
 func (w *Worker) abandoned(ctx context.Context, job *queue.Taken, e *export.Export, err error) error {
 	if job.Held() != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -292,11 +292,11 @@ func requestOf(text []byte) (*replaydv1.StreamEventsRequest, error) {
 	}, nil
 }
 
-// clean removes what attempts of a job left that is not done again, unless one of them was committed.
+// clean removes the files that attempts of a job have left, unless one of them was committed. Nobody does the job again.
 func (w *Worker) clean(ctx context.Context, job *queue.Taken) error {
 	manifest := job.Record.Claim
 	if err := job.Claim(ctx, manifest); errors.Is(err, queue.ErrBusy) {
-		return nil // the other job removes it
+		return nil // the other job removes them
 	} else if err != nil {
 		return err
 	}
@@ -310,9 +310,9 @@ func (w *Worker) clean(ctx context.Context, job *queue.Taken) error {
 	return w.remove(ctx, job, nil)
 }
 
-// tidy removes what earlier attempts left beside the files of a finished export.
+// tidy removes the files that earlier attempts left beside a finished export.
 func (w *Worker) tidy(ctx context.Context, job *queue.Taken, there bool, names []string) error {
-	if claimed := job.Record.Claim; there && claimed != "" { // an earlier attempt ended between the manifest and this
+	if claimed := job.Record.Claim; there && claimed != "" { // an earlier attempt ended after the manifest and before tidying
 		if err := job.Claim(ctx, claimed); errors.Is(err, queue.ErrBusy) {
 			return nil // the other job does it
 		} else if err != nil {
@@ -322,7 +322,7 @@ func (w *Worker) tidy(ctx context.Context, job *queue.Taken, there bool, names [
 	return w.remove(ctx, job, names)
 }
 
-// remove removes what attempts have left in the claimed place, but for the names that are kept.
+// remove removes the files that attempts have left in the claimed place, except the ones to keep.
 func (w *Worker) remove(ctx context.Context, job *queue.Taken, kept []string) error {
 	for _, name := range job.Leftovers() {
 		if fs.ValidPath(name) && !slices.Contains(kept, name) {
@@ -334,7 +334,7 @@ func (w *Worker) remove(ctx context.Context, job *queue.Taken, kept []string) er
 	return job.Settle(ctx)
 }
 
-// fetch opens the source of a job, and returns its SHA-256 and its size. An object is copied to a file first.
+// fetch opens the source of a job, and returns its SHA-256 and its size. It first copies an object to a file.
 func (w *Worker) fetch(ctx context.Context, job *queue.Job) (_ *source.File, sum string, size int64, err error) {
 	handle, err := w.handle(ctx, job.Source)
 	if err != nil {
@@ -362,7 +362,7 @@ func (w *Worker) fetch(ctx context.Context, job *queue.Job) (_ *source.File, sum
 		if err != nil {
 			return nil, "", 0, err
 		}
-		_ = os.Remove(spool.Name()) // it ends with the process
+		_ = os.Remove(spool.Name()) // the file ends with the process
 		if _, err := io.Copy(io.MultiWriter(spool, h), from); err != nil {
 			_ = spool.Close()
 			return nil, "", 0, err
@@ -381,7 +381,7 @@ func (w *Worker) fetch(ctx context.Context, job *queue.Job) (_ *source.File, sum
 	return file, sum, size, err
 }
 
-// readerFunc is a function as an io.Reader.
+// readerFunc makes an io.Reader of a function.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
@@ -396,17 +396,18 @@ func (f readerFunc) until(ctx context.Context) io.Reader {
 	})
 }
 
-// Tags of jobs.
+// Prefixes of jobs' tags.
 const (
-	// SumTag stands before the SHA-256 of a file, in hexadecimal digits.
+	// SumTag precedes the SHA-256 of a file, in hexadecimal digits.
 	SumTag    = "sha256:"
 	objectEnd = "etag:"
 )
 
-// ObjectTag returns the tag of an object. It has the place, because two objects with one ETag need not have the same contents.
+// ObjectTag returns the tag of an object. It contains the object's place, because two objects with one ETag may have different
+// contents.
 func ObjectTag(url, tag string) string { return objectEnd + tag + " " + url }
 
-// handle opens what a job names, if it is below an origin. Links do not lead out.
+// handle opens the source of a job, if it is below an origin. Links cannot lead out.
 func (w *Worker) handle(ctx context.Context, name string) (source.Handle, error) {
 	for _, from := range w.from {
 		if from.bucket != nil {
@@ -434,7 +435,7 @@ func openBelow(dir, rel string) (source.Handle, error) {
 	stat, err := root.Stat(rel)
 	switch {
 	case err != nil && !isErrno(err):
-		return nil, errOutside // a link leads out; os.Root has no error for it that can be told apart
+		return nil, errOutside // a link leads out; os.Root has no distinct error for that
 	case err != nil:
 		return nil, err
 	case !stat.Mode().IsRegular(): // opening a device can have effects

@@ -9,7 +9,7 @@ import (
 	"github.com/replayd/replayd/fleet/queue"
 )
 
-// metrics are those of a worker, and of the queue as it sees it when it is asked.
+// metrics holds a worker's metrics, and the queue's, for which it asks the queue.
 type metrics struct {
 	running  prometheus.Gauge
 	attempts *prometheus.CounterVec
@@ -54,7 +54,7 @@ func (m *metrics) done(result string, r *queue.Record, took time.Duration) {
 	}
 }
 
-// queueCollector asks NATS when metrics are asked for.
+// queueCollector asks NATS when metrics are collected.
 type queueCollector struct{ q *queue.Queue }
 
 var (

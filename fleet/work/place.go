@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/fleet/workdir"
 )
 
-// bucketPlace is a part of a bucket as a place of tables.
+// bucketPlace makes a part of a bucket a place of tables.
 type bucketPlace struct {
 	*bucket.Bucket
 	dir *workdir.Dir
@@ -27,7 +27,7 @@ func (p bucketPlace) Put(ctx context.Context, name, draft string) error {
 	return withDraft(draft, func(f *os.File, size int64) error { return p.Bucket.Put(ctx, name, f, size) })
 }
 
-// Prune implements export.Place. Names are of attempts: nobody puts them again.
+// Prune implements export.Place. Names contain the attempt: nobody puts them again.
 func (p bucketPlace) Prune(ctx context.Context, _ string, names []string) error {
 	for _, name := range names {
 		if err := p.Remove(ctx, name); err != nil {
@@ -37,7 +37,7 @@ func (p bucketPlace) Prune(ctx context.Context, _ string, names []string) error 
 	return nil
 }
 
-// Commit implements export.Place. Nobody else removes files of an attempt.
+// Commit implements export.Place. Nobody else removes an attempt's files.
 func (p bucketPlace) Commit(ctx context.Context, name, draft, version string, _ map[string]int64) error {
 	err := withDraft(draft, func(f *os.File, size int64) error { return p.Replace(ctx, name, f, size, version) })
 	if errors.Is(err, bucket.ErrConflict) {
@@ -69,7 +69,7 @@ func (p bucketPlace) Version(ctx context.Context, name string) (string, error) {
 	return found.Tag, err
 }
 
-// Sync implements export.Place. A store has what it has acknowledged.
+// Sync implements export.Place. A store keeps what it has acknowledged.
 func (p bucketPlace) Sync([]string) error { return nil }
 
 // Read implements export.Place.
@@ -86,7 +86,7 @@ func (p bucketPlace) Size(ctx context.Context, name string) (int64, error) {
 // results is the place of a worker's results. Its errors are resultsErrors.
 type results struct{ export.Place }
 
-// resultsError means that results cannot be written. That says nothing about the job: the credentials of the worker may have expired.
+// resultsError means that results cannot be written. It says nothing about the job: the worker's credentials may have expired.
 type resultsError struct{ error }
 
 func (e resultsError) Unwrap() error { return e.error }

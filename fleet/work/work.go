@@ -1,5 +1,5 @@
-// Package work does the jobs of a queue: it exports replays as tables. A [Worker] takes jobs, holds them by their leases, retries what
-// may succeed later, and removes what attempts have left.
+// Package work does the jobs of a queue: it exports replays as tables. A [Worker] takes jobs, holds them by their leases, retries
+// jobs that may succeed later, and removes the files that attempts have left.
 package work
 
 import (
@@ -25,25 +25,26 @@ import (
 
 // Options configure a Worker. All but Temp, Secrets and Version are required.
 type Options struct {
-	// From are directories, and URLs of buckets, below which jobs may name replays.
+	// From lists directories, and URLs of buckets, below which jobs may name replays.
 	From []string
 	// To is the directory, or the URL of a bucket, to write to.
 	To string
-	// Temp is the directory for drafts and objects that are read. Empty, it is within To, or for a bucket the system's.
+	// Temp is the directory for drafts and fetched objects. If it is empty, they lie within To or, if that is a bucket, in the
+	// system's directory.
 	Temp string
-	// Workers is how many jobs are done at the same time.
+	// Workers is how many jobs run at the same time.
 	Workers int
-	// MaxSize and MaxInflated are the maximum sizes of a replay, in bytes, as it is and once inflated.
+	// MaxSize and MaxInflated limit the size of a replay, in bytes: of its file, and decompressed.
 	MaxSize, MaxInflated int64
 	// MaxTime is how long a job may take.
 	MaxTime time.Duration
 	// Secrets says what is redacted.
 	Secrets codec.Secrets
-	// Version is that of the program, for the start of streams.
+	// Version is the program's version, for the start of streams.
 	Version string
 	// Log gets a line for each attempt.
 	Log *slog.Logger
-	// Metrics gets those of the worker, and of the queue as it sees it.
+	// Metrics gets the metrics of the worker and of the queue.
 	Metrics prometheus.Registerer
 	// Text returns the text of an error for people.
 	Text func(error) string
@@ -72,7 +73,8 @@ func New(ctx context.Context, q *queue.Queue, o Options) (*Worker, error) {
 // Close removes the drafts.
 func (w *Worker) Close() { w.dir.Close() }
 
-// Run does jobs until ctx ends, and gives back those that it has then. With untilDone it also ends when no job is queued or worked on.
+// Run does jobs until ctx ends, and then gives back unfinished ones. With untilDone it also ends when no job is queued or worked
+// on.
 func (w *Worker) Run(ctx context.Context, untilDone bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,7 +94,7 @@ func (w *Worker) Run(ctx context.Context, untilDone bool) error {
 	return nil
 }
 
-// wait returns when ctx ends, and with untilDone as soon as there are no jobs.
+// wait returns when ctx ends and, with untilDone, when there are no jobs.
 func (w *Worker) wait(ctx context.Context, untilDone bool) {
 	for untilDone && ctx.Err() == nil {
 		if lines, err := w.q.Lines(ctx); err == nil && len(lines) == 0 {
@@ -150,7 +152,7 @@ func (w *Worker) open(ctx context.Context) error {
 		w.to = results{bucketPlace{b, w.dir}}
 		return err
 	}
-	// In the same file system; readers of hive partitions do not look into it.
+	// In the same file system; readers of hive partitions skip its name.
 	if w.dir, err = workdir.New(filepath.Join(cmp.Or(w.o.Temp, w.o.To), ".replayd-work")); err != nil {
 		return err
 	}
@@ -158,10 +160,10 @@ func (w *Worker) open(ctx context.Context) error {
 	return nil
 }
 
-// place returns where the results of a job go, for as long as the job is held.
+// place returns the place of a job's results, usable while the worker holds the job.
 func (w *Worker) place(job *queue.Taken) export.Place { return export.While(job.Held, w.to) }
 
-// sweep removes what dead processes left behind, from time to time.
+// sweep removes the leftovers of dead processes, from time to time.
 func (w *Worker) sweep(ctx context.Context) {
 	for {
 		select {
@@ -195,5 +197,5 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// limits are those of sources.
+// limits returns the limits of sources.
 func (w *Worker) limits() source.Limits { return source.Limits{Inflated: w.o.MaxInflated} }

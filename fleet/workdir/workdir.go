@@ -1,4 +1,4 @@
-// Package workdir has directories for what a process drafts, which others remove when the process is gone.
+// Package workdir has directories for a process's drafts, which other processes remove when it is gone.
 package workdir
 
 import (
@@ -30,12 +30,12 @@ const (
 // New makes a directory for this process below parent, and parent itself if it is missing. It removes the directories of
 // processes that no longer run.
 func New(parent string) (*Dir, error) {
-	if err := os.MkdirAll(filepath.Dir(parent), 0o755); err != nil { //nolint:gosec // it may be that of the results, which others may read
+	if err := os.MkdirAll(filepath.Dir(parent), 0o755); err != nil { //nolint:gosec // others may read results beside it
 		return nil, err
 	}
 	d := &Dir{parent: parent}
 	var err error
-	for range 100 { // others that begin or end at the same time may remove what is not locked yet
+	for range 100 { // others that begin or end now may remove a directory that is not locked yet
 		if err = d.make(); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -63,7 +63,7 @@ func (d *Dir) make() error {
 		_, err = os.Stat(lock.Name())
 	}
 	path := strings.TrimSuffix(lock.Name(), lockSuffix)
-	if err == nil { // from now on nobody removes it
+	if err == nil { // nobody removes it from now on
 		if err = os.Mkdir(path, 0o700); err != nil {
 			_ = os.Remove(lock.Name())
 		}
@@ -76,7 +76,7 @@ func (d *Dir) make() error {
 	return nil
 }
 
-// ours returns an error if a directory is another user's, who could exchange what is in it.
+// ours returns an error if a directory belongs to another user, who could change its contents.
 func ours(dir string) error {
 	stat, err := os.Lstat(dir)
 	if err != nil {
@@ -126,8 +126,8 @@ func (d *Dir) Close() {
 	_ = os.Remove(d.parent)
 }
 
-// Keep returns a directory below parent that no other process uses, and which stays when done is called. It is the same as for the last
-// process with the name, unless that is still running.
+// Keep returns a directory below parent that no other process uses, and which stays when done is called. The last process with
+// the same name had the same directory, unless it is still running.
 func Keep(parent, name string) (dir string, done func(), err error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", nil, err

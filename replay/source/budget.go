@@ -12,7 +12,7 @@ type Budget interface {
 	Spool(n int64) error
 }
 
-// account is what a File has charged to its Budget. Without a Budget nothing is limited.
+// account holds what a File has charged to its Budget. Without a Budget there is no limit.
 type account struct {
 	budget        Budget
 	memory, spool atomic.Int64
@@ -56,8 +56,8 @@ func (a *account) close() {
 	_ = a.budget.Spool(-a.spool.Swap(0))
 }
 
-// Spend charges b for the memory and disk space that reading the file takes from now on, until the file is closed. It is called
-// at most once, before Input.
+// Spend charges b for the memory and disk space that reading the file takes from now on, until the file is closed. Call it at
+// most once, before Input.
 func (f *File) Spend(b Budget) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

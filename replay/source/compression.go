@@ -28,13 +28,13 @@ func (c Compression) String() string {
 }
 
 var (
-	gzipMagic       = []byte{0x1f, 0x8b, 8} // with the only method that there is, deflate
+	gzipMagic       = []byte{0x1f, 0x8b, 8} // with deflate, the only method
 	zstdMagic       = []byte{0x28, 0xb5, 0x2f, 0xfd}
-	zstdSkipMagic   = []byte{0x2a, 0x4d, 0x18} // after a first byte 0x50 .. 0x5f: a frame to skip, as pzstd writes first
+	zstdSkipMagic   = []byte{0x2a, 0x4d, 0x18} // after a first byte 0x50 .. 0x5f: a skippable frame, which pzstd writes first
 	xzMagic         = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
 	bzip2Magic      = []byte("BZh")
 	bzip2BlockMagic = []byte{0x31, 0x41, 0x59, 0x26, 0x53, 0x59} // the digits of pi
-	bzip2EndMagic   = []byte{0x17, 0x72, 0x45, 0x38, 0x50, 0x90} // of its square root: a file that holds nothing
+	bzip2EndMagic   = []byte{0x17, 0x72, 0x45, 0x38, 0x50, 0x90} // the digits of the square root of pi: an empty file
 )
 
 // sniffCompression recognises a compression by a file's first decoders.SniffLen bytes.

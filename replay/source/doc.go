@@ -6,7 +6,7 @@
 // A [File] is an open replay. Its format and its compression are recognised by content, never by name. [File.Input]
 // gives a codec its bytes, decompressed:
 //
-//   - A plain file is read at any place by pread, also where it has grown. It is never mapped into memory: if its writer
+//   - A plain file is read at any offset by pread, even where it has grown. It is never mapped into memory: if its writer
 //     truncated a mapped file, the process would crash.
 //   - A compressed file (.gz, .zst, .xz, .bz2, also of several members one after the other) is read from front to back. If a
 //     codec needs random access, [File.Spool] unpacks it into a temporary file without a name.

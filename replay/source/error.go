@@ -20,9 +20,9 @@ var (
 	ErrShrunk = errors.New("the file shrank")
 	// ErrOverwritten: the file shrank and was rewritten: its first bytes have changed.
 	ErrOverwritten = fmt.Errorf("%w and was written anew", ErrShrunk)
-	// ErrReplaced: another file has its name now. The bytes that it had then can still be read.
+	// ErrReplaced: another file has its name now. The bytes that it had before can still be read.
 	ErrReplaced = errors.New("the file was replaced")
-	// ErrRemoved: no file has its name now. The bytes that it had then can still be read.
+	// ErrRemoved: no file has its name now. The bytes that it had before can still be read.
 	ErrRemoved = errors.New("the file was removed")
 )
 

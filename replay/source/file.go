@@ -150,7 +150,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.info.Version = versionOf(stat)
 }
 
-// sniff recognizes compression and format by the file's first bytes, and keeps those of a plain file for compare.
+// sniff recognizes compression and format by the file's first bytes, and keeps a plain file's first bytes for compare.
 func (f *File) sniff() error {
 	head := make([]byte, headLen)
 	n, err := readFull(f.handle, head)
@@ -275,7 +275,7 @@ func (f *File) Move(to Origin) {
 	f.origin, f.info.Name = to, to.Name
 }
 
-// Check finds out whether the file is still the one that was opened, and updates Info. It returns ErrShrunk (ErrOverwritten is
+// Check finds out whether the file is still the one that was opened, and updates Info. It returns ErrShrunk (an ErrOverwritten is
 // one), ErrReplaced, ErrRemoved or ErrIO. After all but ErrIO the file will not grow any more; an ErrShrunk is returned by
 // all later calls. While the format is unknown, Check tries to recognize it: a file opened just after its creation is empty.
 //

@@ -9,16 +9,16 @@ import (
 // windows reads a Zstandard stream and calls grow with the window of each frame before anything is allocated for it (RFC 8878).
 // It passes other bytes on: the decompressor reports them.
 type windows struct {
-	src   *bufio.Reader // of 18 bytes and more
+	src   *bufio.Reader // with a buffer of at least 18 bytes
 	grow  func(window int64) error
 	left  int64 // unread bytes of the frame or the block
 	block bool  // a block's header is next
-	check bool  // a checksum ends the frame
-	blind bool  // it is not understood
+	check bool  // the frame ends in a checksum
+	blind bool  // the stream cannot be understood, and is passed on
 	err   error
 }
 
-// maxFrameHeader is how long the header of a frame is at most, with its magic number.
+// maxFrameHeader is the maximum length of a frame's header, with its magic number.
 const maxFrameHeader = 18
 
 // Read implements io.Reader.
@@ -37,14 +37,14 @@ func (w *windows) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// header looks at the header that is next, and notes how many bytes to pass on before the next one.
+// header looks at the next header, and notes how many bytes to pass on before the one after it.
 func (w *windows) header() error {
 	if w.block {
 		return w.blockHeader()
 	}
-	h, _ := w.src.Peek(maxFrameHeader) // fewer where there are no more: whoever reads on meets the error
+	h, _ := w.src.Peek(maxFrameHeader) // fewer at the end of the stream, where the reader meets the error
 	if len(h) < 5 {
-		w.blind = true // the end, or it is cut
+		w.blind = true // the end, or a cut header
 		return nil
 	}
 	magic := binary.LittleEndian.Uint32(h)
@@ -109,7 +109,7 @@ func (w *windows) blockHeader() error {
 	if bits>>1&3 == 1 { // one byte, repeated
 		w.left = 4
 	}
-	if bits&1 != 0 { // the last one
+	if bits&1 != 0 { // the last block
 		w.block = false
 		if w.check {
 			w.left += 4

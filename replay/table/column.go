@@ -9,27 +9,27 @@ import (
 	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
-// Column holds the values of one column. Its memory has the layout of Arrow's: little endian, bits from the lowest.
+// Column holds the values of one column, in the memory layout of Arrow: little endian, bits from the lowest.
 type Column struct {
 	Field *Field
 	// Off is true for a column that the table does not have. Nothing is appended to it.
 	Off bool
 	// Len is the number of values, missing ones included.
 	Len int
-	// Nulls is the number of missing values. Unless it is 0, Valid has one bit for each value: 1 for a value that is there.
+	// Nulls is the number of missing values. Unless it is 0, Valid has one bit for each value: 0 if the value is missing.
 	Nulls int
 	Valid []byte
-	// Data holds the values; of a Text and a Binary the bytes; of a Name the indices into the dictionary, 4 bytes each. Lists
-	// and structs have none.
+	// Data holds the values: the bytes of a Text or a Binary; indices into the dictionary for a Name, 4 bytes each. It is empty
+	// for lists and structs.
 	Data []byte
-	// Offsets holds, for Text, Binary and List, where each value begins, and where the last ends.
+	// Offsets holds, for Text, Binary and List, the beginnings of the values and the end of the last.
 	Offsets []int32
-	// Names is the dictionary of a Name.
+	// Names is the dictionary of a column of type Name.
 	Names *Names
 
 	below int  // the number of columns below this one
 	item  int  // rowBytes of a list's elements
-	late  int  // of a struct: how many missing values the columns below do not have yet
+	late  int  // in a struct: how many missing values the columns below still lack
 	size  *int // Set.size
 	refs  func(uint32) string
 }
@@ -71,7 +71,7 @@ func (c *Column) reset() {
 
 // trim frees the memory of an empty column if it has much.
 func (c *Column) trim() {
-	const much = 16 << 10 // more than the few rows take that arrive at once
+	const much = 16 << 10 // more than a few rows that arrive at once
 	if cap(c.Valid) > much {
 		c.Valid = nil
 	}
@@ -86,8 +86,8 @@ func (c *Column) trim() {
 	}
 }
 
-// kept is how many bytes of a buffer are kept for the next batch: those of a column that has nearly all bytes of a batch of
-// 1 MiB, which append has made up to a quarter too large.
+// kept is how many bytes of a buffer are kept for the next batch: enough for a column that has nearly all of a batch of 1 MiB,
+// whose buffer append has made up to a quarter too large.
 const kept = 1280 << 10
 
 func keep(b []byte) []byte {
@@ -97,7 +97,7 @@ func keep(b []byte) []byte {
 	return b[:0]
 }
 
-// there counts a value that is there.
+// there counts a value that is not missing.
 func (c *Column) there() {
 	if c.Nulls > 0 {
 		c.mark(true)
@@ -105,7 +105,7 @@ func (c *Column) there() {
 	c.Len++
 }
 
-// allThere counts n values that are there.
+// allThere counts n values that are not missing.
 func (c *Column) allThere(n int) {
 	if c.Nulls == 0 {
 		c.Len += n
@@ -116,7 +116,7 @@ func (c *Column) allThere(n int) {
 	}
 }
 
-// grow makes the data n bytes longer, and returns those. They have any value.
+// grow makes the data n bytes longer, and returns these bytes. They have any value.
 func (c *Column) grow(n int) []byte {
 	had := len(c.Data)
 	if n > cap(c.Data)-had {
@@ -126,7 +126,7 @@ func (c *Column) grow(n int) []byte {
 	return c.Data[had:]
 }
 
-// missing counts a value that is missing. It adds no data.
+// missing counts a missing value. It adds no data.
 func (c *Column) missing() {
 	if c.Nulls == 0 {
 		c.Valid = c.Valid[:0]
@@ -204,7 +204,7 @@ func (c *Column) bit(v bool) {
 	}
 }
 
-// Text appends a text, as valid UTF-8 as protoappend.String has it.
+// Text appends a text, made valid UTF-8 as by protoappend.String.
 func (c *Column) Text(v []byte) {
 	if c.Off {
 		return
@@ -236,7 +236,7 @@ func (c *Column) Name(v []byte) {
 	}
 }
 
-// Enum appends the name of an enum's value to a column of names, or its number if it has none.
+// Enum appends the name of an enum's value to a column of names, or the value's number if it has no name.
 func (c *Column) Enum(v int32) {
 	if c.Off {
 		return
@@ -301,7 +301,7 @@ func catchUp(c []Column) {
 	}
 }
 
-// pad appends n values that a missing struct hides: zeros, and texts and lists without contents.
+// pad appends n values that a missing struct hides: zeros, and empty texts and lists.
 func (c *Column) pad(n int) {
 	if c.Off {
 		return
@@ -390,5 +390,5 @@ func truncate(columns []Column, n int) {
 	}
 }
 
-// Width returns the number of columns that this one takes, those below it included.
+// Width returns the number of columns that this column takes, with the columns below it.
 func (c *Column) Width() int { return 1 + c.below }

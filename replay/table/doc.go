@@ -3,5 +3,5 @@
 // replay/table/arrowipc makes Arrow record batches of the columns without copying them.
 //
 // The columns of a table are one slice in preorder: a column of structs is followed by the columns of its fields, and a column
-// of lists by that of its elements. So the generated code appends to columns by constant indices, and nothing is boxed.
+// of lists by the column of its elements. So the generated code appends to columns by constant indices, and nothing is boxed.
 package table

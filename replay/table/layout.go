@@ -10,13 +10,13 @@ import (
 type Layout struct {
 	Format *Format
 
-	fields [][]Field // by kind: the columns that there are
-	there  [][]bool  // by kind: whether a column is there, for all columns of the format in preorder
+	fields [][]Field // by kind: the columns that the table has
+	there  [][]bool  // by kind, for all columns of the format in preorder: whether the table has the column
 	shared bool
 }
 
-// Layout returns the layout of tables with all columns. Only with resolved are those of resolved players among them. There are two
-// for each format, which are never freed.
+// Layout returns the layout with all columns. It has the columns of resolved players only if resolved is true. Both layouts of a
+// format are made once and never freed.
 func (f *Format) Layout(resolved bool) *Layout {
 	f.all()
 	if resolved {
@@ -47,8 +47,8 @@ func (l *Layout) add(all []Field, there []bool) {
 	l.there = append(l.there, there)
 }
 
-// Select returns a layout in which the tables of some kinds have only the columns of these names. A dot leads into a struct, and into
-// the structs of a list. Each of these kinds must have each of the columns. Other kinds have the columns that they have in l.
+// Select returns a layout in which the tables of some kinds have only the named columns. A dot leads into a struct, and into the
+// structs of a list. Each of these kinds must have each of the columns. Other kinds keep their columns.
 func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, error) {
 	s := &Layout{Format: l.Format}
 	for k := range l.Format.Kinds {
@@ -68,8 +68,8 @@ func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, er
 	return s, nil
 }
 
-// choose marks in chosen the columns that a name selects: the column, and all columns below it. It returns false if no column that is
-// there has the name.
+// choose marks in chosen the columns that a name selects: the named column, and all columns below it. It returns false if the
+// table has no column of that name.
 func choose(chosen, there []bool, fields []Field, name string) bool {
 	first, rest, deeper := strings.Cut(name, ".")
 	at := 0
@@ -97,7 +97,8 @@ func choose(chosen, there []bool, fields []Field, name string) bool {
 	return false
 }
 
-// alternatives returns names of columns that could be meant by a name that means none: those of the innermost struct that it leads to.
+// alternatives returns the names of columns that a wrong name may have meant: the columns of the innermost struct that it leads
+// to.
 func alternatives(fields []Field, name string) []string {
 	prefix := ""
 	for {
@@ -121,7 +122,7 @@ func alternatives(fields []Field, name string) []string {
 	return names
 }
 
-// remaining returns the fields that are there.
+// remaining returns the fields that the table has.
 func remaining(fields []Field, there []bool) []Field {
 	var some []Field
 	for i := range fields {
@@ -138,7 +139,7 @@ func remaining(fields []Field, there []bool) []Field {
 // Fields returns the columns of the table of a kind, in order.
 func (l *Layout) Fields(kind uint8) []Field { return l.fields[kind] }
 
-// Shared reports whether the layout is one of those of Format.Layout.
+// Shared reports whether Format.Layout has made the layout.
 func (l *Layout) Shared() bool { return l.shared }
 
 // MaxRow returns the largest size of a row of the table of a kind, if it is known: if there are no texts, and no lists but the
@@ -165,7 +166,7 @@ func (l *Layout) MaxRow(kind uint8) (n int, known bool) {
 	return n, true
 }
 
-// most returns the largest size of a value with those below it that are there, if it is known.
+// most returns the largest size of a value with the columns below it, if it is known.
 func (f *Field) most(there []bool) (n int, known bool) {
 	if !there[0] {
 		return 0, true
@@ -175,7 +176,7 @@ func (f *Field) most(there []bool) (n int, known bool) {
 	case Text, Binary, List:
 		return 0, false
 	case Name:
-		text := len("-2147483648") // of a number without a name
+		text := len("-2147483648") // a number without a name
 		for _, name := range f.Enum {
 			text = max(text, len(name))
 		}
@@ -194,8 +195,8 @@ func (f *Field) most(there []bool) (n int, known bool) {
 	return n, true
 }
 
-// Overhead returns how many bytes the table of a kind takes in a message besides its values at most: for its schema, and for the head
-// of a record batch.
+// Overhead returns the maximum number of bytes that the table of a kind takes in a message besides its values: for its schema,
+// and for the head of a record batch.
 func (l *Layout) Overhead(kind uint8) int {
 	k := &l.Format.Kinds[kind]
 	return tableOverhead + len(k.Name) + len(k.Comment) + overhead(l.fields[kind])
@@ -210,13 +211,13 @@ func overhead(fields []Field) int {
 	return n
 }
 
-// What a table and a column of it take besides their texts; TestOverhead in arrowipc checks them.
+// The bytes that a table and a column take besides their texts; TestOverhead in arrowipc checks them.
 const (
 	tableOverhead  = 1 << 10
 	columnOverhead = 512
 )
 
-// rowBytes returns the size of a row of those of the fields that are there, without the contents of texts and lists.
+// rowBytes returns the size of a row with the fields that the table has, without the contents of texts and lists.
 func rowBytes(fields []Field, there []bool) int {
 	n := 0
 	for i := range fields {

@@ -5,14 +5,14 @@ import "github.com/replayd/replayd/replay/codec/protoappend"
 // Names is a dictionary of texts. Each batch has dictionaries of its own, which hold only the texts of the batch, so that a
 // replay with many different texts cannot make them grow.
 type Names struct {
-	// Data holds the texts. Offsets holds where each begins, and where the last ends.
+	// Data holds the texts. Offsets holds the beginnings of the texts and the end of the last.
 	Data    []byte
 	Offsets []int32
 
 	places  map[string]int32
 	batch   uint32    // the number of the batch, from 1
-	numbers [64]place // the places of the names of small numbers
-	refs    []place   // by number
+	numbers [64]place // places of enums' names, by small numbers
+	refs    []place   // places of references, by number
 	valid   []byte    // memory
 }
 
@@ -42,10 +42,10 @@ func (d *Names) reset() {
 	clear(d.places)
 }
 
-// keptNames is how many places of texts the memory is kept of.
+// keptNames is the number of places whose memory is kept.
 const keptNames = 5 << 10
 
-// of returns the place of a text. A text that is not valid UTF-8 is made so.
+// of returns the place of a text, which it adds if it is new. It makes an invalid text valid UTF-8.
 func (d *Names) of(v []byte, size *int) int32 {
 	if i, ok := d.places[string(v)]; ok {
 		return i
@@ -88,7 +88,7 @@ func (d *Names) setNumber(v, i int32) {
 	}
 }
 
-// maxRefs limits the numbers whose places are kept. The places of larger ones are looked up by text.
+// maxRefs limits the numbers whose places are kept. Texts of larger numbers are looked up.
 const maxRefs = 1 << 16
 
 func (d *Names) ref(id uint32) (int32, bool) {

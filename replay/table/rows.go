@@ -7,7 +7,7 @@ import (
 )
 
 // BeginRows begins n rows, at least one, of the table of a kind. All are of one tick. The first is at a position that is not below 0,
-// and each of the others is step bytes behind the one before, with an index of 0. The columns of Format.Event have nothing of them.
+// and each of the others is step bytes after the previous one, with an index of 0. The columns of Format.Event stay without values.
 // It returns the columns behind those, to which the caller appends n values each. Undo removes only the last row.
 //
 // It is for the moves of games with many players: appending row by row takes several times as long.
@@ -63,7 +63,7 @@ func Extend[T int32 | int64 | uint32 | uint64 | float32 | float64](c *Column, n 
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
 }
 
-// absent appends n values that have nothing of an event: empty lists, and missing values of other types.
+// absent appends n values to a column for which the events have none: empty lists, and missing values of other types.
 func (c *Column) absent(n int) {
 	switch {
 	case c.Off:

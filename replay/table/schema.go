@@ -12,8 +12,8 @@ import (
 // Type is the type of a column's values.
 type Type uint8
 
-// The types. A Name is a text of which a replay has few, such as that of an enum's value or of a class: a dictionary holds each
-// once.
+// The types. A Name is a text of which a replay has few different ones, such as the names of an enum or of classes: a dictionary
+// holds each once.
 const (
 	Bool Type = iota
 	Int32
@@ -29,7 +29,7 @@ const (
 	Struct
 )
 
-// bytes returns the size of a value in Column.Data, for Text, Binary and List that of its offset.
+// bytes returns the size of a value in Column.Data, or of its offset for Text, Binary and List.
 func (t Type) bytes() int {
 	switch t {
 	case Bool:
@@ -43,7 +43,7 @@ func (t Type) bytes() int {
 	}
 }
 
-// String returns the type's name, as documents have it.
+// String returns the type's name in the documentation.
 func (t Type) String() string {
 	return [...]string{
 		"bool", "int32", "int64", "uint32", "uint64", "float32", "float64", "text", "binary", "dictionary of texts", "list", "struct",
@@ -60,13 +60,13 @@ type Field struct {
 	Resolved bool
 	// Comment is the comment of the field in the .proto. It gives the unit and the range.
 	Comment string
-	// Enum has the names of an enum's values by number, for a Name that is one.
+	// Enum holds the names of an enum's values by number, if the Name is an enum.
 	Enum map[int32]string
-	// Fields are those of a Struct, and the element of a List.
+	// Fields are the fields of a Struct, or the element of a List.
 	Fields []Field
 }
 
-// TypeName returns the name of the column's type with those below it, and whether values may be missing.
+// TypeName returns the names of the column's type and of the types below it, and whether values may be missing.
 func (f *Field) TypeName() string {
 	var name string
 	switch f.Type {
@@ -94,12 +94,12 @@ type Kind struct {
 	Fields  []Field
 }
 
-// Format describes the tables of a format. Kinds are by number; the first is no kind.
+// Format describes the tables of a format. Kinds are by number; number 0 is no kind.
 type Format struct {
 	Name  string
 	Kinds []Kind
-	// Event are the fields that all events of the format have besides those of Positions. They precede those of the kind. A list
-	// of enums among them is one of warnings, and has each at most once.
+	// Event are the fields that all events of the format have, besides Positions. They precede the kind's own fields. A list of
+	// enums among them holds warnings, each at most once.
 	Event []Field
 
 	once    sync.Once
@@ -107,13 +107,13 @@ type Format struct {
 	layouts [2]*Layout // without and with resolved players
 }
 
-// The indices of the columns that every table begins with.
+// The indices of the first columns of every table.
 const (
 	OffsetColumn = iota
 	IndexColumn
 	TickColumn
 	TimeColumn
-	Positions // how many there are
+	Positions // the number of these columns
 )
 
 var positions = [Positions]Field{
@@ -125,7 +125,7 @@ var positions = [Positions]Field{
 		"Missing where the format has no clock, and before the first tick of a demo."},
 }
 
-// all returns the columns of the tables by kind, those that only resolved players fill included.
+// all returns the columns of the tables by kind, with the columns that only resolved players fill.
 func (f *Format) all() [][]Field {
 	f.once.Do(func() {
 		f.columns = make([][]Field, len(f.Kinds))
@@ -138,7 +138,7 @@ func (f *Format) all() [][]Field {
 	return f.columns
 }
 
-// width returns the number of columns that fields take, those below them included.
+// width returns the number of columns that fields take, with the columns below them.
 func width(fields []Field) int {
 	n := 0
 	for i := range fields {

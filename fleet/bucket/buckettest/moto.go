@@ -14,7 +14,7 @@ import (
 // motoVariable is the environment variable with the path of a moto_server (pip install 'moto[server]'), another fake of S3.
 const motoVariable = "MOTO"
 
-// moto starts a moto_server with a bucket, which ends with the test, and returns what passes requests on to it.
+// moto starts a moto_server with a bucket, and returns a handler that passes requests on to it. It ends with the test.
 func moto(tb testing.TB, program string) http.Handler {
 	tb.Helper()
 	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -51,7 +51,7 @@ func moto(tb testing.TB, program string) http.Handler {
 	}
 	return &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(at)
-		if r.Out.Header.Get("Authorization") == "" { // the bucket is everybody's, as it is with gofakes3; moto does not look at signatures
+		if r.Out.Header.Get("Authorization") == "" { // everybody may use the bucket, as with gofakes3; moto does not look at signatures
 			r.Out.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=any/20200101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=any")
 		}
 	}}

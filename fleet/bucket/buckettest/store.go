@@ -1,5 +1,5 @@
-// Package buckettest is an S3 server in the process of a test, which counts requests, and fails and delays them as told. With MOTO set to
-// the path of a moto_server, that stores the objects, in a process of its own, and gofakes3 otherwise.
+// Package buckettest is an S3 server in the process of a test. It counts requests, and can fail and delay them. If MOTO is the
+// path of a moto_server, a process of that program stores the objects; otherwise gofakes3 does.
 package buckettest
 
 import (
@@ -36,11 +36,11 @@ type Store struct {
 	hook     func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
-// Request is a request that the server was sent.
+// Request is a request that the server received.
 type Request struct {
 	Method, Key string
 	List        bool
-	Prefix      string // of a list
+	Prefix      string // of a request for a list
 	Range       string
 	IfMatch     string
 	Sent        int64 // bytes of the answer's body
@@ -51,7 +51,7 @@ func New(tb testing.TB) *Store {
 	tb.Helper()
 	s := &Store{tb: tb}
 	if program := os.Getenv(motoVariable); program != "" {
-		s.fake, s.later = moto(tb, program), func(time.Duration) { time.Sleep(time.Second) } // it has times in seconds
+		s.fake, s.later = moto(tb, program), func(time.Duration) { time.Sleep(time.Second) } // moto has times in seconds
 	} else {
 		clock := gofakes3.FixedTimeSource(time.Now())
 		backend := s3mem.New(s3mem.WithTimeSource(clock))
@@ -76,7 +76,7 @@ func matching(fake http.Handler) http.Handler {
 			there := head.Code == http.StatusOK
 			changed := there && match != "" && head.Header().Get("ETag") != match
 			if changed || there && none == "*" || !there && match != "" && r.Method == http.MethodPut {
-				_, _ = io.Copy(io.Discard, r.Body) // one that answers earlier and hangs up may not be heard
+				_, _ = io.Copy(io.Discard, r.Body) // a client may miss an early answer if the server then hangs up
 				Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 				return
 			}
@@ -85,7 +85,7 @@ func matching(fake http.Handler) http.Handler {
 	})
 }
 
-// serve counts a request, and has the hook or the fake answer it.
+// serve counts a request, and passes it to the hook or the fake.
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	req := &Request{
 		Method: r.Method, Key: strings.TrimPrefix(r.URL.Path, "/"+Name+"/"), Range: r.Header.Get("Range"),
@@ -107,7 +107,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	s.fake.ServeHTTP(counted, r)
 }
 
-// counting counts bytes before they are sent: a client that has them all may ask at once how many there were.
+// counting counts bytes before they are sent, because a client that has received them all may ask for the count at once.
 type counting struct {
 	http.ResponseWriter
 	count func(int)
@@ -122,21 +122,21 @@ func (c *counting) Write(p []byte) (int, error) {
 
 func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// Refuse answers with an error as S3 does.
+// Refuse answers with an S3 error.
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte("<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>of the store</Message></Error>"))
 }
 
-// Hook makes a function answer the requests, until it is nil. It may pass them on.
+// Hook makes f answer the requests, until Hook is called with nil. f may pass them on.
 func (s *Store) Hook(f func(w http.ResponseWriter, r *http.Request, next http.Handler)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook = f
 }
 
-// Throttle limits how many bytes the server sends in a second, over all requests. Zero does not limit it.
+// Throttle limits the bytes that the server sends in a second, over all requests. Zero means no limit.
 func (s *Store) Throttle(perSecond int) {
 	if perSecond == 0 {
 		s.Hook(nil)
@@ -151,7 +151,7 @@ const chunk = 4 << 10
 // line is a network of limited speed.
 type line struct {
 	mu   sync.Mutex
-	per  time.Duration // for a chunk
+	per  time.Duration // the time for a chunk
 	free time.Time
 }
 
@@ -185,7 +185,7 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Requests returns the requests since the last call. Those that are not answered yet have sent nothing.
+// Requests returns the requests since the last call. Requests without an answer yet have a Sent of 0.
 func (s *Store) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,14 +229,14 @@ func (s *Store) do(method, key string, data []byte, want int) []byte {
 	return w.Body.Bytes()
 }
 
-// Later makes it later: objects that are stored from now on have another time.
+// Later moves the clock: objects that are stored from now on have a later time.
 func (s *Store) Later(d time.Duration) { s.later(d) }
 
 // Endpoint returns the URL of the server.
 func (s *Store) Endpoint() string { return s.server.URL }
 
-// URL returns the URL of a path in the bucket, for requests without credentials, with a refresh of an hour. Pairs of names and values
-// set other parameters; an empty value removes one.
+// URL returns the URL of a path in the bucket, for requests without credentials, with a refresh of an hour. Pairs of names and
+// values set other parameters; an empty value removes one.
 func (s *Store) URL(path string, parameters ...string) string {
 	values := url.Values{"endpoint": {s.server.URL}, "anonymous": {strconv.FormatBool(true)}, "refresh": {"1h"}}
 	for i := 0; i+1 < len(parameters); i += 2 {

@@ -17,23 +17,23 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Options are those of Start.
+// Options configure Start.
 type Options struct {
-	// Dir is where JetStream stores its streams.
+	// Dir is the directory of JetStream's streams.
 	Dir string
-	// URL is nats://HOST:PORT to listen on. The host is one of this machine's loopback addresses: others need a server with TLS and
-	// accounts of its own.
+	// URL is the address to listen at, nats://HOST:PORT. The host is one of this machine's loopback addresses: others need a
+	// server with TLS and accounts of its own.
 	URL string
-	// User and Password are asked of clients, if they are not empty.
+	// User and Password are required of clients unless they are empty.
 	User, Password string
-	// Sync writes each message through to the disk before it is acknowledged, so that none is lost with the power.
+	// Sync writes each message to the disk before acknowledging it, so that a loss of power loses none.
 	Sync bool
-	// Failed is called with each error for which the server is started again, from another goroutine. It may be nil.
+	// Failed is called from another goroutine with each error that makes the server start again. It may be nil.
 	Failed func(error)
 }
 
-// Start starts a server. The caller stops it. When it cannot write, as after its disk was full, it is started again each second until it
-// can: a server of NATS refuses everything from then on, also when there is room again.
+// Start starts a server. The caller stops it. When the server cannot write, for example to a full disk, it is started again each
+// second until it can: a NATS server that failed to write refuses everything, even when there is room again.
 func Start(o Options) (stop func(), err error) {
 	s, err := start(o)
 	if err != nil {
@@ -62,7 +62,7 @@ func Start(o Options) (stop func(), err error) {
 	return func() { cancel(); wg.Wait() }, nil
 }
 
-// checkEvery is how often a server is asked whether it is well.
+// checkEvery is the time between two checks of the server's health.
 const checkEvery = time.Second
 
 func pause(ctx context.Context) bool {
@@ -74,7 +74,7 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// watch returns what is wrong with a server, once it is so twice, or nil when ctx ends.
+// watch returns the server's problem once two checks have found it, or nil when ctx ends.
 func watch(ctx context.Context, s *server.Server) error {
 	for failed := 0; pause(ctx); {
 		health := s.Healthz(&server.HealthzOptions{})
@@ -115,8 +115,8 @@ func start(o Options) (*server.Server, error) {
 	return s, nil
 }
 
-// diskSize returns the size of the disk of a directory, which it makes if it is not there. A server that is not told a limit takes three quarters
-// of what is free when it starts, and if that was nearly nothing, it refuses everything later.
+// diskSize returns the size of the disk of a directory, which it makes if necessary. Without a limit, a server takes three
+// quarters of the space that is free when it starts; if that was nearly nothing, it refuses everything later.
 func diskSize(dir string) (int64, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err

@@ -29,7 +29,7 @@ func permanent(err error) bool {
 	return false
 }
 
-// errOther means that a file was taken for another one. It is read from the stream from its beginning.
+// errOther means that a file turned out to be another one. It is read from the stream from its beginning.
 var errOther = errors.New("it is another file than the one that the stream had before it was made anew")
 
 // ignoredError says why a message is ignored.
@@ -37,14 +37,14 @@ type ignoredError struct{ why string }
 
 func (e *ignoredError) Error() string { return e.why }
 
-// apply applies bytes of a source to a file. The Mirror must be locked.
+// apply applies a message with bytes to its file. The Mirror must be locked.
 func (m *Mirror) apply(name string, l *lane, msg *shipment.Message) error {
 	if msg.Kind != shipment.Bytes {
 		return &ignoredError{"it has no bytes"}
 	}
 	f := m.known[name]
 	if f != nil && f.generation != msg.Generation && msg.Offset == 0 && !f.since.Equal(m.since) {
-		// The stream was made anew, and a shipper that was started since tells nothing of its file but that it is the first of the stream.
+		// The stream was made anew, and all that a restarted shipper knows of its file is that it is the first of the stream.
 		if same, err := m.has(name, msg.Data); err != nil {
 			return err
 		} else if same {
@@ -60,7 +60,7 @@ func (m *Mirror) apply(name string, l *lane, msg *shipment.Message) error {
 	return m.create(name, l, msg)
 }
 
-// has reports whether a file begins with some bytes, or is shorter and has the first of them.
+// has reports whether a file begins with data, or is shorter and is the beginning of data.
 func (m *Mirror) has(name string, data []byte) (bool, error) {
 	h, err := m.root.Open(name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (f *file) add(m *Mirror, l *lane, data []byte) {
 	m.bytes += n
 }
 
-// forget removes a file from what is known and counted.
+// forget removes a file from the known files and from the counts.
 func (m *Mirror) forget(name string, l *lane, f *file) {
 	m.bytes -= f.length
 	l.bytes -= f.length
@@ -140,7 +140,7 @@ func modified(msg *shipment.Message) time.Time {
 	return msg.Modified
 }
 
-// extend appends to a file what it does not have of a message.
+// extend appends the bytes of a message that a file lacks.
 func (m *Mirror) extend(name string, l *lane, f *file, msg *shipment.Message) error {
 	f.since = m.since
 	if msg.Offset > f.length {
@@ -158,14 +158,14 @@ func (m *Mirror) extend(name string, l *lane, f *file, msg *shipment.Message) er
 	if err != nil {
 		return err
 	}
-	defer h.Close()                                            //nolint:errcheck // the length is checked by those who read
-	if had := min(f.length, msg.End()) - msg.Offset; had > 0 { // a message that was here before
+	defer h.Close()                                            //nolint:errcheck // readers check the length
+	if had := min(f.length, msg.End()) - msg.Offset; had > 0 { // the file had a part of the message before
 		b := make([]byte, had)
 		if _, err := h.ReadAt(b, msg.Offset); err != nil {
 			return err
 		}
 		if !bytes.Equal(b, msg.Data[:had]) {
-			if f.adopted { // it is another file, which begins with the same bytes
+			if f.adopted { // it is another file with the same beginning
 				return errors.Join(errOther, m.remove(name, f))
 			}
 			return &ignoredError{"the file has other bytes there"}
@@ -193,14 +193,14 @@ func (m *Mirror) remove(name string, f *file) error {
 	}
 	src, _, _ := strings.Cut(name, "/")
 	m.forget(name, m.lane(src), f)
-	// A directory that the archive has stays, to be watched.
+	// A directory of the archive stays, because it is watched.
 	for dir := path.Dir(name); dir != "." && m.objects[dir] == nil && m.root.Remove(dir) == nil; {
 		dir = path.Dir(dir)
 	}
 	return nil
 }
 
-// poke makes retire look.
+// poke wakes retire.
 func (m *Mirror) poke() {
 	select {
 	case m.wake <- struct{}{}:

@@ -15,11 +15,11 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// A Mirror that was started again goes on with the files of the one before. How far each of them was written is saved now and then, and
-// files are cut to that: what is behind is read from the stream again. So it does not matter when the process ended. After the
-// machine itself was started anew, what was saved may be ahead of what is on the disk, and everything is read from the stream.
+// A Mirror that was started again goes on with its predecessor's files. It saves now and then how far each file was written. At a
+// start it cuts the files to that length, and reads the rest from the stream. So it does not matter when the process ended. After
+// a restart of the machine the saved lengths may be ahead of the disk, and everything is read from the stream.
 
-// saved is what is known of the files of a directory.
+// saved is the saved knowledge of a directory's files.
 type saved struct {
 	Boot    string                 `json:"boot"`
 	Since   time.Time              `json:"since"`
@@ -44,11 +44,11 @@ type waitingFile struct {
 
 const (
 	savedName = ".kept.json" // no file of a game begins with a dot
-	// saveEvery is how often what is known of the files is saved, if that takes no time to speak of.
+	// saveEvery is how often the knowledge of the files is saved, if saving takes little time.
 	saveEvery = 2 * time.Second
 )
 
-// boot identifies the start of the machine; empty if that is not known.
+// boot identifies the start of the machine; empty if it is not known.
 func boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *Mirror) keepSaved(ctx context.Context) {
 	}
 }
 
-// save saves what is known of the files. If that fails, what was saved before holds.
+// save saves the knowledge of the files. If that fails, the previous save stays valid.
 func (m *Mirror) save() {
 	s, ok := m.snapshot()
 	if !ok {
@@ -85,7 +85,7 @@ func (m *Mirror) save() {
 	}
 }
 
-// snapshot returns what is to be saved. It reports false if a start with it would miss something.
+// snapshot returns the knowledge to save. It reports false if a Mirror that starts with it would miss something.
 func (m *Mirror) snapshot() (*saved, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *Mirror) snapshot() (*saved, bool) {
 	return s, s.Boot != "" && !m.since.IsZero()
 }
 
-// load takes over the files that another Mirror has left, and removes what it did not know.
+// load takes over the files that another Mirror has left, and removes unknown files.
 func (m *Mirror) load() error {
 	s := &saved{}
 	if b, err := m.root.ReadFile(savedName); err != nil || json.Unmarshal(b, s) != nil || s.Boot != boot() {
@@ -139,7 +139,7 @@ func (m *Mirror) load() error {
 		return err
 	}
 	for name := range s.Files {
-		if m.known[name] == nil { // it was exchanged or removed since, or somebody else has changed it
+		if m.known[name] == nil { // it was replaced or removed meanwhile, or somebody else has changed it
 			s.Waiting[name] = waitingFile{0, s.After}
 		}
 	}
@@ -152,7 +152,7 @@ func (m *Mirror) load() error {
 	return nil
 }
 
-// resume takes over a file. It returns false if the file is not the one that is known, whose bytes come from the stream again.
+// resume takes over a file. It returns false if the file is not the known one; its bytes then come from the stream.
 func (m *Mirror) resume(name string, kept savedFile) (bool, error) {
 	src, p := split(name)
 	stat, err := m.root.Stat(name)
@@ -163,7 +163,7 @@ func (m *Mirror) resume(name string, kept savedFile) (bool, error) {
 	state, ok := sum.(encoding.BinaryUnmarshaler)
 	if !ok || shipment.CheckSource(src) != nil || shipment.CheckPath(p) != nil || !stat.Mode().IsRegular() ||
 		source.Identify(stat) != kept.Inode || stat.Size() < kept.Length || state.UnmarshalBinary(kept.Sum) != nil {
-		return false, nil //nolint:nilerr // what was saved is of another version
+		return false, nil //nolint:nilerr // another version saved it
 	}
 	if stat.Size() > kept.Length {
 		h, err := m.root.OpenFile(name, os.O_WRONLY, 0)
@@ -185,7 +185,7 @@ func (m *Mirror) resume(name string, kept savedFile) (bool, error) {
 	return true, nil
 }
 
-// prune removes the files that were kept and that the stream has nothing of, neither bytes nor a state: their end is long ago.
+// prune removes kept files of which the stream has neither bytes nor a state, because they ended long ago.
 func (m *Mirror) prune(ctx context.Context, stream *shipment.Stream) error {
 	m.mu.Lock()
 	none, since := m.pruned || len(m.known) == 0, m.since
@@ -195,7 +195,7 @@ func (m *Mirror) prune(ctx context.Context, stream *shipment.Stream) error {
 		return nil
 	}
 	now, err := stream.Position(ctx)
-	if err != nil || !now.Created.Equal(since) { // a stream that was made anew has nothing yet
+	if err != nil || !now.Created.Equal(since) { // a new stream has nothing yet
 		return err
 	}
 	there, err := stream.Files(ctx, m.o.Source)

@@ -13,31 +13,31 @@ import (
 	"github.com/replayd/replayd/fleet/shipment"
 )
 
-// A source cannot delay the others, nor one of its files the others of it. What it has here is counted, and it has a share of its own. A
-// file waits when one of its messages cannot be written, because the source's share or the disk is full: the messages that
-// follow are left out, and read again from the stream by a goroutine of the source (catchUp) once there is room. Meanwhile the
-// messages of all other files are written.
+// A source cannot delay other sources, nor a file the other files of its source. The bytes and files of each source are counted,
+// and have a limit. A file waits when one of its messages cannot be written, because the source's limit is reached or the disk is
+// full: its later messages are left out, and a goroutine of the source (catchUp) reads them again from the stream once there is
+// room. Meanwhile the messages of all other files are written.
 
 // lane is the state of a source. Mirror.mu guards it.
 type lane struct {
 	source  string
-	bytes   int64 // of its files
+	bytes   int64 // of the source's files
 	files   int
 	waiting map[string]*wait // the files that wait, by name
-	// many is true if more files wait than waiting has. They are found in a list of the stream.
+	// many is true if more files wait than waiting holds. A list of the stream finds the others.
 	many bool
 	// catching is true while catchUp runs.
 	catching bool
 	told     bool // it was logged that a message was ignored
 }
 
-// wait is a file of which messages are left out: those above after, up to skipped.
+// wait is a file of which messages are left out: the messages after after, up to skipped.
 type wait struct{ after, skipped uint64 }
 
 // behind reports whether messages are left out.
 func (l *lane) behind() bool { return len(l.waiting) > 0 || l.many }
 
-// Why a message cannot be written now.
+// The reasons why a message cannot be written now.
 var (
 	errFull  = errors.New("all files have as many bytes together as they may have")
 	errMany  = errors.New("there are as many files as there may be")
@@ -61,7 +61,7 @@ func (m *Mirror) lane(source string) *lane {
 	return l
 }
 
-// room returns nil if a source may have that many more bytes and files, and why not otherwise. The Mirror must be locked.
+// room returns nil if a source may have so many more bytes and files, and the reason otherwise. The Mirror must be locked.
 func (m *Mirror) room(l *lane, bytes int64, files int) error {
 	var err error
 	switch {
@@ -86,7 +86,7 @@ func (m *Mirror) take(ctx context.Context, d *shipment.Delivered, stream string,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.after = d.Sequence
-	if err != nil { // it is of no source
+	if err != nil { // it belongs to no source
 		m.ignored++
 		m.o.Log.DebugContext(ctx, "a message is ignored", "stream", m.o.Name, "sequence", d.Sequence, "error", err)
 		return
@@ -109,7 +109,7 @@ func (m *Mirror) take(ctx context.Context, d *shipment.Delivered, stream string,
 	m.catch(ctx, l, wg)
 }
 
-// leave makes a file wait because a message of it cannot be written.
+// leave makes a file wait because one of its messages cannot be written.
 func (m *Mirror) leave(ctx context.Context, l *lane, name string, sequence uint64, why error) {
 	if !l.behind() {
 		m.o.Log.WarnContext(ctx, "a source of a live root is behind: some of its files do not grow until there is room",
@@ -134,8 +134,8 @@ func (m *Mirror) catch(ctx context.Context, l *lane, wg *sync.WaitGroup) {
 	}
 }
 
-// write applies a message of a file, unless nobody would have sent it. It returns an error if the message cannot be written now. The
-// Mirror must be locked.
+// write applies a message to its file, unless no sender would have sent it. It returns an error if the message cannot be written
+// now. The Mirror must be locked.
 func (m *Mirror) write(ctx context.Context, l *lane, name string, d *shipment.Delivered) error {
 	err := d.Err
 	if err == nil {
@@ -162,16 +162,16 @@ func (m *Mirror) write(ctx context.Context, l *lane, name string, d *shipment.De
 	return nil
 }
 
-// How long catchUp waits between two attempts.
+// The times for which catchUp waits between two attempts.
 const (
 	catchFirst = 100 * time.Millisecond
 	catchLast  = 5 * time.Second
 )
 
-// errCaught ends the reading of what a file missed.
+// errCaught ends the reading of a file's missed messages.
 var errCaught = errors.New("the file has caught up")
 
-// catchUp reads again what was left out of the files of a source, until nothing is missing.
+// catchUp reads the left-out messages of a source's files again, until none is missing.
 func (m *Mirror) catchUp(ctx context.Context, l *lane) {
 	for pause := catchFirst; ; pause = min(2*pause, catchLast) {
 		ended := !shipment.Pause(ctx, pause)
@@ -202,8 +202,8 @@ func (m *Mirror) catchUp(ctx context.Context, l *lane) {
 	}
 }
 
-// recount compares the files of a source that wait with those of the stream: some may have left it, and others were too many to be noted.
-// It returns all that wait.
+// recount compares the waiting files of a source with the stream's files: some may have left it, and others were too many to be
+// noted. It returns all that wait.
 func (m *Mirror) recount(ctx context.Context, l *lane) ([]string, error) {
 	stream, err := m.o.Open(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func (m *Mirror) recount(ctx context.Context, l *lane) ([]string, error) {
 	}
 	m.mu.Lock()
 	many := l.many
-	l.many = false // what comes from now on is noted
+	l.many = false // files that begin to wait from now on are noted
 	m.mu.Unlock()
 	there, err := stream.Files(ctx, l.source)
 	m.mu.Lock()
@@ -241,7 +241,7 @@ func (m *Mirror) recount(ctx context.Context, l *lane) ([]string, error) {
 	return slices.Sorted(maps.Keys(l.waiting)), nil
 }
 
-// readAgain reads the messages of a file that were left out, until one cannot be written. It returns errCaught if none is left.
+// readAgain reads the left-out messages of a file, until one cannot be written. It returns errCaught if none is left.
 func (m *Mirror) readAgain(ctx context.Context, l *lane, name string) error {
 	m.mu.Lock()
 	w, f, since := l.waiting[name], m.known[name], m.since
@@ -280,7 +280,7 @@ func (m *Mirror) readAgain(ctx context.Context, l *lane, name string) error {
 		}
 		w.after = d.Sequence
 		return m.caught(l, name, d.Sequence)
-	}, func() { // what was left out last may have left the stream
+	}, func() { // the last left-out messages may have left the stream
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if err := m.caught(l, name, now.Last); err != nil {
@@ -289,7 +289,7 @@ func (m *Mirror) readAgain(ctx context.Context, l *lane, name string) error {
 	})
 }
 
-// caught returns errCaught if all that was left out of a file was read, up to a sequence number. The Mirror must be locked.
+// caught returns errCaught if all left-out messages of a file were read, up to a sequence number. The Mirror must be locked.
 func (m *Mirror) caught(l *lane, name string, upTo uint64) error {
 	w := l.waiting[name]
 	if w != nil && upTo < w.skipped {
@@ -302,7 +302,7 @@ func (m *Mirror) caught(l *lane, name string, upTo uint64) error {
 	return errCaught
 }
 
-// restart forgets how far each file was read: the stream is read from its beginning.
+// restart forgets how far each file was read, because the stream is read from its beginning.
 func (m *Mirror) restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

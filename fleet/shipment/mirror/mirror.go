@@ -18,9 +18,9 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 )
 
-// Options are those of New. The zero value of a field is its default, except where there is none.
+// Options configure New. Unless they are required, fields with zero values have defaults.
 type Options struct {
-	// Dir is a directory for nobody else. Required.
+	// Dir is a directory that nobody else uses. Required.
 	Dir string
 	// Name describes the stream to the operator, without credentials.
 	Name string
@@ -28,19 +28,19 @@ type Options struct {
 	Open func(ctx context.Context) (*shipment.Stream, error)
 	// Source is the only source to mirror. Empty means all.
 	Source string
-	// MaxBytes is how many bytes the files may have together. Default 8 GiB.
+	// MaxBytes limits the bytes of all files together. Default 8 GiB.
 	MaxBytes int64
-	// MaxFiles is how many files there may be. Default 100,000.
+	// MaxFiles limits the number of files. Default 100,000.
 	MaxFiles int
-	// SourceBytes and SourceFiles are how many of them the files of one source may have. Default a quarter, all with Source.
+	// SourceBytes and SourceFiles limit the files of one source. Default a quarter of the total, or all of it with Source.
 	SourceBytes int64
 	SourceFiles int
-	// Archive has files that were archived, under the same names. Nil for none.
+	// Archive has archived files, under the same names. Nil for none.
 	Archive catalog.Store
-	// Linger is how long a file that was archived stays if there is no Archive. Default 5 minutes.
+	// Linger is how long an archived file stays if there is no Archive. Default 5 minutes.
 	Linger time.Duration
-	// Keep keeps the files when Run returns, and goes on with those that are in Dir, as another Mirror of the same stream has left them.
-	// Otherwise Dir must be empty.
+	// Keep keeps the files when Run returns, and goes on with files that another Mirror of the same stream has left in Dir.
+	// Without Keep, Dir must be empty.
 	Keep bool
 	// Log is required.
 	Log *slog.Logger
@@ -53,20 +53,20 @@ type Mirror struct {
 	files catalog.Store // the directory
 	ready atomic.Bool
 
-	wake chan struct{} // a file was archived, or is not read any more
+	wake chan struct{} // a file was archived, or closed by its last reader
 
 	mu      sync.Mutex
 	known   map[string]*file            // by name: SOURCE/PATH
 	states  map[string]shipment.Message // the last states of files, by name
 	lanes   map[string]*lane            // by source
 	bytes   int64                       // of all files
-	since   time.Time                   // when the stream that is read was made, once that is known
-	after   uint64                      // the sequence number of the last message that was taken
+	since   time.Time                   // when the present stream was made, once that is known
+	after   uint64                      // the sequence number of the last applied message
 	read    struct{ bytes, states bool }
-	pruned  bool // files were compared with those of the stream since the start
+	pruned  bool // the files were compared with the stream's since the start
 	drafts  int
 	objects map[string]map[string]fs.FileInfo // of the archive, by directory and name
-	fresh   map[string]fs.FileInfo            // those that were noted since the present listing of the archive began, by path
+	fresh   map[string]fs.FileInfo            // objects that were noted since the present listing of the archive began, by path
 
 	ignored, messages, skipped uint64
 }
@@ -74,18 +74,18 @@ type Mirror struct {
 // file is a file of the mirror. Mirror.mu guards it.
 type file struct {
 	generation shipment.Generation
-	since      time.Time // when the stream was made that has the generation
-	after      uint64    // the sequence number of the last message that was applied
+	since      time.Time // when the stream with the generation was made
+	after      uint64    // the sequence number of the last applied message
 	length     int64
-	sum        hash.Hash // of its bytes
+	sum        hash.Hash // of the file's bytes
 	inode      source.ID
 	modified   time.Time
-	archived   time.Time // when it was, zero if not
-	whole      int64     // its length in the archive
-	open       int       // how many have it open
-	torn       bool      // bytes are missing, which was logged
-	adopted    bool      // its generation is that of a file which began with the same bytes
-	unlisted   int       // how often the stream had nothing of it
+	archived   time.Time // the time at which it was archived, zero if it was not
+	whole      int64     // the file's length in the archive
+	open       int       // the number of readers
+	torn       bool      // bytes are missing; logged
+	adopted    bool      // its generation is that of a file with the same beginning
+	unlisted   int       // how many comparisons found nothing of it in the stream
 }
 
 // New returns a Mirror that has not started.
@@ -138,11 +138,11 @@ type Figures struct {
 	Ready    bool   // everything was read once
 	Files    int    // in the mirror
 	Bytes    int64  // in the mirror
-	Messages uint64 // that were written
-	Ignored  uint64 // that no sender would have written
-	Skipped  uint64 // that could not be written when they came, and are read again
-	Behind   int    // sources of which messages are left out now
-	Waiting  int    // files of which messages are left out now
+	Messages uint64 // written messages
+	Ignored  uint64 // messages that no sender would have written
+	Skipped  uint64 // messages that could not be written when they came, and are read again
+	Behind   int    // sources with left-out messages
+	Waiting  int    // files with left-out messages
 }
 
 // Figures returns the present figures.
@@ -162,7 +162,7 @@ func (m *Mirror) Figures() Figures {
 // Run mirrors until ctx ends, and returns when everything that it started has ended.
 func (m *Mirror) Run(ctx context.Context) {
 	if m.o.Keep {
-		defer m.save() // when nothing is written any more
+		defer m.save() // after the last write
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -176,7 +176,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		wg.Go(func() { m.keepSaved(ctx) })
 	}
 	m.mu.Lock()
-	for _, l := range m.lanes { // of the files that were kept
+	for _, l := range m.lanes { // of the kept files
 		m.catch(ctx, l, &wg)
 	}
 	m.mu.Unlock()
@@ -225,7 +225,7 @@ func (m *Mirror) repeat(ctx context.Context, read func(ctx context.Context, stre
 	}
 }
 
-// madeAt returns when the stream that is read was made. The first time it asks the stream.
+// madeAt returns when the present stream was made. The first time it asks the stream.
 func (m *Mirror) madeAt(ctx context.Context, stream *shipment.Stream) (time.Time, error) {
 	m.mu.Lock()
 	since := m.since
@@ -243,7 +243,7 @@ func (m *Mirror) madeAt(ctx context.Context, stream *shipment.Stream) (time.Time
 	return m.since, nil
 }
 
-// caughtUp notes that a part of the stream was read, and makes the Store answer once all are.
+// caughtUp notes that a part of the stream was read. The Store answers once all parts are.
 func (m *Mirror) caughtUp(part *bool) {
 	m.mu.Lock()
 	*part = true
@@ -257,17 +257,17 @@ func (m *Mirror) caughtUp(part *bool) {
 	m.touch(".")
 }
 
-// touch makes whoever watches a directory read it again.
+// touch makes the watchers of a directory read it again.
 func (m *Mirror) touch(dir string) {
 	now := time.Now()
 	_ = m.root.Chtimes(dir, now, now)
 }
 
-// reconcileEvery is how often the files are compared with those of the stream.
+// reconcileEvery is how often the files are compared with the stream's.
 const reconcileEvery = 5 * time.Minute
 
-// reconcile removes files of which the stream has had nothing for a while, and states that it has forgotten. Their end came while this
-// daemon was not connected.
+// reconcile removes files of which the stream has had nothing for a while, and forgotten states. They ended while this daemon was
+// not connected.
 func (m *Mirror) reconcile(ctx context.Context) {
 	for shipment.Pause(ctx, reconcileEvery) {
 		stream, err := m.o.Open(ctx)

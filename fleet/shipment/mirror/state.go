@@ -11,10 +11,10 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// The states of files come in a stream of their own, before or after the bytes that they speak of. The last one of each file is kept, and
-// settle applies it once the bytes are here.
+// The states of files come in a stream of their own, before or after the bytes that they are about. The last one of each file is
+// kept, and settle applies it once the bytes are here.
 
-// readStates reads the states of files until it fails.
+// readStates reads the states of files until reading fails.
 func (m *Mirror) readStates(ctx context.Context, stream *shipment.Stream, began func()) error {
 	return stream.ReadStates(ctx, shipment.Which{Source: m.o.Source}, func(d *shipment.Delivered) error {
 		began()
@@ -35,7 +35,7 @@ func (m *Mirror) readStates(ctx context.Context, stream *shipment.Stream, began 
 	}, func() { m.caughtUp(&m.read.states) })
 }
 
-// settle applies the state of a file, if it speaks of the bytes that are here. The Mirror must be locked.
+// settle applies the state of a file if it is about the present bytes. The Mirror must be locked.
 func (m *Mirror) settle(ctx context.Context, name string) {
 	state, there := m.states[name]
 	f := m.known[name]
@@ -44,7 +44,7 @@ func (m *Mirror) settle(ctx context.Context, name string) {
 	}
 	switch state.Kind {
 	case shipment.Removed:
-		_ = m.remove(name, f) // again with the next state, or when the stream has had nothing of it
+		_ = m.remove(name, f) // tried again with the next state, or when the stream has nothing of it
 	case shipment.Archived:
 		m.archive(f, state.Offset)
 	case shipment.Finished:
@@ -64,8 +64,8 @@ func (m *Mirror) archive(f *file, length int64) {
 	m.poke()
 }
 
-// fill appends what the archive has of a file and the stream had not: a game that was over while the stream was full. Somebody reads it
-// here.
+// fill appends bytes that the archive has of a file and the stream had not: the game ended while the stream was full. Somebody
+// reads the file here.
 func (m *Mirror) fill(ctx context.Context, name string, at int64) {
 	h, err := m.o.Archive.Open(ctx, name)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m *Mirror) fill(ctx context.Context, name string, at int64) {
 	}
 }
 
-// append appends a chunk to a file that has a length. It returns false unless there may be more.
+// append appends a chunk to a file of a length. It returns false unless there may be more.
 func (m *Mirror) append(ctx context.Context, from source.Handle, name string, at int64, chunk []byte) bool {
 	n, err := from.ReadAt(chunk, at)
 	if n == 0 || err != nil && !errors.Is(err, io.EOF) {

@@ -18,16 +18,16 @@ import (
 
 var _ catalog.Store = (*Mirror)(nil)
 
-// errNotReady is the error of a Store that does not have everything yet.
+// errNotReady is the error of a Store that does not have all files yet.
 var errNotReady = fmt.Errorf("%w: the live root is still copied from its stream", source.ErrStore)
 
 // String implements catalog.Store.
 func (m *Mirror) String() string { return m.o.Name }
 
-// Every implements catalog.Store. Changes are noticed.
+// Every implements catalog.Store. The daemon notices changes by itself.
 func (m *Mirror) Every() time.Duration { return 0 }
 
-// Sources tells catalog.Root.Sources that each directory is a source's.
+// Sources tells catalog.Root.Sources that each directory belongs to one source.
 func (m *Mirror) Sources() bool { return true }
 
 // Path implements catalog.Store. It is empty for a file that only the archive has.
@@ -78,7 +78,7 @@ func (m *Mirror) Open(ctx context.Context, p string) (source.Handle, error) {
 	h, err := m.files.Open(ctx, p)
 	switch {
 	case err == nil:
-		return struct{ source.Handle }{h}, nil // of a copy, too
+		return struct{ source.Handle }{h}, nil // a copy, so not an *os.File: see source.WriterOf
 	case m.o.Archive == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (m *Mirror) ReadDir(ctx context.Context, p string, each func(fs.FileInfo)) 
 	if err != nil {
 		return nil, err
 	}
-	// After the mirror: a file that moves to the archive is among its objects before it leaves the mirror.
+	// After the mirror's own files: a file that moves to the archive is among its objects before it leaves the mirror.
 	m.mu.Lock()
 	var objects []fs.FileInfo
 	for name, stat := range m.objects[p] {
@@ -138,10 +138,10 @@ func (m *Mirror) ReadDir(ctx context.Context, p string, each func(fs.FileInfo)) 
 	return self, nil
 }
 
-// retireEvery is how often files that were archived are tried to be removed, if nothing else has happened.
+// retireEvery is how often retire tries to remove archived files if nothing else wakes it.
 const retireEvery = 10 * time.Second
 
-// retire removes the files that were archived, once the archive has them and nobody reads them here.
+// retire removes archived files, once the archive has them and nobody reads them here.
 func (m *Mirror) retire(ctx context.Context) {
 	tick := time.NewTicker(retireEvery)
 	defer tick.Stop()
@@ -170,7 +170,7 @@ func (m *Mirror) retire(ctx context.Context) {
 	}
 }
 
-// retired returns copies of the files that may leave the mirror, and of those that are read here and that the archive has more of.
+// retired returns copies of the files that may leave the mirror, and of files with readers of which the archive has more.
 func (m *Mirror) retired() map[string]file {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +203,7 @@ func (m *Mirror) retireFile(name string, object fs.FileInfo) {
 	if object != nil {
 		m.note(path.Dir(name), object)
 	}
-	_ = m.remove(name, f) // again the next time
+	_ = m.remove(name, f) // tried again later
 }
 
 // note notes an object of the archive.
@@ -232,7 +232,8 @@ func (m *Mirror) listArchive(ctx context.Context) {
 // maxDepth is how many levels of directories of the archive are listed.
 const maxDepth = 32
 
-// listOnce lists the archive. Directories of it are made in the mirror, to be watched there, and those that have changed are touched.
+// listOnce lists the archive. It makes the archive's directories in the mirror, so that they can be watched, and touches changed
+// ones.
 func (m *Mirror) listOnce(ctx context.Context) error {
 	m.mu.Lock()
 	clear(m.fresh)
@@ -251,7 +252,7 @@ func (m *Mirror) listOnce(ctx context.Context) error {
 				switch {
 				case stat.IsDir():
 					below = append(below, p)
-				case dir != ".": // what is not below a source is not ours
+				case dir != ".": // entries outside sources are not ours
 					entries[stat.Name()] = stat
 				}
 			})
@@ -268,7 +269,7 @@ func (m *Mirror) listOnce(ctx context.Context) error {
 		_ = m.root.MkdirAll(dir, 0o700) // a file of that name in the mirror hides it
 	}
 	m.mu.Lock()
-	for p, object := range m.fresh { // what was archived since may not be in the list
+	for p, object := range m.fresh { // the list may lack objects archived since
 		dir := path.Dir(p)
 		if found[dir] == nil {
 			found[dir] = map[string]fs.FileInfo{}

@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// archived says what of a file the archive has, so that it is not read again when NATS does not take the state.
+// archived describes the archive's copy of a file, so that it is not read again while NATS refuses the state.
 type archived struct {
 	id       source.ID
 	size     int64
@@ -21,7 +21,7 @@ type archived struct {
 	sum      [sha256.Size]byte
 }
 
-// sum returns the SHA-256 of the file, which has a length.
+// sum returns the SHA-256 of the file's first length bytes.
 func (f *file) sum(length int64) (sum [sha256.Size]byte, err error) {
 	h, err := f.open()
 	if err != nil {
@@ -39,11 +39,10 @@ func (f *file) sum(length int64) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
-// errArchive means that the archive does not take a file.
+// errArchive means that the archive refuses a file.
 var errArchive = errors.New("the archive")
 
-// archive writes the file, which has a size, to the archive as it is on the disk, reads it back, and removes it from the stream, which need
-// not have all of it.
+// archive writes the file from the disk to the archive, reads it back, and removes it from the stream, which may lack some of it.
 func (f *file) archive(ctx context.Context, size int64) error {
 	if err := f.store(ctx, size); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (f *file) archive(ctx context.Context, size int64) error {
 	return f.drop(ctx)
 }
 
-// store makes the archive have the file.
+// store writes the file to the archive, unless the archive has it.
 func (f *file) store(ctx context.Context, size int64) error {
 	f.s.archiving.Lock()
 	defer f.s.archiving.Unlock()
@@ -104,7 +103,7 @@ func (f *file) store(ctx context.Context, size int64) error {
 	return nil
 }
 
-// stored returns the SHA-256 of an object of a length, or another sum if it has another length.
+// stored returns the SHA-256 of an object, or another sum if its length differs.
 func (f *file) stored(ctx context.Context, key string, length int64) (sum [sha256.Size]byte, err error) {
 	h, err := f.s.o.Archive.Open(ctx, key)
 	if err != nil {

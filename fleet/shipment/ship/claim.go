@@ -15,21 +15,21 @@ import (
 	"github.com/replayd/replayd/fleet/shipment"
 )
 
-// A claim is the right of this process to ship a source. A shipper has it from the moment at which it has written itself down as the
-// owner until another one has, which waits until the entry did not change for a lease. So one of two machines that were cloned, or
-// of two shippers with one --source by mistake, never ends the other's games.
+// A claim is the right of this process to ship a source. A shipper has it from the moment at which it writes its entry as the
+// owner, until another one does, which first waits until the entry has not changed for a lease. So one of two machines that were
+// cloned, or of two shippers with one --source by mistake, never ends the other's games.
 type claim struct {
 	s      *Shipper
 	owners *shipment.Owners
 	self   shipment.Owner
-	lock   *os.File // of the directory; nil where the file system has no locks
+	lock   *os.File // the directory's lock; nil if the file system has no locks
 
 	mu       sync.Mutex
 	revision uint64
-	renewed  time.Time // when the last renewal began that succeeded
+	renewed  time.Time // when the last successful renewal began
 }
 
-// OwnedError means that the source is of another directory.
+// OwnedError means that the source belongs to another directory.
 type OwnedError struct {
 	Source string
 	Owner  shipment.Owner
@@ -47,13 +47,13 @@ func (e *OwnedError) Error() string {
 		"mount that directory, choose another --source, or --adopt the source if the directory was moved", e.Source, &e.Owner, e.File)
 }
 
-// Errors that end what is done under a claim.
+// The reasons for which work under a claim ends.
 var (
 	errLost      = errors.New("another shipper owns the source now")
 	errForgotten = errors.New("NATS has lost the owners of sources")
 )
 
-// claim waits until the source may be shipped from here. It returns an *OwnedError if the source is of another directory.
+// claim waits until this process may ship the source. It returns an *OwnedError if the source belongs to another directory.
 func (s *Shipper) claim(ctx context.Context) (*claim, error) {
 	c := &claim{s: s, self: shipment.Owner{Path: s.o.Dir, Machine: machine(), Process: rand.Text()}}
 	c.self.Host, _ = os.Hostname() // for people
@@ -108,7 +108,8 @@ func (c *claim) alone(ctx context.Context) bool {
 	}
 }
 
-// take makes this process the owner, if the present one is gone and had the same directory, or if nothing can be removed by it.
+// take makes this process the owner if the present owner is gone and had the same directory, or if the new owner cannot remove
+// anything.
 func (c *claim) take(ctx context.Context) error {
 	owner, revision, err := c.owners.Get(ctx, c.s.o.Source)
 	if err != nil {
@@ -137,11 +138,11 @@ func (c *claim) take(ctx context.Context) error {
 	return nil
 }
 
-// gone waits until it is known that an owner does not ship any more. It returns an *OwnedError if the owner does, from another
+// gone waits until an owner is known to have stopped shipping. It returns an *OwnedError if the owner ships from another
 // directory.
 func (c *claim) gone(ctx context.Context, owner *shipment.Owner, revision uint64) (bool, error) {
 	if owner.Released || c.lock != nil && owner.Machine == c.self.Machine && owner.Directory == c.self.Directory {
-		return true, nil // it would have the lock
+		return true, nil // a running owner would have the lock
 	}
 	c.s.waitsOn("", WaitsOwner)
 	for told, since := false, time.Now(); time.Since(since) < c.s.o.Lease; {
@@ -173,8 +174,8 @@ func (c *claim) gone(ctx context.Context, owner *shipment.Owner, revision uint64
 	return err == nil, err
 }
 
-// during calls f with a context that ends when the claim is lost, and gives the claim back afterwards. It returns errLost or errForgotten
-// if the claim was lost.
+// during calls f with a context that ends when the claim is lost, and then gives the claim back. It returns errLost or
+// errForgotten if the claim was lost.
 func (c *claim) during(ctx context.Context, f func(context.Context)) error {
 	defer c.unlock()
 	running, stop := context.WithCancelCause(ctx)
@@ -195,7 +196,7 @@ func (c *claim) during(ctx context.Context, f func(context.Context)) error {
 	return lost
 }
 
-// renew sets the entry anew until ctx ends, and calls stop once another shipper has set it, or once there are no entries.
+// renew renews the entry until ctx ends. It calls stop once another shipper has set the entry, or once it is gone.
 func (c *claim) renew(ctx context.Context, stop context.CancelCauseFunc) {
 	for n := 0; shipment.Pause(ctx, c.s.o.Lease/3); {
 		began := time.Now()
@@ -221,8 +222,8 @@ func (c *claim) renew(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// mine reports whether the entry is still that of this process: the answer to an earlier renewal was lost. It goes on with the entry's
-// revision then.
+// mine reports whether the entry is still this process's own: the answer to an earlier renewal was lost. Renewals then go on with
+// the entry's revision.
 func (c *claim) mine(ctx context.Context) bool {
 	owner, revision, err := c.owners.Get(ctx, c.s.o.Source)
 	if err != nil {
@@ -258,8 +259,8 @@ func (c *claim) unlock() {
 	}
 }
 
-// identify returns what identifies a directory for as long as it exists: its file system and its number there. So a directory in
-// whose place another file system should have been mounted is another one.
+// identify returns a text that identifies a directory for as long as it exists: its file system and its number there. If another
+// file system should have been mounted there, the text differs.
 func identify(dir string) (string, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -272,7 +273,7 @@ func identify(dir string) (string, error) {
 	return fmt.Sprintf("%08x%08x-%d", uint32(fs.Fsid.Val[0]), uint32(fs.Fsid.Val[1]), stat.Ino), nil
 }
 
-// machine identifies the start of this machine, or its name where that is not known.
+// machine identifies the start of this machine, or is its name if the start is not known.
 func machine() string {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(id))

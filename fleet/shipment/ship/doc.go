@@ -3,7 +3,7 @@
 // The file is the buffer: while NATS is away, nothing is read and nothing is kept, and shipping goes on where it was. What was shipped is
 // known from the stream alone, so that a [Shipper] that was killed goes on.
 //
-// # Whose a source is
+// # The owner of a source
 //
 // A source has one owner at a time, which is written in a key-value bucket beside the stream with the identity of its directory
 // ([shipment.Owner]). The owner renews the entry; another shipper of the same directory waits until the entry did not change

@@ -16,39 +16,39 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// file is a file that is followed. It belongs to one goroutine.
+// file is a followed file. It belongs to one goroutine.
 type file struct {
 	s       *Shipper
 	path    string
 	subject string
 
-	known      bool // the fields below are those of the stream
+	known      bool // the fields below are known from the stream
 	kind       shipment.Kind
 	generation shipment.Generation
-	length     int64 // how many bytes of the generation are in the stream, or of what was archived
-	body       int64 // how many of them are in its body
-	small      int   // how many messages its tail has, at least
+	length     int64 // how many bytes of the generation the stream or the archive has
+	body       int64 // how many of them the body has
+	small      int   // the least number of messages in the tail
 	// The sequence numbers of the last messages of each part.
 	tailed, bodied, stated uint64
 
-	id       source.ID // as it was looked at last
-	compared source.ID // of the file that was last compared with what the stream has
+	id       source.ID // at the last look
+	compared source.ID // of the file that was last compared with the stream
 	size     int64
 	modified time.Time
 	shipped  time.Time // when the last message was stored
-	judged   int64     // the size at which its own end was looked for last
-	ended    bool      // it was there
-	absent   time.Time // since when it is gone
-	archived archived  // what the archive has
+	judged   int64     // the size at which it was last searched for its own end
+	ended    bool      // its own end was found
+	absent   time.Time // the time since which it is gone
+	archived archived  // the archive's copy
 }
 
 // errGone means that there is no file with the path.
 var errGone = errors.New("the file is gone")
 
-// errChanged means that a file has changed while it was looked at.
+// errChanged means that a file has changed during a look at it.
 var errChanged = errors.New("the file has changed meanwhile")
 
-// follow ships a file until it is over or gone. It returns what it was then, or nil if nothing needs to be remembered.
+// follow ships a file until it is over or gone. It returns the file's last state, or nil if there is nothing to remember.
 func (s *Shipper) follow(ctx context.Context, p string) *settled {
 	subject, err := shipment.Subject(s.stream.Name(), s.o.Source, p)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Shipper) follow(ctx context.Context, p string) *settled {
 	}
 }
 
-// round ships what there is. It returns when to look again although nothing reports a change, and whether the file is over.
+// round ships the available bytes. It returns when to look again if nothing reports a change, and whether the file is over.
 func (f *file) round(ctx context.Context) (next time.Duration, over bool, err error) {
 	if !f.known {
 		if err := f.recover(ctx); err != nil && !errors.Is(err, errGone) {
@@ -106,7 +106,7 @@ func (f *file) round(ctx context.Context) (next time.Duration, over bool, err er
 		}
 	}
 	for {
-		if left := f.s.o.Batch - time.Since(f.shipped); left > 0 { // what is written meanwhile goes with it
+		if left := f.s.o.Batch - time.Since(f.shipped); left > 0 { // bytes that are written meanwhile go with it
 			return left, false, nil
 		}
 		more, err := f.step(ctx)
@@ -116,7 +116,7 @@ func (f *file) round(ctx context.Context) (next time.Duration, over bool, err er
 		case errors.Is(err, shipment.ErrFull):
 			return f.stuck(ctx, err)
 		case err != nil:
-			f.known = false // what became of a message that failed is not known
+			f.known = false // the outcome of a failed message is not known
 			return 0, false, err
 		case !more:
 			return f.rest(ctx)
@@ -170,7 +170,7 @@ func (f *file) open() (*os.File, error) {
 	return h, nil
 }
 
-// recover finds out what the stream has of the file.
+// recover finds out how much of the file the stream has.
 func (f *file) recover(ctx context.Context) error {
 	found, err := f.s.stream.Find(ctx, f.subject)
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *file) recover(ctx context.Context) error {
 	f.body, f.small = 0, 0
 	last := found.Last()
 	if last == nil {
-		// Nothing. If the stream was lost, what it had is sent again, and readers that have it go on.
+		// It has nothing. If the stream was lost, its bytes are sent again, and readers that have them go on.
 		f.length, f.kind = 0, ""
 		return nil
 	}
@@ -204,7 +204,7 @@ func (f *file) recover(ctx context.Context) error {
 		f.body = b.End()
 	}
 	if f.body < f.length {
-		f.small = maxSmall // as many as there can be
+		f.small = maxSmall // the most that it can have
 	}
 	return nil
 }
@@ -216,12 +216,12 @@ func sequence(m *shipment.Stored) uint64 {
 	return m.Sequence
 }
 
-// same reports whether the file is the one of a message.
+// same reports whether a message belongs to this file.
 func (f *file) same(last *shipment.Stored) (bool, error) {
 	h, err := f.open()
 	if err != nil {
 		if errors.Is(err, errGone) {
-			f.generation, f.length = last.Generation, last.End() // so that it can be told to be removed
+			f.generation, f.length = last.Generation, last.End() // so that its removal can be told
 		}
 		return false, err
 	}
@@ -238,17 +238,17 @@ func (f *file) same(last *shipment.Stored) (bool, error) {
 }
 
 const (
-	// large is how many bytes behind the body are added to it at once.
+	// large is the number of bytes after the body that are added to it at once.
 	large = 64 << 10
-	// maxSmall is how many messages the tail has at most, and minSmall how many before they are worth a message of the body.
+	// maxSmall is the maximum number of messages in the tail, and minSmall the least number that justifies a message of the body.
 	maxSmall = 128
 	minSmall = 16
-	// overhead is about how many bytes a message takes in addition to its data.
+	// overhead is about the number of bytes that a message takes besides its data.
 	overhead = 320
 )
 
-// part returns which part of the stream the next bytes go to, and where the message begins. Small messages take more room than the bytes
-// that they have. So a message of the body takes the place of the tail whenever the tail would make the file a tenth larger.
+// part returns the part of the stream for the next bytes, and where the message begins. Small messages take more room than their
+// bytes. So a message of the body replaces the tail whenever the tail would make the file a tenth larger.
 func (f *file) part() (part shipment.Part, offset int64) {
 	if f.size-f.body >= large || f.small >= maxSmall || f.small >= minSmall && int64(f.small)*overhead > f.length/10 {
 		return shipment.Body, f.body
@@ -281,9 +281,9 @@ func (f *file) step(ctx context.Context) (more bool, err error) {
 	case !anew && f.size == f.length:
 		return false, nil
 	case f.size == 0:
-		return false, nil // not a replay yet, or no longer: what it is will tell which
+		return false, nil // not a replay yet, or no longer: its next contents will tell
 	}
-	// Only now memory is needed.
+	// Memory is needed only from here on.
 	var chunk []byte
 	select {
 	case <-ctx.Done():
@@ -303,7 +303,7 @@ func (f *file) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if int64(n) <= f.length-offset {
-		return false, errChanged // it was cut just now
+		return false, errChanged // it was just cut
 	}
 	generation := f.generation
 	if anew {
@@ -314,7 +314,7 @@ func (f *file) step(ctx context.Context) (more bool, err error) {
 	})
 }
 
-// send stores bytes behind those of their part, and removes those that they take the place of.
+// send stores bytes after the others of their part, and removes the bytes that they replace.
 func (f *file) send(ctx context.Context, part shipment.Part, anew bool, m *shipment.Message) error {
 	after := &f.tailed
 	if part == shipment.Body {
@@ -357,7 +357,7 @@ func (f *file) tell(ctx context.Context, kind shipment.Kind, length int64, sum [
 	return err
 }
 
-// drop removes all bytes of the file from the stream.
+// drop removes the file's bytes from the stream.
 func (f *file) drop(ctx context.Context) error {
 	if last := max(f.tailed, f.bodied); last > 0 {
 		return f.s.stream.Drop(ctx, f.subject, last+1)
@@ -365,7 +365,7 @@ func (f *file) drop(ctx context.Context) error {
 	return nil
 }
 
-// gone is the rest of a round in which there was no file.
+// gone is the rest of a round that found no file.
 func (f *file) gone(ctx context.Context) (next time.Duration, over bool, err error) {
 	if f.absent.IsZero() {
 		f.absent = time.Now()
@@ -391,13 +391,13 @@ func (f *file) gone(ctx context.Context) (next time.Duration, over bool, err err
 	return 0, err == nil, err
 }
 
-// rest is the rest of a round after everything was shipped.
+// rest is the rest of a round that has shipped everything.
 func (f *file) rest(ctx context.Context) (next time.Duration, over bool, err error) {
 	switch {
 	case f.kind == shipment.Archived:
-		err := f.drop(ctx) // if it was not done when it was archived
+		err := f.drop(ctx) // unless archiving has done it
 		return 0, err == nil, err
-	case f.size < f.length: // it was cut, and what was written since is not there yet
+	case f.size < f.length: // it was cut, and its new bytes are not there yet
 		return f.s.o.Quiet, false, nil
 	case f.generation == "":
 		return f.s.o.Quiet, f.size == 0 && time.Since(f.modified) > f.s.o.Quiet, nil
@@ -442,7 +442,7 @@ func (f *file) over() (next time.Duration, over bool, err error) {
 	return max(f.s.o.Quiet-idle, time.Second), f.ended, nil
 }
 
-// finish tells the stream that the file is over, all of which was shipped.
+// finish tells the stream that the file, which was shipped as a whole, is over.
 func (f *file) finish(ctx context.Context) error {
 	sum, err := f.sum(f.length)
 	if err != nil {

@@ -25,7 +25,7 @@ type Archive interface {
 	Open(ctx context.Context, path string) (source.Handle, error)
 }
 
-// Options are those of New. The zero value of a field is its default, except where there is none.
+// Options configure New. Unless they are required, fields with zero values have defaults.
 type Options struct {
 	// Dir is the directory whose files are shipped. Required.
 	Dir string
@@ -39,28 +39,28 @@ type Options struct {
 	Watcher *watch.Watcher
 	// Archive gets finished files under SOURCE/PATH. Nil: they stay in the stream for as long as they are in the directory.
 	Archive Archive
-	// Quiet is how long a file that has no end of its own must not have been written to, to be over. Default an hour.
+	// Quiet is how long after its last write a file without its own end counts as over. Default an hour.
 	Quiet time.Duration
-	// HasEnd reports whether a replay of size bytes has an end of its own. It is asked whenever a file pauses, so it should cost little
-	// for one that has none. Nil: none has.
+	// HasEnd reports whether a replay of size bytes has its own end. It is called whenever a file pauses, so it should cost
+	// little for a file without one. Nil: no file has one.
 	HasEnd func(replay io.ReaderAt, size int64) bool
-	// Ended is how long a file must not have been written to before its own end is looked for. Default 2 s.
+	// Ended is how long after its last write a file is searched for its own end. Default 2 s.
 	Ended time.Duration
-	// MaxAge is how long ago a file may have been written to that is shipped although the stream has nothing of it. Default a day.
+	// MaxAge is the age of the last write up to which a file is shipped of which the stream has nothing. Default a day.
 	MaxAge time.Duration
-	// Batch is how long a file's writes are collected before they are a message. The first write after a pause waits for nothing. Default 0.
+	// Batch is how long a file's writes are collected for one message. The first write after a pause does not wait. Default 0.
 	Batch time.Duration
 	// Absent is how long a file must be gone before the stream is told. Default 10 s.
 	Absent time.Duration
 	// Rescan is how often directories are listed although nothing reports a change. Default 30 s.
 	Rescan time.Duration
-	// Chunks is how many chunks of files are in memory at once, of shipment.MaxChunk bytes each. Default 8.
+	// Chunks limits the chunks of files in memory, of shipment.MaxChunk bytes each. Default 8.
 	Chunks int
-	// MaxFiles is how many files are followed at once. Further ones wait. Default 10,000.
+	// MaxFiles limits the files that are followed at once. Further ones wait. Default 10,000.
 	MaxFiles int
-	// Lease is how long an owner of the source must be silent before another shipper takes it over. Default 30 s.
+	// Lease is how long an owner must be silent before another shipper takes its source over. Default 30 s.
 	Lease time.Duration
-	// Adopt takes over a source that was shipped from another directory. Files that are not in this one are removed.
+	// Adopt takes over a source that was shipped from another directory. Files that this directory lacks are removed.
 	Adopt bool
 	// Log is required.
 	Log *slog.Logger
@@ -95,10 +95,10 @@ func (o Options) withDefaults() Options {
 
 // Figures are counts since the start.
 type Figures struct {
-	Files    int    // followed now
+	Files    int    // that are followed now
 	Bytes    uint64 // shipped
 	Messages uint64 // with bytes, shipped
-	Conflict uint64 // messages that were refused because the subject had another last one
+	Conflict uint64 // messages that were refused because their subject had another last one
 	Failures uint64 // of NATS, the disk and the archive
 	Archived uint64 // files
 }
@@ -114,15 +114,15 @@ type Shipper struct {
 	archiving                                      sync.Mutex // held while a file is archived: one at a time
 
 	mu    sync.Mutex
-	files map[string]*settled // what became of each file, by path; nil while it is followed
+	files map[string]*settled // the last state of each file, by path; nil while it is followed
 	dirs  map[string]bool
-	kept  map[string]bool // paths of which the stream has messages, and that were not looked at yet
-	full  bool            // MaxFiles was reached, which was logged
+	kept  map[string]bool // paths with messages in the stream that were not looked at yet
+	full  bool            // MaxFiles was reached; logged
 	busy  int             // the number of files that are followed
-	owned *claim          // on the source
-	empty bool            // the directory has no files, which was logged
+	owned *claim          // the claim on the source
+	empty bool            // the directory has no files; logged
 
-	waiting map[string]string // what files wait for, by path
+	waiting map[string]string // reasons for which files wait, by path
 }
 
 // settled describes a file that is not followed any more.
@@ -163,8 +163,8 @@ func (s *Shipper) Figures() Figures {
 	}
 }
 
-// Run ships until ctx ends, and returns when everything that it started has ended. It returns an *OwnedError if the source is of
-// another directory.
+// Run ships until ctx ends, and returns when everything that it started has ended. It returns an *OwnedError if the source
+// belongs to another directory.
 func (s *Shipper) Run(ctx context.Context) error {
 	defer s.wg.Wait()
 	var telling sync.WaitGroup
@@ -173,7 +173,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	defer cancel()
 	telling.Go(func() { s.tellWaits(ctx) })
 	for {
-		if !s.retry(ctx, "opening the stream", func() (err error) { // also where it was lost
+		if !s.retry(ctx, "opening the stream", func() (err error) { // also after it was lost
 			s.stream, err = s.o.Open(ctx)
 			return err
 		}) {
@@ -212,7 +212,7 @@ func (s *Shipper) ship(ctx context.Context) {
 	s.mu.Unlock()
 	s.wg.Go(func() { s.watch(ctx, ".") })
 	s.wg.Go(func() { s.keepStream(ctx) })
-	// What the stream has of files that are not in the directory any more is looked at after a first listing, in which most are found.
+	// Files in the stream that are no longer in the directory are looked at after a first listing, which finds most files.
 	if !shipment.Pause(ctx, s.o.Absent) {
 		return
 	}
@@ -248,7 +248,7 @@ func (s *Shipper) keepStream(ctx context.Context) {
 	}
 }
 
-// mayRemove reports whether a file that is not in the directory may be removed from the stream: only the owner of the source removes
+// mayRemove reports whether a file that the directory lacks may be removed from the stream: only the owner of the source removes
 // files, and a directory without any was more likely not mounted than emptied.
 func (s *Shipper) mayRemove(ctx context.Context) bool {
 	has := s.hasFiles()
@@ -261,7 +261,7 @@ func (s *Shipper) mayRemove(ctx context.Context) bool {
 	return has && s.owned.holds()
 }
 
-// hasFiles reports whether the directory has an entry that could be shipped, or a directory with one.
+// hasFiles reports whether the directory has something to ship, or a directory that has.
 func (s *Shipper) hasFiles() bool {
 	f, err := os.Open(s.o.Dir)
 	if err != nil {
@@ -300,7 +300,7 @@ func (s *Shipper) retry(ctx context.Context, doing string, f func() error) bool 
 	}
 }
 
-// failed counts a failure. Of those that repeat, one in a while is logged.
+// failed counts a failure. It logs only some of those that repeat.
 func (s *Shipper) failed(ctx context.Context, n int, doing string, err error) {
 	s.failures.Add(1)
 	if n == 3 || n > 3 && n%20 == 0 {
@@ -308,11 +308,11 @@ func (s *Shipper) failed(ctx context.Context, n int, doing string, err error) {
 	}
 }
 
-// wait is the pause before another attempt, the longer the more there were, and as long as NATS cannot be reached. It returns
-// false if ctx has ended.
+// wait is the pause before another attempt. It grows with the number of attempts, and lasts while NATS cannot be reached. It
+// returns false if ctx has ended.
 func (s *Shipper) wait(ctx context.Context, n int) bool {
 	d := 50 * time.Millisecond << min(n, 6)
-	d += rand.N(d) //nolint:gosec // guessing it gains nothing
+	d += rand.N(d) //nolint:gosec // nobody gains by guessing it
 	for {
 		if !shipment.Pause(ctx, min(d, time.Second)) {
 			return false
@@ -351,7 +351,7 @@ func (s *Shipper) watch(ctx context.Context, dir string) {
 		err := s.list(ctx, dir)
 		switch {
 		case err != nil && dir != "." && errors.Is(err, fs.ErrNotExist):
-			return // whoever finds it again begins again
+			return // the listing that finds it again watches it again
 		case err != nil && first:
 			s.o.Log.WarnContext(ctx, "a directory cannot be read", "directory", dir, "error", err)
 		}
@@ -417,7 +417,7 @@ func (s *Shipper) enter(ctx context.Context, dir string) {
 	s.wg.Go(func() { s.watch(ctx, dir) })
 }
 
-// begin begins to follow a file, unless there is nothing to do for it. stat is nil if it is not there.
+// begin begins to follow a file, unless there is nothing to do for it. stat is nil if the file is gone.
 func (s *Shipper) begin(ctx context.Context, p string, stat fs.FileInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -452,7 +452,7 @@ func (s *Shipper) begin(ctx context.Context, p string, stat fs.FileInfo) {
 	})
 }
 
-// forgetAfter is how long the last message of a file stays that is not in the stream any more.
+// forgetAfter is how long the last message of a file stays after the file has left the stream.
 const forgetAfter = time.Hour
 
 // sweep purges the last messages of files that left the stream long ago, now and then.
@@ -468,14 +468,14 @@ func (s *Shipper) sweep(ctx context.Context) {
 				return
 			}
 		}
-		if !shipment.Pause(ctx, forgetAfter/4+rand.N(forgetAfter/4)) { //nolint:gosec // guessing it gains nothing
+		if !shipment.Pause(ctx, forgetAfter/4+rand.N(forgetAfter/4)) { //nolint:gosec // nobody gains by guessing it
 			return
 		}
 	}
 }
 
-// forget purges what the stream has of a path, if that is not needed: a file that was archived is recognised by it for as long as it would
-// be shipped again.
+// forget purges a path's messages from the stream if nobody needs them: they identify an archived file for as long as it would be
+// shipped again.
 func (s *Shipper) forget(ctx context.Context, p string) {
 	s.mu.Lock()
 	end, known := s.files[p]
@@ -493,11 +493,11 @@ func (s *Shipper) forget(ctx context.Context, p string) {
 	}
 	last := found.State
 	if last.Kind == shipment.Removed || last.Kind == shipment.Archived && time.Since(last.Modified) > s.o.MaxAge+forgetAfter {
-		if b := found.Bytes(); b != nil { // what should have been removed with it
+		if b := found.Bytes(); b != nil { // it should have been removed with the state
 			err = s.stream.Drop(ctx, subject, b.Sequence+1)
 		}
 		if err == nil {
-			_ = s.stream.Forget(ctx, subject, last.Sequence) // the next time, otherwise
+			_ = s.stream.Forget(ctx, subject, last.Sequence) // otherwise tried again later
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/fleet/shipment"
 )
 
-// What a file, or the whole shipper, waits for.
+// The reasons for which a file, or the whole shipper, waits.
 const (
 	WaitsNATS    = "nats"    // NATS does not answer
 	WaitsRoom    = "room"    // the stream is full
@@ -25,7 +25,7 @@ const (
 // Waits are all of them.
 var Waits = []string{WaitsNATS, WaitsRoom, WaitsArchive, WaitsDisk, WaitsOwner}
 
-// waitsFor returns what an error is waited out for.
+// waitsFor returns the reason to wait after an error.
 func (s *Shipper) waitsFor(err error) string {
 	_, file := errors.AsType[*fs.PathError](err)
 	_, number := errors.AsType[syscall.Errno](err)
@@ -40,7 +40,7 @@ func (s *Shipper) waitsFor(err error) string {
 	return WaitsNATS
 }
 
-// waits notes that a file waits because of an error, or that it does not, if err is nil. An empty path is the shipper itself.
+// waits notes that a file waits because of an error, or no longer waits, if err is nil. An empty path means the shipper itself.
 func (s *Shipper) waits(path string, err error) {
 	if err == nil {
 		s.waitsOn(path, "")
@@ -59,7 +59,7 @@ func (s *Shipper) waitsOn(path, what string) {
 	s.waiting[path] = what
 }
 
-// Waiting returns how many files wait, by what they wait for. The shipper itself counts as one before it ships.
+// Waiting returns the number of waiting files by reason. The shipper itself counts as one before it ships.
 func (s *Shipper) Waiting() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Shipper) Waiting() map[string]int {
 	return n
 }
 
-// tellEvery is how often the log says what is waited for. The first time is sooner.
+// tellEvery is how often the log names what is waited for. The first time is sooner.
 const tellEvery = 30 * time.Second
 
 // tellWaits logs what is waited for, until ctx ends.

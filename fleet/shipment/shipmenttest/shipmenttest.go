@@ -1,4 +1,4 @@
-// Package shipmenttest has what tests of shipping share: a NATS server that can be killed, and what a stream has.
+// Package shipmenttest has what tests of shipping share: a NATS server that can be killed, and a reader of a stream's contents.
 package shipmenttest
 
 import (
@@ -86,7 +86,7 @@ func (s *Server) Start(t testing.TB) {
 	s.stop = stop
 }
 
-// Stop stops the server. What it has stays.
+// Stop stops the server. Its data stays.
 func (s *Server) Stop() {
 	if s.stop != nil {
 		s.stop()
@@ -126,7 +126,7 @@ func Open(t testing.TB, conn *nats.Conn) *shipment.Stream {
 	}
 }
 
-// Last returns what the stream says last of a file, or an empty message.
+// Last returns the last message of a file's state, or an empty message.
 func Last(t testing.TB, conn *nats.Conn, source, path string) shipment.Stored {
 	t.Helper()
 	subject, err := shipment.Subject(shipment.StreamName, source, path)
@@ -140,19 +140,19 @@ func Last(t testing.TB, conn *nats.Conn, source, path string) shipment.Stored {
 	return *found.Last()
 }
 
-// Content is what a stream has of a file.
+// Content holds the contents of a file in a stream.
 type Content struct {
 	Bytes []byte
 	// Kind is that of the last message, and Message the message.
 	Kind     shipment.Kind
 	Message  shipment.Message
 	Messages int
-	Size     int64 // of the data of all messages
-	// Begun is how often the file begins at offset 0.
+	Size     int64 // of all messages' data
+	// Begun counts the messages at offset 0.
 	Begun int
 }
 
-// Contents reads a stream, and fails the test if bytes are missing or out of order, or differ where two messages have them.
+// Contents reads a stream. It fails the test if bytes are missing, out of order, or differ between two messages.
 func Contents(t testing.TB, conn *nats.Conn) map[string]Content {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -204,7 +204,7 @@ func Contents(t testing.TB, conn *nats.Conn) map[string]Content {
 		return stream.ReadStates(ctx, shipment.Which{}, each, caughtUp)
 	}, func(name string, m shipment.Message, f Content) Content {
 		if len(f.Bytes) > 0 && (m.Generation != f.Message.Generation || m.Offset < int64(len(f.Bytes))) {
-			return f // it is about what was there before
+			return f // it belongs to an earlier file
 		}
 		if m.Kind == shipment.Finished && m.Offset != int64(len(f.Bytes)) {
 			t.Errorf("%s: %d bytes, but it finished with %d", name, len(f.Bytes), m.Offset)

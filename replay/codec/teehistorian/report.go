@@ -30,10 +30,10 @@ const teamsMinor = 2
 type standing struct {
 	sessions *sessions
 	out      *replaydv1.TeehistorianReport
-	counted  map[*replaydv1.TeehistorianPlayer]int32 // up to which tick the player's stays are counted
+	counted  map[*replaydv1.TeehistorianPlayer]int32 // the tick up to which the player's stays are counted
 	best     map[*replaydv1.Participant]*replaydv1.Finish
-	damaged  int // places
-	members  int // bytes of the names of teams' members
+	damaged  int // the number of damaged places
+	members  int // the size of the names of teams' members, in bytes
 	reveal   decoders.Secrets
 }
 
@@ -78,7 +78,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	return nil
 }
 
-// read decodes up to an event behind the report's tick, which passed reports, or to an error.
+// read decodes until passed reports that the report's tick is over, or until an error.
 func (s *standing) read(d *teehistorian.Decoder, o *codec.ReportOptions) (passed bool, err error) {
 	var ev teehistorian.Event
 	var moves [movesAtOnce]teehistorian.PlayerDiff
@@ -103,7 +103,7 @@ func (s *standing) read(d *teehistorian.Decoder, o *codec.ReportOptions) (passed
 	}
 }
 
-// add takes what a report says of an event.
+// add adds an event's facts to the report.
 func (s *standing) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	s.sessions.add(d, ev)
 	switch ev.Kind {
@@ -121,7 +121,7 @@ func (s *standing) add(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	}
 }
 
-// teamFinished takes the finish of a team.
+// teamFinished adds the finish of a team.
 func (s *standing) teamFinished(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	e := &ev.TeamFinish
 	if len(s.out.TeamFinishes) == maxTeamFinish {
@@ -137,7 +137,7 @@ func (s *standing) teamFinished(d *teehistorian.Decoder, ev *teehistorian.Event)
 	s.out.TeamFinishes = append(s.out.TeamFinishes, finish)
 }
 
-// said takes a line of chat, or the call of a vote. Private talk is not part of reports.
+// said adds a line of chat, or the call of a vote. Reports leave out private talk.
 func (s *standing) said(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	m := &ev.Message
 	name := text(d.State().Client(m.ClientId).Name)
@@ -163,10 +163,10 @@ func (s *standing) said(d *teehistorian.Decoder, ev *teehistorian.Event) {
 	}
 }
 
-// line returns a text of a line of chat.
+// line returns the text of a line of chat.
 func line(b []byte) string { return text(b[:min(len(b), maxLine)]) }
 
-// last appends to a list of which the last maxLines are kept.
+// last appends to a list, of which it keeps the last maxLines.
 func last[T any](list []T, one T) []T {
 	if len(list) == maxLines {
 		list = append(list[:0], list[1:]...)
@@ -174,7 +174,7 @@ func last[T any](list []T, one T) []T {
 	return append(list, one)
 }
 
-// conclude makes the players of the stays until a tick.
+// conclude makes the players of their stays until a tick.
 func (s *standing) conclude(d *teehistorian.Decoder, before []byte, tick int32, teams bool, secrets *codec.Secrets) {
 	r := new(replaydv1.Replay)
 	r.Participants, r.ParticipantsLeftOut = s.sessions.list, s.sessions.leftOut

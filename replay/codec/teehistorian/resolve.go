@@ -9,8 +9,8 @@ import (
 	"github.com/replayd/replayd/replay/filter"
 )
 
-// carry passes to the decoder the players present at the end of the game before, which the file leaves out. An unusable roster
-// is treated like none.
+// carry passes the players at the end of the previous game to the decoder, because the file leaves them out. An unusable roster
+// counts as none.
 func (r *reader) carry() {
 	if r.roster != nil {
 		_ = r.d.Carry(r.roster)

@@ -13,10 +13,10 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// surveyWork is the number of events that are decoded between two pauses. That takes about a millisecond.
+// surveyWork is the number of events that are decoded between two pauses, in about a millisecond.
 const surveyWork = 16 << 10
 
-// survey decodes a game for the facts that its header does not have: the players, the length, and whether it has its end.
+// survey decodes a game for the facts that its header lacks: the players, the length, and whether it has an end.
 func survey(
 	in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {

@@ -158,5 +158,5 @@ func SchemaMessage(s *arrow.Schema) ([]byte, error) {
 	return b.Bytes()[:b.Len()-len(endOfStream)], nil
 }
 
-// endOfStream is what an IPC stream ends with.
+// endOfStream ends every IPC stream.
 const endOfStream = "\xff\xff\xff\xff\x00\x00\x00\x00"

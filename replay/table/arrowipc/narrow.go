@@ -10,21 +10,21 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// TypeKey is the key of a field's metadata for the type that a narrower column stands for.
+// TypeKey is the key of a field's metadata for the full type of a narrowed column.
 const TypeKey = "replayd.type"
 
-// narrow makes record batches of the tables of a kind, whose columns have small forms. A column begins with its smallest form, and
+// narrow makes record batches of a kind's tables whose columns have small forms. A column begins with its smallest form, and
 // takes the next one when the values of a table do not fit. It never goes back, so the schema changes a few times at most.
 type narrow struct {
 	wide   *arrow.Schema
-	schema *arrow.Schema // of the present forms; nil before the first table
-	forms  [][]form      // by column: the form in use, then the larger ones; empty for a column that has no small form
+	schema *arrow.Schema // for the present forms; nil before the first table
+	forms  [][]form      // by column: the form in use, then the larger ones; empty for a column without small forms
 }
 
 // form is a way to send the values of a column.
 type form struct {
 	typ arrow.DataType
-	// of returns the data in this form, of the form's type and in memory of s, or nil if not all values fit.
+	// of returns the data in this form, of the form's type and in memory of s, or nil if a value does not fit.
 	of func(s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
 }
 
@@ -63,7 +63,7 @@ func newNarrow(schema *arrow.Schema, t *table.Table) *narrow {
 	return n
 }
 
-// formsOf returns the small forms of the column of an index.
+// formsOf returns the small forms of the column at an index.
 func formsOf(t table.Type, index int) []form {
 	switch {
 	case index == table.TickColumn:
@@ -82,8 +82,8 @@ func formsOf(t table.Type, index int) []form {
 	return nil
 }
 
-// record returns the rows of a table as a record batch, whose schema is another one than that of the batch before if a column has
-// taken another form. The batch is valid until the table's set or s is reset.
+// record returns the rows of a table as a record batch. Its schema differs from the previous batch's if a column has taken
+// another form. The batch is valid until the table's set or s is reset.
 func (n *narrow) record(t *table.Table, s *scratch) arrow.RecordBatch {
 	s.reset()
 	changed := n.schema == nil
@@ -143,7 +143,7 @@ func squeeze[N, W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType)
 	return array.NewData(typ, wide.Len(), []*memory.Buffer{wide.Buffers()[0], buffer(to)}, nil, wide.NullN(), 0)
 }
 
-// runs returns the values as runs of equal ones, unless that would not be shorter, or values are missing.
+// runs returns the values as runs of equal values. It returns nil if that would not be shorter, or if values are missing.
 func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
 	if wide.NullN() > 0 {
 		return nil
@@ -172,17 +172,17 @@ func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow
 // scratch is memory for the columns of one table.
 type scratch struct {
 	words []uint64
-	rest  []uint64 // those that are not taken
+	rest  []uint64 // the free part of words
 }
 
 // reset makes the memory free again.
 func (s *scratch) reset() { s.rest = s.words }
 
-// take returns n values, of which the caller sets those that it uses.
+// take returns n values. The caller must set those that it uses.
 func take[N integer](s *scratch, n int) []N {
 	var one N
 	words := (n*int(unsafe.Sizeof(one)) + 7) / 8
-	if words > len(s.rest) { // what was taken stays where it is
+	if words > len(s.rest) { // values taken before stay where they are
 		s.words = make([]uint64, 2*len(s.words)+words)
 		s.rest = s.words
 	}

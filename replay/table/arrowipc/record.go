@@ -8,8 +8,8 @@ import (
 	"github.com/replayd/replayd/replay/table"
 )
 
-// Record returns the rows of a table as a record batch of a schema: that of the table's layout and kind. The batch refers to the
-// memory of the columns, and is valid until their set is reset.
+// Record returns the rows of a table as a record batch. schema is the schema of the table's layout and kind. The batch refers to
+// the memory of the columns, and is valid until their set is reset.
 func Record(t *table.Table, schema *arrow.Schema) arrow.RecordBatch {
 	columns := make([]arrow.Array, schema.NumFields())
 	rest := t.Columns
@@ -22,7 +22,7 @@ func Record(t *table.Table, schema *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(schema, columns, int64(t.Rows))
 }
 
-// skip returns the columns from the first one on that the table has.
+// skip returns the columns from the first one on that is not Off.
 func skip(columns []table.Column) []table.Column {
 	for len(columns) > 0 && columns[0].Off {
 		columns = columns[columns[0].Width():]
@@ -30,7 +30,7 @@ func skip(columns []table.Column) []table.Column {
 	return columns
 }
 
-// dataOf returns the first of the columns with those below it, and the columns after them.
+// dataOf returns the data of the first column with the columns below it, and the remaining columns.
 func dataOf(typ arrow.DataType, columns []table.Column) (data arrow.ArrayData, rest []table.Column) {
 	c, inner, rest := &columns[0], columns[1:], columns[columns[0].Width():]
 	var valid *memory.Buffer

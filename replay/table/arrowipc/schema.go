@@ -27,7 +27,7 @@ type schemaKey struct {
 
 var schemas sync.Map // of schemaKey to *arrow.Schema, of shared layouts
 
-// Schema returns the schema of the table of a kind. That of a shared layout is made once.
+// Schema returns the schema of the table of a kind. It makes the schema of a shared layout only once.
 func Schema(l *table.Layout, kind uint8) *arrow.Schema {
 	key := schemaKey{l, kind}
 	if s, ok := schemas.Load(key); ok {
