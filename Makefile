@@ -162,6 +162,19 @@ release-files: .cache/python/bin/protoc-gen-mypy
 		--wheel-dir bin/release/clients ./clients/python
 	npm pack --silent --pack-destination bin/release/clients ./clients/typescript
 
+# The package for Python with the program in it, for each system that has one. make release has these, too.
+WHEELS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+.PHONY: wheels
+wheels: .cache/python/bin/protoc-gen-mypy ## Build wheels with the program in them into bin/wheels (WHEELS=linux/amd64 for one)
+	rm -rf bin/wheels clients/python/build
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .cache/python/bin/pip wheel --quiet --no-deps --no-build-isolation \
+		--wheel-dir bin/wheels/any ./clients/python
+	for system in $(WHEELS); do \
+		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/wheels/program ./cmd/replayd; \
+		packaging/wheel $${system%/*} $${system#*/} bin/wheels/program bin/wheels/any/*.whl bin/wheels; \
+	done
+	rm bin/wheels/program
+
 # A snapshot, unless RELEASE is set: then of the tag that HEAD has. Nothing is published.
 RELEASE ?=
 .PHONY: release

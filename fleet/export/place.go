@@ -15,6 +15,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/replayd/replayd/internal/hostos"
 )
 
 // Place is where the tables go. Names are relative paths with forward slashes. If nothing has the name, errors wrap
@@ -148,7 +150,7 @@ func (d Dir) locked(ctx context.Context, manifest string, f func() error) error 
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
 	for n := 0; ; n++ {
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+		if err := hostos.Lock(lock); !errors.Is(err, hostos.ErrLocked) {
 			return f()
 		}
 		if n == 1000 { // the other process has stalled

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/replayd/replayd/internal/hostos"
 )
 
 // Dir is a directory for the drafts of one process. It is locked by a file beside it. The lock ends with the process, however that
@@ -59,7 +60,7 @@ func (d *Dir) make() error {
 	if err != nil {
 		return err
 	}
-	if err = flock(lock); err == nil {
+	if err = claim(lock); err == nil {
 		_, err = os.Stat(lock.Name())
 	}
 	path := strings.TrimSuffix(lock.Name(), lockSuffix)
@@ -82,16 +83,16 @@ func ours(dir string) error {
 	if err != nil {
 		return err
 	}
-	if owner, ok := stat.Sys().(*syscall.Stat_t); !stat.IsDir() || ok && int(owner.Uid) != os.Geteuid() {
+	if !stat.IsDir() || hostos.Others(stat) {
 		return fmt.Errorf("%s is another user's", dir)
 	}
 	return nil
 }
 
-// flock locks a file without waiting. It returns fs.ErrNotExist if another process has the lock, which then removes the file.
-func flock(f *os.File) error {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+// claim locks a file without waiting. It returns fs.ErrNotExist if another process has the lock, which then removes the file.
+func claim(f *os.File) error {
+	err := hostos.Lock(f)
+	if errors.Is(err, hostos.ErrLocked) {
 		return fs.ErrNotExist
 	}
 	return err
@@ -109,9 +110,10 @@ func (d *Dir) Sweep() {
 		if err != nil {
 			continue
 		}
-		if flock(f) == nil {
+		if claim(f) == nil {
 			_ = os.RemoveAll(strings.TrimSuffix(name, lockSuffix))
-			_ = os.Remove(name)
+			hostos.RemoveLocked(f)
+			continue
 		}
 		_ = f.Close()
 	}
@@ -121,8 +123,7 @@ func (d *Dir) Sweep() {
 func (d *Dir) Close() {
 	d.Sweep()
 	_ = os.RemoveAll(d.path)
-	_ = os.Remove(d.lock.Name())
-	_ = d.lock.Close()
+	hostos.RemoveLocked(d.lock)
 	_ = os.Remove(d.parent)
 }
 
@@ -138,7 +139,7 @@ func Keep(parent, name string) (dir string, done func(), err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		if err = flock(lock); err == nil {
+		if err = claim(lock); err == nil {
 			if err = os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
 				err = ours(dir)
 			}

@@ -3,7 +3,8 @@ package source
 import (
 	"errors"
 	"sync/atomic"
-	"syscall"
+
+	"github.com/replayd/replayd/internal/hostos"
 )
 
 // Budget is charged before memory or disk space is allocated, in bytes. Negative numbers return bytes, and never fail.
@@ -77,7 +78,7 @@ var ErrFull = errors.New("the temporary directory is full")
 
 // spoolError converts an error of writing to the spool.
 func spoolError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if hostos.Full(err) {
 		return ErrFull
 	}
 	return ioError(err)

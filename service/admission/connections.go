@@ -132,12 +132,3 @@ func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	}
 	return nil, errors.ErrUnsupported
 }
-
-// Descriptors returns how many files the process may have open, 0 if that is unknown.
-func Descriptors() int {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
-		return 0
-	}
-	return int(min(limit.Cur, 1<<30))
-}

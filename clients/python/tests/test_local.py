@@ -98,8 +98,27 @@ def test_what_is_missing_is_told_with_a_remedy(monkeypatch: pytest.MonkeyPatch, 
         replayd.open(FINISHED)
     monkeypatch.delenv("REPLAYD")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"install it .* or set \$REPLAYD"):
+    with pytest.raises(FileNotFoundError, match=r"Install it .* or set \$REPLAYD"):
         replayd.open(FINISHED)
+
+
+def test_a_system_without_unix_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("socket.AF_UNIX")
+    with replayd.open(FINISHED) as client:
+        address = client._daemon.address
+        assert address.startswith("127.0.0.1:")
+        assert client.replay(client.name).name == client.name
+        with pytest.raises(replayd.ReplaydError, match="token"), replayd.connect(address) as stranger:
+            stranger.replay(client.name)
+
+
+def test_the_program_of_the_package_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, binary: Path) -> None:
+    (tmp_path / "replayd").symlink_to(binary)
+    monkeypatch.delenv("REPLAYD")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sysconfig.get_path", lambda *_: str(tmp_path))
+    with replayd.open(FINISHED) as client:
+        assert client.replay(client.name).name == client.name
 
 
 def test_a_program_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

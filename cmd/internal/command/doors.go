@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/replayd/replayd/internal/hostos"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/h2guard"
@@ -149,7 +150,7 @@ func open(addr string, passed func() (map[string][]net.Listener, error)) (net.Li
 const socketMode = 0o660
 
 // openUnix listens on a Unix socket. It replaces a stale socket file that no process listens on.
-func openUnix(path string) (net.Listener, error) {
+func openUnix(path string) (l net.Listener, err error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s is in use by another process", path)
@@ -157,9 +158,7 @@ func openUnix(path string) (net.Listener, error) {
 		_ = os.Remove(path)
 	}
 	// The socket must have the right mode from its creation. With Chmod, another user could connect before the mode changes.
-	old := syscall.Umask(0o777 &^ socketMode)
-	l, err := net.Listen("unix", path)
-	syscall.Umask(old)
+	hostos.WithMode(socketMode, func() { l, err = net.Listen("unix", path) })
 	return l, err
 }
 

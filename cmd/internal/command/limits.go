@@ -8,11 +8,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/replayd/replayd/internal/hostos"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
@@ -104,12 +104,11 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	}
 	if l.MaxSpool == 0 {
 		l.MaxSpool = defaultSpool
-		var fs syscall.Statfs_t
-		if syscall.Statfs(os.TempDir(), &fs) == nil {
-			l.MaxSpool = size(max(min(int64(fs.Bavail*uint64(fs.Bsize))/2, 64<<30), 1))
+		if free, known := hostos.Free(os.TempDir()); known {
+			l.MaxSpool = size(max(min(free/2, 64<<30), 1))
 		}
 	}
-	descriptors := admission.Descriptors()
+	descriptors := hostos.Descriptors()
 	if l.MaxConnections == 0 {
 		l.MaxConnections = maxConnections
 		if descriptors > 0 {

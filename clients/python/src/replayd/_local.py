@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import os
+import secrets
 import shutil
 import socket
 import subprocess
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 import grpc
 
-from ._connection import OPTIONS, compression
+from ._connection import OPTIONS, compression, metadata
 from ._error import ReplaydError, from_grpc
 from .aio import AsyncClient
 from .client import Client
@@ -32,9 +34,9 @@ def open(path: str | os.PathLike[str]) -> LocalClient:
 
     The name of the file for the client's methods is `client.name`. Names of other replays in its directory begin with "local/".
 
-    The program `replayd` must be in the PATH, or $REPLAYD must have its path. FileNotFoundError is raised if there is none, and
-    if there is no such file. The daemon listens at a socket that only this user can reach, and ends when this process does, even
-    if it is killed. Windows has no such sockets: use `connect` there.
+    The program `replayd` comes with this package on Linux, macOS and Windows. On other systems it must be in the PATH, or $REPLAYD
+    must have its path. FileNotFoundError is raised if there is none, and if there is no such file. The daemon listens at a socket that only this user can reach, or, on Windows, at a port of
+    this machine, with a token that only this process knows. It ends when this process does, even if that is killed.
     """
     daemon, name = _daemon(path)
     return LocalClient(grpc.insecure_channel(daemon.address, options=OPTIONS), daemon, name)
@@ -54,7 +56,7 @@ class LocalClient(Client):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel, (), compression(daemon.address))
+        super().__init__(channel, metadata(daemon.token), compression(daemon.address))
         self.name = name
         self._daemon = daemon
 
@@ -77,7 +79,7 @@ class LocalAsyncClient(AsyncClient):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.aio.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel, (), compression(daemon.address))
+        super().__init__(channel, metadata(daemon.token), compression(daemon.address))
         self.name = name
         self._daemon = daemon
 
@@ -109,11 +111,13 @@ def binary() -> str:
         if found := shutil.which(given):
             return found
         raise FileNotFoundError(f"$REPLAYD is {given!r}, which is no program: set it to the path of replayd")
-    if found := shutil.which("replayd"):
-        return found
+    # Packages for common systems have the program. It is where the environment keeps its commands, also if that is not in the PATH.
+    for place in (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), None):
+        if found := shutil.which("replayd", path=place):
+            return found
     raise FileNotFoundError(
-        "the program replayd is not in the PATH: install it (https://github.com/replayd/replayd), or set $REPLAYD to its "
-        "path, or use replayd.connect with a daemon that runs elsewhere"
+        "the program replayd is neither in this environment nor in the PATH: the package for this system is without it. Install it "
+        "(https://github.com/replayd/replayd), or set $REPLAYD to its path, or use replayd.connect with a daemon that runs elsewhere"
     )
 
 
@@ -126,20 +130,41 @@ def _daemon(path: str | os.PathLike[str]) -> tuple[Daemon, str]:
     return Daemon(binary(), file.parent), f"{_ROOT}/{file.name}"
 
 
+def _free_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 class Daemon:
-    """A daemon with one root. It listens at a socket in a directory of its own, which only this user can read."""
+    """A daemon with one root. It listens at a socket in a directory of its own, which only this user can read. Where Python has no such
+    sockets, on Windows, it listens at a port, and wants a token, which is in that directory."""
+
+    token: str | None = None
 
     def __init__(self, program: str, root: Path) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="replayd-")
-        path = os.path.join(self._directory.name, "socket")
-        self.address = f"unix:{path}"
+        place: str | tuple[str, int]
+        guard = []
+        if hasattr(socket, "AF_UNIX"):
+            place = os.path.join(self._directory.name, "socket")
+            self.address = f"unix:{place}"
+        else:
+            place = "127.0.0.1", _free_port()
+            self.address = f"{place[0]}:{place[1]}"
+            self.token = secrets.token_urlsafe()
+            file = Path(self._directory.name, "token")
+            file.write_text(self.token)
+            guard = ["--token-file", str(file)]
         # Of the environment, REPLAYD_... are flags of the user's own daemon.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("REPLAYD_")}
         self._log = os.path.join(self._directory.name, "log")
         self._program = os.path.abspath(program)
         # The root is the working directory, because --root is a list and the directory's name may have commas.
         command = [self._program, "serve", "--root", f"{_ROOT}=.", "--listen", self.address, "--web-listen", "none"]
-        command += ["--survey-budget", "0", "--log-level", "error", "--drain-timeout", "1s", "--until-stdin-ends"]
+        command += ["--survey-budget", "0", "--log-level", "error", "--drain-timeout", "1s", "--until-stdin-ends", *guard]
         try:
             with builtins.open(self._log, "wb") as log:
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(
@@ -149,17 +174,17 @@ class Daemon:
             self._directory.cleanup()
             raise
         try:
-            self._wait_for(path)
+            self._wait_for(place)
         except BaseException:
             self.close()
             raise
 
-    def _wait_for(self, path: str) -> None:
+    def _wait_for(self, place: str | tuple[str, int]) -> None:
         deadline = time.monotonic() + _START_TIMEOUT
         while True:
-            with socket.socket(socket.AF_UNIX) as probe:
+            with socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET) as probe:
                 try:
-                    probe.connect(path)
+                    probe.connect(place)
                     return
                 except OSError:
                     pass
