@@ -139,7 +139,7 @@ var filterings = map[string]*replaydv1.StreamEventsRequest{
 }
 
 // facts selects all facts of recordings.
-var facts = kinds("fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats")
+var facts = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)[1]
 
 // TestFilters streams through filters, in one session, and in as many as there are batches.
 func TestFilters(t *testing.T) {

@@ -94,6 +94,14 @@ type Event struct {
 	FactLoad FactSave
 	// How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind.
 	FactInputStats FactInputStats
+	// A client has said something. A fact: computed from several events, and only sent to those who name the kind.
+	FactChat FactChat
+	// A client has called a vote. A fact: computed from several events, and only sent to those who name the kind.
+	FactCallVote FactCallVote
+	// A client has voted. A fact: computed from several events, and only sent to those who name the kind.
+	FactVote FactVote
+	// A command was executed. A fact: computed from several events, and only sent to those who name the kind.
+	FactCommand FactCommand
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -1031,6 +1039,89 @@ type FactInputStats struct {
 	HasOddClicksPerSecond bool
 }
 
+// FactChat: A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take
+// for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find
+// bots, where they found one and did not show it. Older files have all that was said.
+type FactChat struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_finish. Servers state names since DDNet 18.3.
+	Name []byte
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName []byte
+	// Its team, as in fact_finish.
+	Team int32
+	// To whom.
+	Mode SayMode
+	// The recipient of a whisper, as in say.
+	TargetClientId int32
+	// The text. Empty when redacted.
+	Text []byte
+	// True when the text was withheld, as that of the message.
+	Redacted bool
+}
+
+// FactCallVote: A client has called a vote, by its message to the server, which may have refused it. The file does not say how the vote ended. Servers
+// since October 2017 do not record those of 0.6 clients.
+type FactCallVote struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_chat.
+	Name []byte
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName []byte
+	// The kind of vote: "option", "kick" or "spectate".
+	Type []byte
+	// The subject of the vote: an option's text, or a client id.
+	Value []byte
+	// The reason that the client gave.
+	Reason []byte
+	// True when an administrator forced it. 0.7 only.
+	Force bool
+	// The client whom the vote is about, by a rule: of the types "kick" and "spectate", value is its id in decimal. Absent otherwise.
+	TargetClientId int32
+	// The name of that client, as in fact_chat.
+	TargetName []byte
+}
+
+// FactVote: A client has voted, by its message to the server. Servers since October 2017 do not record those of 0.6 clients, and so neither how
+// many voted nor, where several votes were called, on which: the file does not say when a vote ended.
+type FactVote struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_chat.
+	Name []byte
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName []byte
+	// -1 no, 1 yes, 0 neither.
+	Vote int32
+}
+
+// FactCommand: A command was executed, by the server's own record. Servers record neither commands that set passwords or log in, nor whispers.
+type FactCommand struct {
+	// The client that gave the command. Absent where none did.
+	ClientId int32
+	// Its name, as in fact_chat.
+	Name []byte
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName []byte
+	// From where it came, by a rule: the record's client id, and of a client's, flags.
+	Source CommandSource
+	// The command's name, without a slash.
+	Command []byte
+	// The command's arguments. Empty when redacted.
+	Arguments [][]byte
+	// True when the arguments were withheld, as those of the record.
+	Redacted bool
+	// The console's flags, as in console_command.
+	Flags int32
+	// Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of
+	// another name.
+	AuthLevel AuthLevel
+	// The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1.
+	Role []byte
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -1094,10 +1185,14 @@ const (
 	KindFactSave
 	KindFactLoad
 	KindFactInputStats
+	KindFactChat
+	KindFactCallVote
+	KindFactVote
+	KindFactCommand
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 42
+const KindCount = 46
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1142,6 +1237,10 @@ var kindNames = [KindCount]string{
 	"fact_save",
 	"fact_load",
 	"fact_input_stats",
+	"fact_chat",
+	"fact_call_vote",
+	"fact_vote",
+	"fact_command",
 }
 
 // String returns the kind's name in the API.
@@ -1287,4 +1386,23 @@ const (
 	SessionEndReplaced SessionEnd = 2
 	// The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file.
 	SessionEndGameEnded SessionEnd = 3
+)
+
+// CommandSource: From where a command came.
+type CommandSource int32
+
+// The values of CommandSource.
+const (
+	// Not known: a client's, without the flags that servers write.
+	CommandSourceUnspecified CommandSource = 0
+	// A client typed it in the chat, behind a slash.
+	CommandSourceChat CommandSource = 1
+	// A client typed it on the remote console.
+	CommandSourceRemoteConsole CommandSource = 2
+	// The server's main configuration file, the external console, or a vote that passed.
+	CommandSourceServer CommandSource = 3
+	// The map's configuration.
+	CommandSourceMap CommandSource = 4
+	// Another configuration file.
+	CommandSourceFile CommandSource = 5
 )

@@ -28,6 +28,14 @@ func Redact(ev *Event, reveal decoders.Secrets) {
 		if c := &ev.ConsoleCommand; !reveal.Has(secretCommand(c)) {
 			c.Arguments, c.Redacted = c.Arguments[:0], true
 		}
+	case KindFactCommand:
+		if c := &ev.FactCommand; !reveal.Has(secretCommand(c.recorded())) {
+			c.Arguments, c.Redacted = c.Arguments[:0], true
+		}
+	case KindFactChat:
+		if c := &ev.FactChat; !reveal.Has(secretSay(c.Mode, c.Text)) {
+			c.Text, c.Redacted = nil, true
+		}
 	case KindMessage:
 		redactMessage(&ev.Message, slices.Contains(ev.Warnings, WarningTrailingData), reveal)
 	case KindDdnetver:
@@ -66,6 +74,18 @@ func secretCommand(c *ConsoleCommand) decoders.Secrets {
 	return 0
 }
 
+// recorded returns what secretCommand asks of the record that the fact is of.
+func (c *FactCommand) recorded() *ConsoleCommand {
+	id := c.ClientId
+	switch c.Source {
+	case CommandSourceMap:
+		id = noClient - 1
+	case CommandSourceFile:
+		id = noClient - 2
+	}
+	return &ConsoleCommand{ClientId: id, Flags: c.Flags, Command: c.Command, Arguments: c.Arguments}
+}
+
 // redactMessage redacts a message. trailing reports whether bytes follow its contents, which servers do not read.
 func redactMessage(m *Message, trailing bool, reveal decoders.Secrets) {
 	cut := trailing && !reveal.Has(decoders.SecretUnreadable)
@@ -81,12 +101,23 @@ func redactMessage(m *Message, trailing bool, reveal decoders.Secrets) {
 // secretMessage returns the kind of secret that a message is, or none.
 func secretMessage(m *Message) decoders.Secrets {
 	switch {
-	case m.ContentCase == MessageContentSay && m.Say.Mode == SayModeWhisper:
-		return decoders.SecretPrivateTalk
-	case m.ContentCase == MessageContentSay && !publicText(m.Say.Text), m.ContentCase == MessageContentCommand && !publicCommand(m.Command.Name):
+	case m.ContentCase == MessageContentSay:
+		return secretSay(m.Say.Mode, m.Say.Text)
+	case m.ContentCase == MessageContentCommand && !publicCommand(m.Command.Name):
 		return decoders.SecretChatArguments
 	case m.ContentCase == MessageContentNone:
 		return decoders.SecretUnreadable
+	}
+	return 0
+}
+
+// secretSay returns the kind of secret that a text of the chat is, or none.
+func secretSay(mode SayMode, text []byte) decoders.Secrets {
+	switch {
+	case mode == SayModeWhisper:
+		return decoders.SecretPrivateTalk
+	case !publicText(text):
+		return decoders.SecretChatArguments
 	}
 	return 0
 }

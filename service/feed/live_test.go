@@ -43,7 +43,7 @@ func TestTornByByte(t *testing.T) {
 // TestFacts: subscribers of a feed with facts, which began in the middle of the file, get those of the whole, each those that it selects.
 func TestFacts(t *testing.T) {
 	data := sample(t, 60_000)
-	facts := &replaydv1.EventFilter{Kinds: []string{"fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats"}}
+	facts := streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)[1]
 	low, high := int32(500), int32(4000)
 	var subs []*subscriber
 	for _, include := range [][]*replaydv1.EventFilter{

@@ -25,6 +25,7 @@
 //	finish.go    finishes
 //	session.go   stays of clients
 //	team.go      teams, saved and loaded games
+//	talk.go      chat, votes, commands
 //	inputs.go    statistics of inputs
 //	snapshot.go  the state as bytes
 package facts

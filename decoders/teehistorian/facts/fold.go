@@ -34,6 +34,10 @@ type fact struct {
 	team    teehistorian.FactTeam
 	save    teehistorian.FactSave
 	stats   teehistorian.FactInputStats
+	chat    teehistorian.FactChat
+	call    teehistorian.FactCallVote
+	vote    teehistorian.FactVote
+	command teehistorian.FactCommand
 }
 
 // New returns a Fold in the state before the first event of a file with that header.
@@ -65,6 +69,9 @@ func (f *Fold) Apply(ev *teehistorian.Event) {
 	case teehistorian.KindMessage:
 		f.begin(ev.Message.ClientId, ev.AtTick)
 		f.asked(&ev.Message)
+		f.said(&ev.Message)
+	case teehistorian.KindConsoleCommand:
+		f.commanded(&ev.ConsoleCommand)
 	case teehistorian.KindInputNew:
 		f.begin(ev.InputNew.ClientId, ev.AtTick)
 	case teehistorian.KindPlayerNew:
@@ -142,6 +149,14 @@ func (f *Fold) Next(ev *teehistorian.Event) bool {
 		ev.FactLoad = from.save
 	case teehistorian.KindFactInputStats:
 		ev.FactInputStats = from.stats
+	case teehistorian.KindFactChat:
+		ev.FactChat = from.chat
+	case teehistorian.KindFactCallVote:
+		ev.FactCallVote = from.call
+	case teehistorian.KindFactVote:
+		ev.FactVote = from.vote
+	case teehistorian.KindFactCommand:
+		ev.FactCommand = from.command
 	}
 	return true
 }

@@ -107,6 +107,21 @@ func text(ev *event) string {
 		return fmt.Sprintf("%s %d %q from %d: %d inputs, fire %d (%.1f), hook %d (%.1f), jump %d, turns %d, odd %d (%s)", head, f.ClientId, f.Name,
 			f.FromTick, f.Inputs, f.FirePresses, f.FirePerSecond, f.HookPresses, f.HookPerSecond, f.JumpPresses, f.DirectionChanges,
 			f.OddInputs, optional(f.HasOddClicksPerSecond, f.OddClicksPerSecond))
+	case teehistorian.KindFactChat:
+		f := &ev.FactChat
+		return fmt.Sprintf("%s %d %q asked %q in team %d, mode %d to %d: %q", head, f.ClientId, f.Name, f.RequestedName, f.Team, f.Mode,
+			f.TargetClientId, f.Text)
+	case teehistorian.KindFactCallVote:
+		f := &ev.FactCallVote
+		return fmt.Sprintf("%s %d %q asked %q: %q %q %q, %v, of %d %q", head, f.ClientId, f.Name, f.RequestedName, f.Type, f.Value, f.Reason,
+			f.Force, f.TargetClientId, f.TargetName)
+	case teehistorian.KindFactVote:
+		f := &ev.FactVote
+		return fmt.Sprintf("%s %d %q asked %q: %d", head, f.ClientId, f.Name, f.RequestedName, f.Vote)
+	case teehistorian.KindFactCommand:
+		f := &ev.FactCommand
+		return fmt.Sprintf("%s %d %q asked %q, source %d, flags %d, login %d %q: %s %q", head, f.ClientId, f.Name, f.RequestedName, f.Source,
+			f.Flags, f.AuthLevel, f.Role, f.Command, f.Arguments)
 	case teehistorian.KindFactLoad:
 		save = &ev.FactLoad
 	}
@@ -183,10 +198,43 @@ func loaded(tick, number int32, contents *teehistorian.SavedTeam) *event {
 	return ev
 }
 
+// message returns an event of a message that a client sent.
+func message(tick, id int32, content teehistorian.MessageContentCase, fill func(*teehistorian.Message)) *event {
+	return at(tick, teehistorian.KindMessage, func(ev *event) {
+		ev.Message = teehistorian.Message{ClientId: id, ContentCase: content}
+		fill(&ev.Message)
+	})
+}
+
+func said(tick, id int32, mode teehistorian.SayMode, to int32, text string) *event {
+	return message(tick, id, teehistorian.MessageContentSay, func(m *teehistorian.Message) {
+		m.Say = teehistorian.Say{Mode: mode, TargetClientId: to, Text: []byte(text)}
+	})
+}
+
+func called(tick, id int32, kind, value, reason string, force bool) *event {
+	return message(tick, id, teehistorian.MessageContentCallVote, func(m *teehistorian.Message) {
+		m.CallVote = teehistorian.CallVote{Type: []byte(kind), Value: []byte(value), Reason: []byte(reason), Force: force}
+	})
+}
+
+func voted(tick, id, vote int32) *event {
+	return message(tick, id, teehistorian.MessageContentVote, func(m *teehistorian.Message) { m.Vote.Vote = vote })
+}
+
+func command(tick, id, flags int32, name string, arguments ...string) *event {
+	return at(tick, teehistorian.KindConsoleCommand, func(ev *event) {
+		ev.ConsoleCommand = teehistorian.ConsoleCommand{ClientId: id, Flags: flags, Command: []byte(name)}
+		for _, a := range arguments {
+			ev.ConsoleCommand.Arguments = append(ev.ConsoleCommand.Arguments, []byte(a))
+		}
+	})
+}
+
 const (
 	startInfo  = teehistorian.MessageContentStartInfo
 	changeInfo = teehistorian.MessageContentChangeInfo
-	say        = teehistorian.MessageContentSay
+	emoticon   = teehistorian.MessageContentEmoticon
 )
 
 // ended is the event of a file's own end.
@@ -235,7 +283,7 @@ func TestFacts(t *testing.T) {
 		"a stay": {
 			latest, []*event{
 				join(5, 3), asked(5, 3, startInfo, "one"), named(5, 3, "(1)one"), version(5, 3, 16040), ready(6, 3), ready(7, 3),
-				asked(8, 3, changeInfo, "two"), asked(8, 3, say, "three"), named(9, 3, "two"), login(10, 3, teehistorian.AuthLevelModerator, ""),
+				asked(8, 3, changeInfo, "two"), asked(8, 3, emoticon, "three"), named(9, 3, "two"), login(10, 3, teehistorian.AuthLevelModerator, ""),
 				login(11, 3, teehistorian.AuthLevelAdmin, "admin"), team(12, 3, 4), finish(20, 3, 1), finish(30, 3, 2), drop(40, 3, "Timeout"), finish(50, 3, 1),
 			},
 			[]string{
@@ -305,6 +353,53 @@ func TestFacts(t *testing.T) {
 				`6 fact_save team 7: id of [3], names [], time -, practice false`, `7 fact_team 2 "" from 0 to 7`,
 				`8 fact_load team 7: id of [2 3], names ["a" "b"], time 80, practice true`,
 				`9 fact_load team 6: id of [], names [], time -, practice false`,
+			},
+		},
+		"talk": {
+			latest, []*event{
+				join(1, 3), asked(1, 3, startInfo, "one"), said(2, 3, teehistorian.SayModeAll, -1, "hello"), named(3, 3, "(1)one"),
+				team(3, 3, 9), said(4, 3, teehistorian.SayModeTeam, -1, " /rank"), said(4, 3, teehistorian.SayModeTeam, -1, "\x01 /w a b"),
+				said(5, 3, teehistorian.SayModeTeam, -1, "a /rank"), said(6, 3, teehistorian.SayModeWhisper, 4, "psst"), said(7, 3, teehistorian.SayModeAll, -1, " "),
+			},
+			[]string{
+				`2 fact_chat 3 "" asked "one" in team 0, mode 1 to -1: "hello"`, `3 fact_team 3 "(1)one" from 0 to 9`,
+				`5 fact_chat 3 "(1)one" asked "one" in team 9, mode 2 to -1: "a /rank"`, `6 fact_chat 3 "(1)one" asked "one" in team 9, mode 3 to 4: "psst"`,
+				`7 fact_chat 3 "(1)one" asked "one" in team 9, mode 1 to -1: " "`,
+			},
+		},
+		"talk on a server that records no teams": {
+			&teehistorian.Header{Version: 1}, []*event{said(2, 3, teehistorian.SayModeAll, -1, "hello"), damage(3), after(said(4, 3, teehistorian.SayModeAll, -1, "hello"))},
+			[]string{`2 fact_chat 3 "" asked "" in team -1, mode 1 to -1: "hello"`, `4 fact_chat [12] 3 "" asked "" in team -1, mode 1 to -1: "hello"`},
+		},
+		"votes": {
+			latest, []*event{
+				join(1, 3), asked(1, 3, startInfo, "one"), named(1, 3, "(1)one"), named(1, 12, "bad"), called(2, 3, "Kick", "12", "blocks", false),
+				called(3, 3, "spectate", "1024", "", true), called(4, 3, "spectate", "12x", "", false), called(5, 3, "kick", "1023", "", false),
+				called(6, 3, "option", "12", "why", false), voted(7, 3, -1), voted(8, 12, 1),
+			},
+			[]string{
+				`2 fact_call_vote 3 "(1)one" asked "one": "Kick" "12" "blocks", false, of 12 "bad"`,
+				`3 fact_call_vote 3 "(1)one" asked "one": "spectate" "1024" "", true, of -1 ""`,
+				`4 fact_call_vote 3 "(1)one" asked "one": "spectate" "12x" "", false, of -1 ""`,
+				`5 fact_call_vote 3 "(1)one" asked "one": "kick" "1023" "", false, of 1023 ""`,
+				`6 fact_call_vote 3 "(1)one" asked "one": "option" "12" "why", false, of -1 ""`,
+				`7 fact_vote 3 "(1)one" asked "one": -1`, `8 fact_vote 12 "bad" asked "": 1`,
+			},
+		},
+		"commands": {
+			latest, []*event{
+				command(0, -2, 4, "tune", "gravity", "0.5"), command(0, -3, 4, "sv_name", "x"), command(0, -1, 4, "status"), command(1, 3, 128, "team", "7"),
+				asked(1, 3, startInfo, "one"), named(2, 3, "(1)one"), login(3, 3, teehistorian.AuthLevelAdmin, "boss"), command(4, 3, 4, "say", "hi"),
+				command(5, 3, 128, "rank"), command(6, 3, 1, "odd"),
+			},
+			[]string{
+				`0 fact_command -1 "" asked "", source 4, flags 4, login 0 "": tune ["gravity" "0.5"]`,
+				`0 fact_command -1 "" asked "", source 5, flags 4, login 0 "": sv_name ["x"]`,
+				`0 fact_command -1 "" asked "", source 3, flags 4, login 0 "": status []`,
+				`1 fact_command 3 "" asked "", source 1, flags 128, login 0 "": team ["7"]`,
+				`4 fact_command 3 "(1)one" asked "one", source 2, flags 4, login 3 "boss": say ["hi"]`,
+				`5 fact_command 3 "(1)one" asked "one", source 1, flags 128, login 0 "": rank []`,
+				`6 fact_command 3 "(1)one" asked "one", source 0, flags 1, login 0 "": odd []`,
 			},
 		},
 		"inputs": {
@@ -384,7 +479,8 @@ func TestAllocations(t *testing.T) {
 	contents := &teehistorian.SavedTeam{Tees: []teehistorian.SavedTee{{Name: []byte("a")}}}
 	events := []*event{
 		join(1, 1), asked(1, 1, startInfo, "a"), named(1, 1, "a"), team(2, 1, 7), firstInput(2, 1, fire(0)), finish(3, 1, 2), teamFinish(3, 7, 2),
-		saved(4, 7, contents), begins(500), input(600, 1, fire(1)), begins(1000), drop(1001, 1, "left"), ended(1002), begins(0),
+		saved(4, 7, contents), said(5, 1, teehistorian.SayModeAll, -1, "a"), called(5, 1, "kick", "1", "", false), voted(5, 1, 1),
+		command(5, 1, 4, "say", "a"), begins(500), input(600, 1, fire(1)), begins(1000), drop(1001, 1, "left"), ended(1002), begins(0),
 	}
 	run := func() {
 		for _, ev := range events {
@@ -428,7 +524,7 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, ev := range []*event{
-			finish(10, 1, 1), teamFinish(10, 7, 1), input(11, 5, fire(20)), begins(500), begins(1000), drop(1001, 1, ""), join(1002, teehistorian.MaxClients-1), ended(1003),
+			finish(10, 1, 1), teamFinish(10, 7, 1), said(10, 1, teehistorian.SayModeAll, -1, "a"), command(10, 5, 4, "say"), input(11, 5, fire(20)), begins(500), begins(1000), drop(1001, 1, ""), join(1002, teehistorian.MaxClients-1), ended(1003),
 		} {
 			if diff := cmp.Diff(apply(fold, ev), apply(again, ev)); diff != "" {
 				t.Error(diff)

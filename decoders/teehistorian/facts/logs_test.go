@@ -124,12 +124,15 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// What a server's log says of a rank that it saves, of a client that leaves, and of a client that changes its team. The log has a line for
-// ranks that were saved, for clients that had entered the game, and for changes that clients asked for.
+// What a server's log says of a rank that it saves, of a client that leaves, of a client that changes its team, of one that says the sentence
+// by which the server finds bots, and of what clients type on the remote console. The log has a line for ranks that were saved, for clients
+// that had entered the game, for changes that clients asked for, and for commands that the server refuses.
 var (
 	rank    = regexp.MustCompile(`(?m)INTO record_race\(.*VALUES \('.*?', '(.*)', DATETIME\(.*?\), (\d+\.\d\d),`)
 	leave   = regexp.MustCompile(`(?m)chat: \*{3} '(.*)' has left the game(?: \((.*)\))?$`)
 	regroup = regexp.MustCompile(`(?m)chat: \*{3} '(.*)' joined team (\d+)$`)
+	bot     = regexp.MustCompile(`(?m)hack: (bot) detected, cid=(\d+)$`)
+	typed   = regexp.MustCompile(`(?m)server: ClientId=(\d+) key='\w+' rcon='(.*)'$`)
 )
 
 // TestLogs compares facts with the logs of real servers: how many there are, what each says, and the name where the file has it.
@@ -147,6 +150,7 @@ func TestLogs(t *testing.T) {
 			logged := map[teehistorian.Kind][]string{}
 			for kind, form := range map[teehistorian.Kind]*regexp.Regexp{
 				teehistorian.KindFactFinish: rank, teehistorian.KindFactSession: leave, teehistorian.KindFactTeam: regroup,
+				teehistorian.KindFactChat: bot, teehistorian.KindFactCommand: typed,
 			} {
 				for _, m := range form.FindAllStringSubmatch(parts[i], -1) {
 					logged[kind] = append(logged[kind], m[1]+": "+m[2])
@@ -166,6 +170,15 @@ func TestLogs(t *testing.T) {
 					name, what = s.Name, string(s.Reason)
 				case teehistorian.KindFactTeam:
 					name, what = ev.FactTeam.Name, fmt.Sprint(ev.FactTeam.Team)
+				case teehistorian.KindFactChat:
+					name, what = []byte("bot"), fmt.Sprint(ev.FactChat.ClientId)
+				case teehistorian.KindFactCommand:
+					c := &ev.FactCommand
+					if c.Source != teehistorian.CommandSourceRemoteConsole {
+						return
+					}
+					name = fmt.Append(nil, c.ClientId)
+					what = string(bytes.Join(append([][]byte{c.Command}, c.Arguments...), []byte(" ")))
 				default:
 					return
 				}
@@ -181,13 +194,14 @@ func TestLogs(t *testing.T) {
 				}
 			})
 			for kind, left := range logged {
-				if len(left) > 0 {
+				if len(left) > 0 && kind != teehistorian.KindFactCommand {
 					t.Errorf("%s, game %d: only the log has %s %q", run.Name, i, kind, left)
 				}
 			}
 		}
 	}
-	if total[teehistorian.KindFactFinish] < 110 || total[teehistorian.KindFactSession] < 100 || total[teehistorian.KindFactTeam] < 15 {
+	if total[teehistorian.KindFactFinish] < 110 || total[teehistorian.KindFactSession] < 100 || total[teehistorian.KindFactTeam] < 15 ||
+		total[teehistorian.KindFactChat] < 7 || total[teehistorian.KindFactCommand] < 30 {
 		t.Errorf("only %v", total)
 	}
 	t.Logf("%v", total)

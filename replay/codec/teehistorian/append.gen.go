@@ -328,6 +328,34 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendFactInputStats(b, &m.FactInputStats)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindFactChat:
+		{
+			b = append(b, 0xfa, 0x02, 0)
+			at := len(b)
+			b = appendFactChat(b, &m.FactChat)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactCallVote:
+		{
+			b = append(b, 0x82, 0x03, 0)
+			at := len(b)
+			b = appendFactCallVote(b, &m.FactCallVote)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactVote:
+		{
+			b = append(b, 0x8a, 0x03, 0)
+			at := len(b)
+			b = appendFactVote(b, &m.FactVote)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactCommand:
+		{
+			b = append(b, 0x92, 0x03, 0)
+			at := len(b)
+			b = appendFactCommand(b, &m.FactCommand)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1896,6 +1924,146 @@ func appendFactInputStats(b []byte, m *teehistorian.FactInputStats) []byte {
 	return b
 }
 
+func appendFactChat(b []byte, m *teehistorian.FactChat) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if len(m.RequestedName) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.RequestedName)
+	}
+	if m.Team != -1 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Mode != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Mode))
+	}
+	if m.TargetClientId != -1 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.TargetClientId)
+	}
+	if len(m.Text) > 0 {
+		b = append(b, 0x3a)
+		b = protoappend.String(b, m.Text)
+	}
+	if m.Redacted {
+		b = append(b, 0x40)
+		b = protoappend.Bool(b, m.Redacted)
+	}
+	return b
+}
+
+func appendFactCallVote(b []byte, m *teehistorian.FactCallVote) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if len(m.RequestedName) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.RequestedName)
+	}
+	if len(m.Type) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.Type)
+	}
+	if len(m.Value) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Value)
+	}
+	if len(m.Reason) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.Reason)
+	}
+	if m.Force {
+		b = append(b, 0x38)
+		b = protoappend.Bool(b, m.Force)
+	}
+	if m.TargetClientId != -1 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.TargetClientId))
+	}
+	if len(m.TargetName) > 0 {
+		b = append(b, 0x4a)
+		b = protoappend.String(b, m.TargetName)
+	}
+	return b
+}
+
+func appendFactVote(b []byte, m *teehistorian.FactVote) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if len(m.RequestedName) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.RequestedName)
+	}
+	if m.Vote != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.Vote)
+	}
+	return b
+}
+
+func appendFactCommand(b []byte, m *teehistorian.FactCommand) []byte {
+	if m.ClientId != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if len(m.RequestedName) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.RequestedName)
+	}
+	if m.Source != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Source))
+	}
+	if len(m.Command) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Command)
+	}
+	for _, v := range m.Arguments {
+		b = append(b, 0x32)
+		b = protoappend.String(b, v)
+	}
+	if m.Redacted {
+		b = append(b, 0x38)
+		b = protoappend.Bool(b, m.Redacted)
+	}
+	if m.Flags != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Flags))
+	}
+	if m.AuthLevel != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.AuthLevel))
+	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x52)
+		b = protoappend.String(b, m.Role)
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -1960,4 +2128,8 @@ var Kinds = []string{
 	"fact_save",
 	"fact_load",
 	"fact_input_stats",
+	"fact_chat",
+	"fact_call_vote",
+	"fact_vote",
+	"fact_command",
 }

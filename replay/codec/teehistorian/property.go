@@ -61,6 +61,16 @@ var properties = filter.Table[event]{
 	teehistorian.KindFactSave:       {Team: func(e *event) int32 { return e.FactSave.Team }},
 	teehistorian.KindFactLoad:       {Team: func(e *event) int32 { return e.FactLoad.Team }},
 	teehistorian.KindFactInputStats: {Player: func(e *event) int32 { return e.FactInputStats.ClientId }},
+	teehistorian.KindFactChat: {
+		Player: func(e *event) int32 { return e.FactChat.ClientId },
+		Team:   func(e *event) int32 { return known(e.FactChat.Team) },
+	},
+	teehistorian.KindFactCallVote: {
+		Player:      func(e *event) int32 { return e.FactCallVote.ClientId },
+		OtherPlayer: func(e *event) int32 { return known(e.FactCallVote.TargetClientId) },
+	},
+	teehistorian.KindFactVote:    {Player: func(e *event) int32 { return e.FactVote.ClientId }},
+	teehistorian.KindFactCommand: {Player: func(e *event) int32 { return known(e.FactCommand.ClientId) }},
 }
 
 // known returns the property of a field that may be absent.

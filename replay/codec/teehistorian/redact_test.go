@@ -8,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
@@ -108,36 +109,48 @@ func TestRedact(t *testing.T) {
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			before := AppendEvent(nil, &test.ev)
-			revealing := 0 // the kinds of secrets with which it is delivered
-			for kind := decoders.Secrets(1); kind < decoders.AllSecrets; kind <<= 1 {
-				ev := test.ev
-				if teehistorian.Redact(&ev, kind); bytes.Equal(AppendEvent(nil, &ev), before) {
-					revealing++
-				}
+			fold := conclude.New(&teehistorian.Header{}, conclude.Options{})
+			for fold.Apply(&test.ev); fold.Pending(); { // a fact tells no more than the event
+				var fact teehistorian.Event
+				fold.Next(&fact)
+				redacts(t, fact, secret, test.hidden && bytes.Contains(AppendEvent(nil, &fact), []byte(secret)))
 			}
-			if test.hidden && revealing != 1 {
-				t.Errorf("%d kinds of secrets reveal it", revealing)
-			}
-			if all := test.ev; test.hidden {
-				if teehistorian.Redact(&all, decoders.AllSecrets); !bytes.Equal(AppendEvent(nil, &all), before) {
-					t.Error("it is not revealed with all others")
-				}
-			}
-			teehistorian.Redact(&test.ev, 0)
-			after := AppendEvent(nil, &test.ev)
-			if test.hidden && !strings.Contains(string(before), secret) {
-				t.Fatal("there is nothing to hide")
-			}
-			if hidden := bytes.Contains(before, []byte(secret)) && !bytes.Contains(after, []byte(secret)); hidden != test.hidden {
-				t.Errorf("hidden: %v, want %v: %q", hidden, test.hidden, after)
-			}
-			e := &test.ev
-			if hidden := e.ConsoleCommand.Redacted || e.Message.Redacted || e.Ddnetver.Redacted || e.Antibot.Redacted ||
-				e.UnknownEx.Redacted; hidden != test.hidden {
-				t.Errorf("it says so: %v, want %v", hidden, test.hidden)
-			}
+			redacts(t, test.ev, secret, test.hidden)
 		})
+	}
+}
+
+// redacts checks that redaction takes a secret from an event and nothing else, that one kind of secrets reveals it, and that the event says
+// so; or that there is nothing to take.
+func redacts(t *testing.T, ev teehistorian.Event, secret string, hidden bool) {
+	t.Helper()
+	before := AppendEvent(nil, &ev)
+	revealing := 0 // the kinds of secrets with which it is delivered
+	for kind := decoders.Secrets(1); kind < decoders.AllSecrets; kind <<= 1 {
+		ev := ev
+		if teehistorian.Redact(&ev, kind); bytes.Equal(AppendEvent(nil, &ev), before) {
+			revealing++
+		}
+	}
+	if hidden && revealing != 1 {
+		t.Errorf("%s: %d kinds of secrets reveal it", ev.Kind, revealing)
+	}
+	if all := ev; hidden {
+		if teehistorian.Redact(&all, decoders.AllSecrets); !bytes.Equal(AppendEvent(nil, &all), before) {
+			t.Errorf("%s: it is not revealed with all others", ev.Kind)
+		}
+	}
+	teehistorian.Redact(&ev, 0)
+	after := AppendEvent(nil, &ev)
+	if hidden && !strings.Contains(string(before), secret) {
+		t.Fatalf("%s: there is nothing to hide", ev.Kind)
+	}
+	if gone := bytes.Contains(before, []byte(secret)) && !bytes.Contains(after, []byte(secret)); gone != hidden {
+		t.Errorf("%s: hidden: %v, want %v: %q", ev.Kind, gone, hidden, after)
+	}
+	if said := ev.ConsoleCommand.Redacted || ev.Message.Redacted || ev.Ddnetver.Redacted || ev.Antibot.Redacted || ev.UnknownEx.Redacted ||
+		ev.FactCommand.Redacted || ev.FactChat.Redacted; said != hidden {
+		t.Errorf("%s: it says so: %v, want %v", ev.Kind, said, hidden)
 	}
 }
 

@@ -293,6 +293,45 @@ var Tables = table.Format{
 			{Name: "odd_inputs", Comment: "How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.", Type: table.Int32},
 			{Name: "odd_clicks_per_second", Nullable: true, Comment: "The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.", Type: table.Float64},
 		}},
+		{Name: "fact_chat", Comment: "A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find bots, where they found one and did not show it. Older files have all that was said.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_finish. Servers state names since DDNet 18.3.", Type: table.Name},
+			{Name: "requested_name", Nullable: true, Comment: "The last name that the client asked for in this file, as in fact_session.", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Its team, as in fact_finish.", Type: table.Int32},
+			{Name: "mode", Comment: "To whom.", Type: table.Name, Enum: namesOfSayMode},
+			{Name: "target_client_id", Nullable: true, Comment: "The recipient of a whisper, as in say.", Type: table.Int32},
+			{Name: "text", Comment: "The text. Empty when redacted.", Type: table.Text},
+			{Name: "redacted", Comment: "True when the text was withheld, as that of the message.", Type: table.Bool},
+		}},
+		{Name: "fact_call_vote", Comment: "A client has called a vote, by its message to the server, which may have refused it. The file does not say how the vote ended. Servers since October 2017 do not record those of 0.6 clients.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_chat.", Type: table.Name},
+			{Name: "requested_name", Nullable: true, Comment: "The last name that the client asked for in this file, as in fact_session.", Type: table.Name},
+			{Name: "type", Comment: "The kind of vote: \"option\", \"kick\" or \"spectate\".", Type: table.Name},
+			{Name: "value", Comment: "The subject of the vote: an option's text, or a client id.", Type: table.Text},
+			{Name: "reason", Comment: "The reason that the client gave.", Type: table.Text},
+			{Name: "force", Comment: "True when an administrator forced it. 0.7 only.", Type: table.Bool},
+			{Name: "target_client_id", Nullable: true, Comment: "The client whom the vote is about, by a rule: of the types \"kick\" and \"spectate\", value is its id in decimal. Absent otherwise.", Type: table.Int32},
+			{Name: "target_name", Nullable: true, Comment: "The name of that client, as in fact_chat.", Type: table.Name},
+		}},
+		{Name: "fact_vote", Comment: "A client has voted, by its message to the server. Servers since October 2017 do not record those of 0.6 clients, and so neither how many voted nor, where several votes were called, on which: the file does not say when a vote ended.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_chat.", Type: table.Name},
+			{Name: "requested_name", Nullable: true, Comment: "The last name that the client asked for in this file, as in fact_session.", Type: table.Name},
+			{Name: "vote", Comment: "-1 no, 1 yes, 0 neither.", Type: table.Int32},
+		}},
+		{Name: "fact_command", Comment: "A command was executed, by the server's own record. Servers record neither commands that set passwords or log in, nor whispers.", Fields: []table.Field{
+			{Name: "client_id", Nullable: true, Comment: "The client that gave the command. Absent where none did.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_chat.", Type: table.Name},
+			{Name: "requested_name", Nullable: true, Comment: "The last name that the client asked for in this file, as in fact_session.", Type: table.Name},
+			{Name: "source", Comment: "From where it came, by a rule: the record's client id, and of a client's, flags.", Type: table.Name, Enum: namesOfCommandSource},
+			{Name: "command", Comment: "The command's name, without a slash.", Type: table.Text},
+			{Name: "arguments", Comment: "The command's arguments. Empty when redacted.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
+			{Name: "redacted", Comment: "True when the arguments were withheld, as those of the record.", Type: table.Bool},
+			{Name: "flags", Comment: "The console's flags, as in console_command.", Type: table.Int32},
+			{Name: "auth_level", Comment: "Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of another name.", Type: table.Name, Enum: namesOfAuthLevel},
+			{Name: "role", Nullable: true, Comment: "The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1.", Type: table.Name},
+		}},
 	},
 }
 
@@ -554,6 +593,15 @@ var namesOfSessionEnd = map[int32]string{
 	3: "SESSION_END_GAME_ENDED",
 }
 
+var namesOfCommandSource = map[int32]string{
+	0: "COMMAND_SOURCE_UNSPECIFIED",
+	1: "COMMAND_SOURCE_CHAT",
+	2: "COMMAND_SOURCE_REMOTE_CONSOLE",
+	3: "COMMAND_SOURCE_SERVER",
+	4: "COMMAND_SOURCE_MAP",
+	5: "COMMAND_SOURCE_FILE",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -658,6 +706,14 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowFactSave(c[12:], &m.FactLoad)
 	case teehistorian.KindFactInputStats:
 		rowFactInputStats(c[12:], &m.FactInputStats)
+	case teehistorian.KindFactChat:
+		rowFactChat(c[12:], &m.FactChat)
+	case teehistorian.KindFactCallVote:
+		rowFactCallVote(c[12:], &m.FactCallVote)
+	case teehistorian.KindFactVote:
+		rowFactVote(c[12:], &m.FactVote)
+	case teehistorian.KindFactCommand:
+		rowFactCommand(c[12:], &m.FactCommand)
 	default: // it has no fields
 	}
 }
@@ -1619,6 +1675,114 @@ func rowFactInputStats(c []table.Column, m *teehistorian.FactInputStats) {
 		c[11].Float64(m.OddClicksPerSecond)
 	} else {
 		c[11].Null()
+	}
+}
+
+func rowFactChat(c []table.Column, m *teehistorian.FactChat) {
+	_ = c[7]
+	c[0].Int32(m.ClientId)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if len(m.RequestedName) > 0 {
+		c[2].Name(m.RequestedName)
+	} else {
+		c[2].Null()
+	}
+	if m.Team != -1 {
+		c[3].Int32(m.Team)
+	} else {
+		c[3].Null()
+	}
+	c[4].Enum(int32(m.Mode))
+	if m.TargetClientId != -1 {
+		c[5].Int32(m.TargetClientId)
+	} else {
+		c[5].Null()
+	}
+	c[6].Text(m.Text)
+	c[7].Bool(m.Redacted)
+}
+
+func rowFactCallVote(c []table.Column, m *teehistorian.FactCallVote) {
+	_ = c[8]
+	c[0].Int32(m.ClientId)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if len(m.RequestedName) > 0 {
+		c[2].Name(m.RequestedName)
+	} else {
+		c[2].Null()
+	}
+	c[3].Name(m.Type)
+	c[4].Text(m.Value)
+	c[5].Text(m.Reason)
+	c[6].Bool(m.Force)
+	if m.TargetClientId != -1 {
+		c[7].Int32(m.TargetClientId)
+	} else {
+		c[7].Null()
+	}
+	if len(m.TargetName) > 0 {
+		c[8].Name(m.TargetName)
+	} else {
+		c[8].Null()
+	}
+}
+
+func rowFactVote(c []table.Column, m *teehistorian.FactVote) {
+	_ = c[3]
+	c[0].Int32(m.ClientId)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if len(m.RequestedName) > 0 {
+		c[2].Name(m.RequestedName)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.Vote)
+}
+
+func rowFactCommand(c []table.Column, m *teehistorian.FactCommand) {
+	_ = c[10]
+	if m.ClientId != -1 {
+		c[0].Int32(m.ClientId)
+	} else {
+		c[0].Null()
+	}
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if len(m.RequestedName) > 0 {
+		c[2].Name(m.RequestedName)
+	} else {
+		c[2].Null()
+	}
+	c[3].Enum(int32(m.Source))
+	c[4].Text(m.Command)
+	if !c[5].Off {
+		c[5].Items(len(m.Arguments))
+		for i := range m.Arguments {
+			c[6].Text(m.Arguments[i])
+		}
+	}
+	c[7].Bool(m.Redacted)
+	c[8].Int32(m.Flags)
+	c[9].Enum(int32(m.AuthLevel))
+	if len(m.Role) > 0 {
+		c[10].Name(m.Role)
+	} else {
+		c[10].Null()
 	}
 }
 

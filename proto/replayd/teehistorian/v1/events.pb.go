@@ -408,6 +408,71 @@ func (SessionEnd) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
+// From where a command came.
+type CommandSource int32
+
+const (
+	// Not known: a client's, without the flags that servers write.
+	CommandSource_COMMAND_SOURCE_UNSPECIFIED CommandSource = 0
+	// A client typed it in the chat, behind a slash.
+	CommandSource_COMMAND_SOURCE_CHAT CommandSource = 1
+	// A client typed it on the remote console.
+	CommandSource_COMMAND_SOURCE_REMOTE_CONSOLE CommandSource = 2
+	// The server's main configuration file, the external console, or a vote that passed.
+	CommandSource_COMMAND_SOURCE_SERVER CommandSource = 3
+	// The map's configuration.
+	CommandSource_COMMAND_SOURCE_MAP CommandSource = 4
+	// Another configuration file.
+	CommandSource_COMMAND_SOURCE_FILE CommandSource = 5
+)
+
+// Enum value maps for CommandSource.
+var (
+	CommandSource_name = map[int32]string{
+		0: "COMMAND_SOURCE_UNSPECIFIED",
+		1: "COMMAND_SOURCE_CHAT",
+		2: "COMMAND_SOURCE_REMOTE_CONSOLE",
+		3: "COMMAND_SOURCE_SERVER",
+		4: "COMMAND_SOURCE_MAP",
+		5: "COMMAND_SOURCE_FILE",
+	}
+	CommandSource_value = map[string]int32{
+		"COMMAND_SOURCE_UNSPECIFIED":    0,
+		"COMMAND_SOURCE_CHAT":           1,
+		"COMMAND_SOURCE_REMOTE_CONSOLE": 2,
+		"COMMAND_SOURCE_SERVER":         3,
+		"COMMAND_SOURCE_MAP":            4,
+		"COMMAND_SOURCE_FILE":           5,
+	}
+)
+
+func (x CommandSource) Enum() *CommandSource {
+	p := new(CommandSource)
+	*p = x
+	return p
+}
+
+func (x CommandSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CommandSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[6].Descriptor()
+}
+
+func (CommandSource) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[6]
+}
+
+func (x CommandSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CommandSource.Descriptor instead.
+func (CommandSource) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
+}
+
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -506,6 +571,10 @@ type Event struct {
 	//	*Event_FactSave
 	//	*Event_FactLoad
 	//	*Event_FactInputStats
+	//	*Event_FactChat
+	//	*Event_FactCallVote
+	//	*Event_FactVote
+	//	*Event_FactCommand
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -931,6 +1000,42 @@ func (x *Event) GetFactInputStats() *FactInputStats {
 	return nil
 }
 
+func (x *Event) GetFactChat() *FactChat {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactChat); ok {
+			return x.FactChat
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactCallVote() *FactCallVote {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactCallVote); ok {
+			return x.FactCallVote
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactVote() *FactVote {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactVote); ok {
+			return x.FactVote
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactCommand() *FactCommand {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactCommand); ok {
+			return x.FactCommand
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1162,6 +1267,26 @@ type Event_FactInputStats struct {
 	FactInputStats *FactInputStats `protobuf:"bytes,46,opt,name=fact_input_stats,json=factInputStats,proto3,oneof"`
 }
 
+type Event_FactChat struct {
+	// A client has said something. A fact: computed from several events, and only sent to those who name the kind.
+	FactChat *FactChat `protobuf:"bytes,47,opt,name=fact_chat,json=factChat,proto3,oneof"`
+}
+
+type Event_FactCallVote struct {
+	// A client has called a vote. A fact: computed from several events, and only sent to those who name the kind.
+	FactCallVote *FactCallVote `protobuf:"bytes,48,opt,name=fact_call_vote,json=factCallVote,proto3,oneof"`
+}
+
+type Event_FactVote struct {
+	// A client has voted. A fact: computed from several events, and only sent to those who name the kind.
+	FactVote *FactVote `protobuf:"bytes,49,opt,name=fact_vote,json=factVote,proto3,oneof"`
+}
+
+type Event_FactCommand struct {
+	// A command was executed. A fact: computed from several events, and only sent to those who name the kind.
+	FactCommand *FactCommand `protobuf:"bytes,50,opt,name=fact_command,json=factCommand,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1243,6 +1368,14 @@ func (*Event_FactSave) isEvent_Kind() {}
 func (*Event_FactLoad) isEvent_Kind() {}
 
 func (*Event_FactInputStats) isEvent_Kind() {}
+
+func (*Event_FactChat) isEvent_Kind() {}
+
+func (*Event_FactCallVote) isEvent_Kind() {}
+
+func (*Event_FactVote) isEvent_Kind() {}
+
+func (*Event_FactCommand) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -6569,13 +6702,445 @@ func (x *FactInputStats) GetOddClicksPerSecond() float64 {
 	return 0
 }
 
+// A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take
+// for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find
+// bots, where they found one and did not show it. Older files have all that was said.
+type FactChat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_finish. Servers state names since DDNet 18.3.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName *string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3,oneof" json:"requested_name,omitempty"`
+	// Its team, as in fact_finish.
+	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// To whom.
+	Mode SayMode `protobuf:"varint,5,opt,name=mode,proto3,enum=replayd.teehistorian.v1.SayMode" json:"mode,omitempty"`
+	// The recipient of a whisper, as in say.
+	TargetClientId *int32 `protobuf:"zigzag32,6,opt,name=target_client_id,json=targetClientId,proto3,oneof" json:"target_client_id,omitempty"`
+	// The text. Empty when redacted.
+	Text string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	// True when the text was withheld, as that of the message.
+	Redacted      bool `protobuf:"varint,8,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactChat) Reset() {
+	*x = FactChat{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactChat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactChat) ProtoMessage() {}
+
+func (x *FactChat) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactChat.ProtoReflect.Descriptor instead.
+func (*FactChat) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *FactChat) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactChat) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactChat) GetRequestedName() string {
+	if x != nil && x.RequestedName != nil {
+		return *x.RequestedName
+	}
+	return ""
+}
+
+func (x *FactChat) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactChat) GetMode() SayMode {
+	if x != nil {
+		return x.Mode
+	}
+	return SayMode_SAY_MODE_UNSPECIFIED
+}
+
+func (x *FactChat) GetTargetClientId() int32 {
+	if x != nil && x.TargetClientId != nil {
+		return *x.TargetClientId
+	}
+	return 0
+}
+
+func (x *FactChat) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FactChat) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
+// A client has called a vote, by its message to the server, which may have refused it. The file does not say how the vote ended. Servers
+// since October 2017 do not record those of 0.6 clients.
+type FactCallVote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_chat.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName *string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3,oneof" json:"requested_name,omitempty"`
+	// The kind of vote: "option", "kick" or "spectate".
+	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
+	// The subject of the vote: an option's text, or a client id.
+	Value string `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	// The reason that the client gave.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// True when an administrator forced it. 0.7 only.
+	Force bool `protobuf:"varint,7,opt,name=force,proto3" json:"force,omitempty"`
+	// The client whom the vote is about, by a rule: of the types "kick" and "spectate", value is its id in decimal. Absent otherwise.
+	TargetClientId *int32 `protobuf:"varint,8,opt,name=target_client_id,json=targetClientId,proto3,oneof" json:"target_client_id,omitempty"`
+	// The name of that client, as in fact_chat.
+	TargetName    *string `protobuf:"bytes,9,opt,name=target_name,json=targetName,proto3,oneof" json:"target_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactCallVote) Reset() {
+	*x = FactCallVote{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactCallVote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactCallVote) ProtoMessage() {}
+
+func (x *FactCallVote) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactCallVote.ProtoReflect.Descriptor instead.
+func (*FactCallVote) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *FactCallVote) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactCallVote) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactCallVote) GetRequestedName() string {
+	if x != nil && x.RequestedName != nil {
+		return *x.RequestedName
+	}
+	return ""
+}
+
+func (x *FactCallVote) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *FactCallVote) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *FactCallVote) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FactCallVote) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *FactCallVote) GetTargetClientId() int32 {
+	if x != nil && x.TargetClientId != nil {
+		return *x.TargetClientId
+	}
+	return 0
+}
+
+func (x *FactCallVote) GetTargetName() string {
+	if x != nil && x.TargetName != nil {
+		return *x.TargetName
+	}
+	return ""
+}
+
+// A client has voted, by its message to the server. Servers since October 2017 do not record those of 0.6 clients, and so neither how
+// many voted nor, where several votes were called, on which: the file does not say when a vote ended.
+type FactVote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_chat.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName *string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3,oneof" json:"requested_name,omitempty"`
+	// -1 no, 1 yes, 0 neither.
+	Vote          int32 `protobuf:"zigzag32,4,opt,name=vote,proto3" json:"vote,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactVote) Reset() {
+	*x = FactVote{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactVote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactVote) ProtoMessage() {}
+
+func (x *FactVote) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactVote.ProtoReflect.Descriptor instead.
+func (*FactVote) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *FactVote) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactVote) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactVote) GetRequestedName() string {
+	if x != nil && x.RequestedName != nil {
+		return *x.RequestedName
+	}
+	return ""
+}
+
+func (x *FactVote) GetVote() int32 {
+	if x != nil {
+		return x.Vote
+	}
+	return 0
+}
+
+// A command was executed, by the server's own record. Servers record neither commands that set passwords or log in, nor whispers.
+type FactCommand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client that gave the command. Absent where none did.
+	ClientId *int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3,oneof" json:"client_id,omitempty"`
+	// Its name, as in fact_chat.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The last name that the client asked for in this file, as in fact_session.
+	RequestedName *string `protobuf:"bytes,3,opt,name=requested_name,json=requestedName,proto3,oneof" json:"requested_name,omitempty"`
+	// From where it came, by a rule: the record's client id, and of a client's, flags.
+	Source CommandSource `protobuf:"varint,4,opt,name=source,proto3,enum=replayd.teehistorian.v1.CommandSource" json:"source,omitempty"`
+	// The command's name, without a slash.
+	Command string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
+	// The command's arguments. Empty when redacted.
+	Arguments []string `protobuf:"bytes,6,rep,name=arguments,proto3" json:"arguments,omitempty"`
+	// True when the arguments were withheld, as those of the record.
+	Redacted bool `protobuf:"varint,7,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	// The console's flags, as in console_command.
+	Flags int32 `protobuf:"varint,8,opt,name=flags,proto3" json:"flags,omitempty"`
+	// Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of
+	// another name.
+	AuthLevel AuthLevel `protobuf:"varint,9,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
+	// The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1.
+	Role          *string `protobuf:"bytes,10,opt,name=role,proto3,oneof" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactCommand) Reset() {
+	*x = FactCommand{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactCommand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactCommand) ProtoMessage() {}
+
+func (x *FactCommand) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactCommand.ProtoReflect.Descriptor instead.
+func (*FactCommand) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *FactCommand) GetClientId() int32 {
+	if x != nil && x.ClientId != nil {
+		return *x.ClientId
+	}
+	return 0
+}
+
+func (x *FactCommand) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactCommand) GetRequestedName() string {
+	if x != nil && x.RequestedName != nil {
+		return *x.RequestedName
+	}
+	return ""
+}
+
+func (x *FactCommand) GetSource() CommandSource {
+	if x != nil {
+		return x.Source
+	}
+	return CommandSource_COMMAND_SOURCE_UNSPECIFIED
+}
+
+func (x *FactCommand) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *FactCommand) GetArguments() []string {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *FactCommand) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
+func (x *FactCommand) GetFlags() int32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *FactCommand) GetAuthLevel() AuthLevel {
+	if x != nil {
+		return x.AuthLevel
+	}
+	return AuthLevel_AUTH_LEVEL_UNSPECIFIED
+}
+
+func (x *FactCommand) GetRole() string {
+	if x != nil && x.Role != nil {
+		return *x.Role
+	}
+	return ""
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xf7\x17\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x95\x1a\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -6633,7 +7198,11 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\tfact_team\x18+ \x01(\v2!.replayd.teehistorian.v1.FactTeamH\x00R\bfactTeam\x12@\n" +
 	"\tfact_save\x18, \x01(\v2!.replayd.teehistorian.v1.FactSaveH\x00R\bfactSave\x12@\n" +
 	"\tfact_load\x18- \x01(\v2!.replayd.teehistorian.v1.FactSaveH\x00R\bfactLoad\x12S\n" +
-	"\x10fact_input_stats\x18. \x01(\v2'.replayd.teehistorian.v1.FactInputStatsH\x00R\x0efactInputStats\x12<\n" +
+	"\x10fact_input_stats\x18. \x01(\v2'.replayd.teehistorian.v1.FactInputStatsH\x00R\x0efactInputStats\x12@\n" +
+	"\tfact_chat\x18/ \x01(\v2!.replayd.teehistorian.v1.FactChatH\x00R\bfactChat\x12M\n" +
+	"\x0efact_call_vote\x180 \x01(\v2%.replayd.teehistorian.v1.FactCallVoteH\x00R\ffactCallVote\x12@\n" +
+	"\tfact_vote\x181 \x01(\v2!.replayd.teehistorian.v1.FactVoteH\x00R\bfactVote\x12I\n" +
+	"\ffact_command\x182 \x01(\v2$.replayd.teehistorian.v1.FactCommandH\x00R\vfactCommand\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -7103,7 +7672,60 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"odd_inputs\x18\v \x01(\x05R\toddInputs\x126\n" +
 	"\x15odd_clicks_per_second\x18\f \x01(\x01H\x00R\x12oddClicksPerSecond\x88\x01\x01B\x18\n" +
-	"\x16_odd_clicks_per_second*\xed\x02\n" +
+	"\x16_odd_clicks_per_second\"\xec\x02\n" +
+	"\bFactChat\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x0erequested_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\rrequestedName\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x04team\x88\x01\x01\x124\n" +
+	"\x04mode\x18\x05 \x01(\x0e2 .replayd.teehistorian.v1.SayModeR\x04mode\x123\n" +
+	"\x10target_client_id\x18\x06 \x01(\x11B\x04\xf0\xe1\x18\x01H\x03R\x0etargetClientId\x88\x01\x01\x12\x12\n" +
+	"\x04text\x18\a \x01(\tR\x04text\x12\x1a\n" +
+	"\bredacted\x18\b \x01(\bR\bredactedB\a\n" +
+	"\x05_nameB\x11\n" +
+	"\x0f_requested_nameB\a\n" +
+	"\x05_teamB\x13\n" +
+	"\x11_target_client_id\"\xf6\x02\n" +
+	"\fFactCallVote\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x0erequested_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\rrequestedName\x88\x01\x01\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\tR\x05value\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05force\x18\a \x01(\bR\x05force\x123\n" +
+	"\x10target_client_id\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x0etargetClientId\x88\x01\x01\x12*\n" +
+	"\vtarget_name\x18\t \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\n" +
+	"targetName\x88\x01\x01B\a\n" +
+	"\x05_nameB\x11\n" +
+	"\x0f_requested_nameB\x13\n" +
+	"\x11_target_client_idB\x0e\n" +
+	"\f_target_name\"\xa8\x01\n" +
+	"\bFactVote\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
+	"\x0erequested_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\rrequestedName\x88\x01\x01\x12\x12\n" +
+	"\x04vote\x18\x04 \x01(\x11R\x04voteB\a\n" +
+	"\x05_nameB\x11\n" +
+	"\x0f_requested_name\"\xc5\x03\n" +
+	"\vFactCommand\x12&\n" +
+	"\tclient_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bclientId\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x120\n" +
+	"\x0erequested_name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\rrequestedName\x88\x01\x01\x12>\n" +
+	"\x06source\x18\x04 \x01(\x0e2&.replayd.teehistorian.v1.CommandSourceR\x06source\x12\x18\n" +
+	"\acommand\x18\x05 \x01(\tR\acommand\x12\x1c\n" +
+	"\targuments\x18\x06 \x03(\tR\targuments\x12\x1a\n" +
+	"\bredacted\x18\a \x01(\bR\bredacted\x12\x14\n" +
+	"\x05flags\x18\b \x01(\x05R\x05flags\x12A\n" +
+	"\n" +
+	"auth_level\x18\t \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x1d\n" +
+	"\x04role\x18\n" +
+	" \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\x04role\x88\x01\x01B\f\n" +
+	"\n" +
+	"_client_idB\a\n" +
+	"\x05_nameB\x11\n" +
+	"\x0f_requested_nameB\a\n" +
+	"\x05_role*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -7144,7 +7766,14 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x17SESSION_END_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SESSION_END_DROPPED\x10\x01\x12\x18\n" +
 	"\x14SESSION_END_REPLACED\x10\x02\x12\x1a\n" +
-	"\x16SESSION_END_GAME_ENDED\x10\x03B\x82\x01\n" +
+	"\x16SESSION_END_GAME_ENDED\x10\x03*\xb7\x01\n" +
+	"\rCommandSource\x12\x1e\n" +
+	"\x1aCOMMAND_SOURCE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13COMMAND_SOURCE_CHAT\x10\x01\x12!\n" +
+	"\x1dCOMMAND_SOURCE_REMOTE_CONSOLE\x10\x02\x12\x19\n" +
+	"\x15COMMAND_SOURCE_SERVER\x10\x03\x12\x16\n" +
+	"\x12COMMAND_SOURCE_MAP\x10\x04\x12\x17\n" +
+	"\x13COMMAND_SOURCE_FILE\x10\x05B\x82\x01\n" +
 	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
@@ -7159,8 +7788,8 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_teehistorian_v1_events_proto_rawDescData
 }
 
-var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -7168,166 +7797,178 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(SayMode)(0),                 // 3: replayd.teehistorian.v1.SayMode
 	(SpectatorMode)(0),           // 4: replayd.teehistorian.v1.SpectatorMode
 	(SessionEnd)(0),              // 5: replayd.teehistorian.v1.SessionEnd
-	(*EventList)(nil),            // 6: replayd.teehistorian.v1.EventList
-	(*Event)(nil),                // 7: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 8: replayd.teehistorian.v1.Player
-	(*Damage)(nil),               // 9: replayd.teehistorian.v1.Damage
-	(*Tick)(nil),                 // 10: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 11: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 12: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 13: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 14: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 15: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 16: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 17: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 18: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 19: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 20: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 21: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 22: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 23: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 24: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 25: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 26: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 27: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 28: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 29: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 30: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 31: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 32: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 33: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 34: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 35: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 36: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 37: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 38: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 39: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 40: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 41: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 42: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 43: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 44: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 45: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 46: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 47: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 48: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 49: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 50: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 51: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 52: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 53: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 54: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 55: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 56: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 57: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 58: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 59: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 60: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 61: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 62: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 63: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 64: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 65: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 66: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 67: replayd.teehistorian.v1.Command
-	(*FactFinish)(nil),           // 68: replayd.teehistorian.v1.FactFinish
-	(*FactSession)(nil),          // 69: replayd.teehistorian.v1.FactSession
-	(*FactTeam)(nil),             // 70: replayd.teehistorian.v1.FactTeam
-	(*FactSave)(nil),             // 71: replayd.teehistorian.v1.FactSave
-	(*FactInputStats)(nil),       // 72: replayd.teehistorian.v1.FactInputStats
+	(CommandSource)(0),           // 6: replayd.teehistorian.v1.CommandSource
+	(*EventList)(nil),            // 7: replayd.teehistorian.v1.EventList
+	(*Event)(nil),                // 8: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 9: replayd.teehistorian.v1.Player
+	(*Damage)(nil),               // 10: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 11: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 12: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 13: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 14: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 15: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 16: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 17: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 18: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 19: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 20: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 21: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 22: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 23: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 24: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 25: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 26: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 27: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 28: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 29: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 30: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 31: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 32: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 33: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 34: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 35: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 36: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 37: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 38: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 39: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 40: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 41: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 42: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 43: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 44: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 45: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 46: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 47: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 48: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 49: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 50: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 51: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 52: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 53: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 54: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 55: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 56: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 57: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 58: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 59: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 60: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 61: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 62: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 63: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 64: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 65: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 66: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 67: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 68: replayd.teehistorian.v1.Command
+	(*FactFinish)(nil),           // 69: replayd.teehistorian.v1.FactFinish
+	(*FactSession)(nil),          // 70: replayd.teehistorian.v1.FactSession
+	(*FactTeam)(nil),             // 71: replayd.teehistorian.v1.FactTeam
+	(*FactSave)(nil),             // 72: replayd.teehistorian.v1.FactSave
+	(*FactInputStats)(nil),       // 73: replayd.teehistorian.v1.FactInputStats
+	(*FactChat)(nil),             // 74: replayd.teehistorian.v1.FactChat
+	(*FactCallVote)(nil),         // 75: replayd.teehistorian.v1.FactCallVote
+	(*FactVote)(nil),             // 76: replayd.teehistorian.v1.FactVote
+	(*FactCommand)(nil),          // 77: replayd.teehistorian.v1.FactCommand
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	7,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	11, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	16, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	10, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	15, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	48, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	12, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	13, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	17, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	18, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	19, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	20, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	21, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	22, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	23, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	24, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	25, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	26, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	27, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	28, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	29, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	30, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	35, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	36, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	37, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	38, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	39, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	40, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	41, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	42, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	43, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	44, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	45, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	46, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	47, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	9,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
-	68, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
-	69, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
-	70, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
-	71, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
-	71, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
-	72, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
-	0,  // 42: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	8,  // 43: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	8,  // 44: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	14, // 45: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	14, // 46: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	14, // 47: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 48: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 49: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	31, // 50: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	34, // 51: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	32, // 52: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	33, // 53: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	31, // 54: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 55: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	14, // 56: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	53, // 57: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	54, // 58: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 59: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 60: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	49, // 61: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	50, // 62: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	51, // 63: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	52, // 64: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	52, // 65: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	55, // 66: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	56, // 67: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	57, // 68: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	58, // 69: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	59, // 70: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	60, // 71: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	61, // 72: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	62, // 73: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	63, // 74: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	64, // 75: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	65, // 76: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	66, // 77: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	67, // 78: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 79: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 80: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	53, // 81: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	54, // 82: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	54, // 83: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	5,  // 84: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
-	1,  // 85: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	86, // [86:86] is the sub-list for method output_type
-	86, // [86:86] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	8,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	12, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	17, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	11, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	16, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	49, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	13, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	14, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	18, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	19, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	20, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	21, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	22, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	23, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	24, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	25, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	26, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	27, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	28, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	29, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	30, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	31, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	36, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	37, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	38, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	39, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	40, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	41, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	42, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	43, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	44, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	45, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	46, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	47, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	48, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	10, // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	69, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
+	70, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
+	71, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
+	72, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
+	72, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
+	73, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
+	74, // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
+	75, // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
+	76, // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
+	77, // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
+	0,  // 46: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	9,  // 47: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	9,  // 48: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	15, // 49: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 50: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 51: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 52: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 53: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	32, // 54: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	35, // 55: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	33, // 56: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	34, // 57: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	32, // 58: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 59: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	15, // 60: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	54, // 61: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	55, // 62: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 63: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 64: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	50, // 65: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	51, // 66: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	52, // 67: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	53, // 68: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	53, // 69: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	56, // 70: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	57, // 71: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	58, // 72: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	59, // 73: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	60, // 74: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	61, // 75: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	62, // 76: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	63, // 77: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	64, // 78: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	65, // 79: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	66, // 80: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	67, // 81: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	68, // 82: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 83: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 84: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	54, // 85: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	55, // 86: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	55, // 87: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,  // 88: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,  // 89: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	3,  // 90: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
+	6,  // 91: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
+	1,  // 92: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	93, // [93:93] is the sub-list for method output_type
+	93, // [93:93] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -7377,6 +8018,10 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_FactSave)(nil),
 		(*Event_FactLoad)(nil),
 		(*Event_FactInputStats)(nil),
+		(*Event_FactChat)(nil),
+		(*Event_FactCallVote)(nil),
+		(*Event_FactVote)(nil),
+		(*Event_FactCommand)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -7418,13 +8063,17 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[64].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[66].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[67].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   67,
+			NumEnums:      7,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

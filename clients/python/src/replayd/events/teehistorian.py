@@ -670,6 +670,70 @@ class FactInputStats(_Event):
         return self.event.fact_input_stats
 
 
+class FactChat(_Event):
+    """A client has said something. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_chat"] = "fact_chat"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactChat:
+        return self.event.fact_chat
+
+
+class FactCallVote(_Event):
+    """A client has called a vote. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_call_vote"] = "fact_call_vote"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactCallVote:
+        return self.event.fact_call_vote
+
+
+class FactVote(_Event):
+    """A client has voted. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_vote"] = "fact_vote"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactVote:
+        return self.event.fact_vote
+
+
+class FactCommand(_Event):
+    """A command was executed. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_command"] = "fact_command"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactCommand:
+        return self.event.fact_command
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -728,6 +792,10 @@ Event: _TypeAlias = _Union[
     FactSave,
     FactLoad,
     FactInputStats,
+    FactChat,
+    FactCallVote,
+    FactVote,
+    FactCommand,
     Unknown,
 ]
 """An event of any kind."""
@@ -774,6 +842,10 @@ Kind: _TypeAlias = _Literal[
     "fact_save",
     "fact_load",
     "fact_input_stats",
+    "fact_chat",
+    "fact_call_vote",
+    "fact_vote",
+    "fact_command",
 ]
 """The names of the kinds, as in filters."""
 
@@ -824,6 +896,10 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_save": FactSave,
         "fact_load": FactLoad,
         "fact_input_stats": FactInputStats,
+        "fact_chat": FactChat,
+        "fact_call_vote": FactCallVote,
+        "fact_vote": FactVote,
+        "fact_command": FactCommand,
     },
     Unknown,
 )

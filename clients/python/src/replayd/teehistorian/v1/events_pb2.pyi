@@ -239,6 +239,42 @@ SESSION_END_GAME_ENDED: SessionEnd.ValueType  # 3
 """The server closed the file, at a change of the map or its own end, while the client was connected. It may be in the next file."""
 Global___SessionEnd: typing_extensions.TypeAlias = SessionEnd
 
+class _CommandSource:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _CommandSourceEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_CommandSource.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    COMMAND_SOURCE_UNSPECIFIED: _CommandSource.ValueType  # 0
+    """Not known: a client's, without the flags that servers write."""
+    COMMAND_SOURCE_CHAT: _CommandSource.ValueType  # 1
+    """A client typed it in the chat, behind a slash."""
+    COMMAND_SOURCE_REMOTE_CONSOLE: _CommandSource.ValueType  # 2
+    """A client typed it on the remote console."""
+    COMMAND_SOURCE_SERVER: _CommandSource.ValueType  # 3
+    """The server's main configuration file, the external console, or a vote that passed."""
+    COMMAND_SOURCE_MAP: _CommandSource.ValueType  # 4
+    """The map's configuration."""
+    COMMAND_SOURCE_FILE: _CommandSource.ValueType  # 5
+    """Another configuration file."""
+
+class CommandSource(_CommandSource, metaclass=_CommandSourceEnumTypeWrapper):
+    """From where a command came."""
+
+COMMAND_SOURCE_UNSPECIFIED: CommandSource.ValueType  # 0
+"""Not known: a client's, without the flags that servers write."""
+COMMAND_SOURCE_CHAT: CommandSource.ValueType  # 1
+"""A client typed it in the chat, behind a slash."""
+COMMAND_SOURCE_REMOTE_CONSOLE: CommandSource.ValueType  # 2
+"""A client typed it on the remote console."""
+COMMAND_SOURCE_SERVER: CommandSource.ValueType  # 3
+"""The server's main configuration file, the external console, or a vote that passed."""
+COMMAND_SOURCE_MAP: CommandSource.ValueType  # 4
+"""The map's configuration."""
+COMMAND_SOURCE_FILE: CommandSource.ValueType  # 5
+"""Another configuration file."""
+Global___CommandSource: typing_extensions.TypeAlias = CommandSource
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch, in the order in which the server recorded them."""
@@ -308,6 +344,10 @@ class Event(google.protobuf.message.Message):
     FACT_SAVE_FIELD_NUMBER: builtins.int
     FACT_LOAD_FIELD_NUMBER: builtins.int
     FACT_INPUT_STATS_FIELD_NUMBER: builtins.int
+    FACT_CHAT_FIELD_NUMBER: builtins.int
+    FACT_CALL_VOTE_FIELD_NUMBER: builtins.int
+    FACT_VOTE_FIELD_NUMBER: builtins.int
+    FACT_COMMAND_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -483,6 +523,22 @@ class Event(google.protobuf.message.Message):
         """How a client used its keys for ten seconds. A fact: computed from several events, and only sent to those who name the kind."""
 
     @property
+    def fact_chat(self) -> Global___FactChat:
+        """A client has said something. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_call_vote(self) -> Global___FactCallVote:
+        """A client has called a vote. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_vote(self) -> Global___FactVote:
+        """A client has voted. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_command(self) -> Global___FactCommand:
+        """A command was executed. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -541,15 +597,19 @@ class Event(google.protobuf.message.Message):
         fact_save: Global___FactSave | None = ...,
         fact_load: Global___FactSave | None = ...,
         fact_input_stats: Global___FactInputStats | None = ...,
+        fact_chat: Global___FactChat | None = ...,
+        fact_call_vote: Global___FactCallVote | None = ...,
+        fact_vote: Global___FactVote | None = ...,
+        fact_command: Global___FactCommand | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -3086,3 +3146,262 @@ class FactInputStats(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__odd_clicks_per_second) -> _WhichOneofReturnType__odd_clicks_per_second | None: ...
 
 Global___FactInputStats: typing_extensions.TypeAlias = FactInputStats
+
+@typing.final
+class FactChat(google.protobuf.message.Message):
+    """A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take
+    for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find
+    bots, where they found one and did not show it. Older files have all that was said.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    REQUESTED_NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    MODE_FIELD_NUMBER: builtins.int
+    TARGET_CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    REDACTED_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_finish. Servers state names since DDNet 18.3."""
+    requested_name: builtins.str
+    """The last name that the client asked for in this file, as in fact_session."""
+    team: builtins.int
+    """Its team, as in fact_finish."""
+    mode: Global___SayMode.ValueType
+    """To whom."""
+    target_client_id: builtins.int
+    """The recipient of a whisper, as in say."""
+    text: builtins.str
+    """The text. Empty when redacted."""
+    redacted: builtins.bool
+    """True when the text was withheld, as that of the message."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str | None = ...,
+        requested_name: builtins.str | None = ...,
+        team: builtins.int | None = ...,
+        mode: Global___SayMode.ValueType = ...,
+        target_client_id: builtins.int | None = ...,
+        text: builtins.str = ...,
+        redacted: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "_target_client_id", b"_target_client_id", "_team", b"_team", "name", b"name", "requested_name", b"requested_name", "target_client_id", b"target_client_id", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "_target_client_id", b"_target_client_id", "_team", b"_team", "client_id", b"client_id", "mode", b"mode", "name", b"name", "redacted", b"redacted", "requested_name", b"requested_name", "target_client_id", b"target_client_id", "team", b"team", "text", b"text"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__requested_name: typing_extensions.TypeAlias = typing.Literal["requested_name"]
+    _WhichOneofArgType__requested_name: typing_extensions.TypeAlias = typing.Literal["_requested_name", b"_requested_name"]
+    _WhichOneofReturnType__target_client_id: typing_extensions.TypeAlias = typing.Literal["target_client_id"]
+    _WhichOneofArgType__target_client_id: typing_extensions.TypeAlias = typing.Literal["_target_client_id", b"_target_client_id"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__requested_name) -> _WhichOneofReturnType__requested_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_client_id) -> _WhichOneofReturnType__target_client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactChat: typing_extensions.TypeAlias = FactChat
+
+@typing.final
+class FactCallVote(google.protobuf.message.Message):
+    """A client has called a vote, by its message to the server, which may have refused it. The file does not say how the vote ended. Servers
+    since October 2017 do not record those of 0.6 clients.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    REQUESTED_NAME_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    FORCE_FIELD_NUMBER: builtins.int
+    TARGET_CLIENT_ID_FIELD_NUMBER: builtins.int
+    TARGET_NAME_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_chat."""
+    requested_name: builtins.str
+    """The last name that the client asked for in this file, as in fact_session."""
+    type: builtins.str
+    """The kind of vote: "option", "kick" or "spectate"."""
+    value: builtins.str
+    """The subject of the vote: an option's text, or a client id."""
+    reason: builtins.str
+    """The reason that the client gave."""
+    force: builtins.bool
+    """True when an administrator forced it. 0.7 only."""
+    target_client_id: builtins.int
+    """The client whom the vote is about, by a rule: of the types "kick" and "spectate", value is its id in decimal. Absent otherwise."""
+    target_name: builtins.str
+    """The name of that client, as in fact_chat."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str | None = ...,
+        requested_name: builtins.str | None = ...,
+        type: builtins.str = ...,
+        value: builtins.str = ...,
+        reason: builtins.str = ...,
+        force: builtins.bool = ...,
+        target_client_id: builtins.int | None = ...,
+        target_name: builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "_target_client_id", b"_target_client_id", "_target_name", b"_target_name", "name", b"name", "requested_name", b"requested_name", "target_client_id", b"target_client_id", "target_name", b"target_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "_target_client_id", b"_target_client_id", "_target_name", b"_target_name", "client_id", b"client_id", "force", b"force", "name", b"name", "reason", b"reason", "requested_name", b"requested_name", "target_client_id", b"target_client_id", "target_name", b"target_name", "type", b"type", "value", b"value"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__requested_name: typing_extensions.TypeAlias = typing.Literal["requested_name"]
+    _WhichOneofArgType__requested_name: typing_extensions.TypeAlias = typing.Literal["_requested_name", b"_requested_name"]
+    _WhichOneofReturnType__target_client_id: typing_extensions.TypeAlias = typing.Literal["target_client_id"]
+    _WhichOneofArgType__target_client_id: typing_extensions.TypeAlias = typing.Literal["_target_client_id", b"_target_client_id"]
+    _WhichOneofReturnType__target_name: typing_extensions.TypeAlias = typing.Literal["target_name"]
+    _WhichOneofArgType__target_name: typing_extensions.TypeAlias = typing.Literal["_target_name", b"_target_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__requested_name) -> _WhichOneofReturnType__requested_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_client_id) -> _WhichOneofReturnType__target_client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_name) -> _WhichOneofReturnType__target_name | None: ...
+
+Global___FactCallVote: typing_extensions.TypeAlias = FactCallVote
+
+@typing.final
+class FactVote(google.protobuf.message.Message):
+    """A client has voted, by its message to the server. Servers since October 2017 do not record those of 0.6 clients, and so neither how
+    many voted nor, where several votes were called, on which: the file does not say when a vote ended.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    REQUESTED_NAME_FIELD_NUMBER: builtins.int
+    VOTE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_chat."""
+    requested_name: builtins.str
+    """The last name that the client asked for in this file, as in fact_session."""
+    vote: builtins.int
+    """-1 no, 1 yes, 0 neither."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str | None = ...,
+        requested_name: builtins.str | None = ...,
+        vote: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "name", b"name", "requested_name", b"requested_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_requested_name", b"_requested_name", "client_id", b"client_id", "name", b"name", "requested_name", b"requested_name", "vote", b"vote"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__requested_name: typing_extensions.TypeAlias = typing.Literal["requested_name"]
+    _WhichOneofArgType__requested_name: typing_extensions.TypeAlias = typing.Literal["_requested_name", b"_requested_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__requested_name) -> _WhichOneofReturnType__requested_name | None: ...
+
+Global___FactVote: typing_extensions.TypeAlias = FactVote
+
+@typing.final
+class FactCommand(google.protobuf.message.Message):
+    """A command was executed, by the server's own record. Servers record neither commands that set passwords or log in, nor whispers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    REQUESTED_NAME_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    COMMAND_FIELD_NUMBER: builtins.int
+    ARGUMENTS_FIELD_NUMBER: builtins.int
+    REDACTED_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    AUTH_LEVEL_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client that gave the command. Absent where none did."""
+    name: builtins.str
+    """Its name, as in fact_chat."""
+    requested_name: builtins.str
+    """The last name that the client asked for in this file, as in fact_session."""
+    source: Global___CommandSource.ValueType
+    """From where it came, by a rule: the record's client id, and of a client's, flags."""
+    command: builtins.str
+    """The command's name, without a slash."""
+    redacted: builtins.bool
+    """True when the arguments were withheld, as those of the record."""
+    flags: builtins.int
+    """The console's flags, as in console_command."""
+    auth_level: Global___AuthLevel.ValueType
+    """Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of
+    another name.
+    """
+    role: builtins.str
+    """The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1."""
+    @property
+    def arguments(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The command's arguments. Empty when redacted."""
+
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int | None = ...,
+        name: builtins.str | None = ...,
+        requested_name: builtins.str | None = ...,
+        source: Global___CommandSource.ValueType = ...,
+        command: builtins.str = ...,
+        arguments: collections.abc.Iterable[builtins.str] | None = ...,
+        redacted: builtins.bool = ...,
+        flags: builtins.int = ...,
+        auth_level: Global___AuthLevel.ValueType = ...,
+        role: builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_name", b"_name", "_requested_name", b"_requested_name", "_role", b"_role", "client_id", b"client_id", "name", b"name", "requested_name", b"requested_name", "role", b"role"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id", "_name", b"_name", "_requested_name", b"_requested_name", "_role", b"_role", "arguments", b"arguments", "auth_level", b"auth_level", "client_id", b"client_id", "command", b"command", "flags", b"flags", "name", b"name", "redacted", b"redacted", "requested_name", b"requested_name", "role", b"role", "source", b"source"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__client_id: typing_extensions.TypeAlias = typing.Literal["client_id"]
+    _WhichOneofArgType__client_id: typing_extensions.TypeAlias = typing.Literal["_client_id", b"_client_id"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__requested_name: typing_extensions.TypeAlias = typing.Literal["requested_name"]
+    _WhichOneofArgType__requested_name: typing_extensions.TypeAlias = typing.Literal["_requested_name", b"_requested_name"]
+    _WhichOneofReturnType__role: typing_extensions.TypeAlias = typing.Literal["role"]
+    _WhichOneofArgType__role: typing_extensions.TypeAlias = typing.Literal["_role", b"_role"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__client_id) -> _WhichOneofReturnType__client_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__requested_name) -> _WhichOneofReturnType__requested_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
+
+Global___FactCommand: typing_extensions.TypeAlias = FactCommand

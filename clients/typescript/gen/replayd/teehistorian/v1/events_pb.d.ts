@@ -384,6 +384,38 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: FactInputStats;
     case: "factInputStats";
+  } | {
+    /**
+     * A client has said something. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactChat fact_chat = 47;
+     */
+    value: FactChat;
+    case: "factChat";
+  } | {
+    /**
+     * A client has called a vote. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactCallVote fact_call_vote = 48;
+     */
+    value: FactCallVote;
+    case: "factCallVote";
+  } | {
+    /**
+     * A client has voted. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactVote fact_vote = 49;
+     */
+    value: FactVote;
+    case: "factVote";
+  } | {
+    /**
+     * A command was executed. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactCommand fact_command = 50;
+     */
+    value: FactCommand;
+    case: "factCommand";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -3446,6 +3478,280 @@ export declare type FactInputStats = Message$1<"replayd.teehistorian.v1.FactInpu
 export declare const FactInputStatsSchema: GenMessage<FactInputStats>;
 
 /**
+ * A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take
+ * for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find
+ * bots, where they found one and did not show it. Older files have all that was said.
+ *
+ * @generated from message replayd.teehistorian.v1.FactChat
+ */
+export declare type FactChat = Message$1<"replayd.teehistorian.v1.FactChat"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_finish. Servers state names since DDNet 18.3.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The last name that the client asked for in this file, as in fact_session.
+   *
+   * @generated from field: optional string requested_name = 3;
+   */
+  requestedName?: string | undefined;
+
+  /**
+   * Its team, as in fact_finish.
+   *
+   * @generated from field: optional int32 team = 4;
+   */
+  team?: number | undefined;
+
+  /**
+   * To whom.
+   *
+   * @generated from field: replayd.teehistorian.v1.SayMode mode = 5;
+   */
+  mode: SayMode;
+
+  /**
+   * The recipient of a whisper, as in say.
+   *
+   * @generated from field: optional sint32 target_client_id = 6;
+   */
+  targetClientId?: number | undefined;
+
+  /**
+   * The text. Empty when redacted.
+   *
+   * @generated from field: string text = 7;
+   */
+  text: string;
+
+  /**
+   * True when the text was withheld, as that of the message.
+   *
+   * @generated from field: bool redacted = 8;
+   */
+  redacted: boolean;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactChat.
+ * Use `create(FactChatSchema)` to create a new message.
+ */
+export declare const FactChatSchema: GenMessage<FactChat>;
+
+/**
+ * A client has called a vote, by its message to the server, which may have refused it. The file does not say how the vote ended. Servers
+ * since October 2017 do not record those of 0.6 clients.
+ *
+ * @generated from message replayd.teehistorian.v1.FactCallVote
+ */
+export declare type FactCallVote = Message$1<"replayd.teehistorian.v1.FactCallVote"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_chat.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The last name that the client asked for in this file, as in fact_session.
+   *
+   * @generated from field: optional string requested_name = 3;
+   */
+  requestedName?: string | undefined;
+
+  /**
+   * The kind of vote: "option", "kick" or "spectate".
+   *
+   * @generated from field: string type = 4;
+   */
+  type: string;
+
+  /**
+   * The subject of the vote: an option's text, or a client id.
+   *
+   * @generated from field: string value = 5;
+   */
+  value: string;
+
+  /**
+   * The reason that the client gave.
+   *
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+
+  /**
+   * True when an administrator forced it. 0.7 only.
+   *
+   * @generated from field: bool force = 7;
+   */
+  force: boolean;
+
+  /**
+   * The client whom the vote is about, by a rule: of the types "kick" and "spectate", value is its id in decimal. Absent otherwise.
+   *
+   * @generated from field: optional int32 target_client_id = 8;
+   */
+  targetClientId?: number | undefined;
+
+  /**
+   * The name of that client, as in fact_chat.
+   *
+   * @generated from field: optional string target_name = 9;
+   */
+  targetName?: string | undefined;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactCallVote.
+ * Use `create(FactCallVoteSchema)` to create a new message.
+ */
+export declare const FactCallVoteSchema: GenMessage<FactCallVote>;
+
+/**
+ * A client has voted, by its message to the server. Servers since October 2017 do not record those of 0.6 clients, and so neither how
+ * many voted nor, where several votes were called, on which: the file does not say when a vote ended.
+ *
+ * @generated from message replayd.teehistorian.v1.FactVote
+ */
+export declare type FactVote = Message$1<"replayd.teehistorian.v1.FactVote"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_chat.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The last name that the client asked for in this file, as in fact_session.
+   *
+   * @generated from field: optional string requested_name = 3;
+   */
+  requestedName?: string | undefined;
+
+  /**
+   * -1 no, 1 yes, 0 neither.
+   *
+   * @generated from field: sint32 vote = 4;
+   */
+  vote: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactVote.
+ * Use `create(FactVoteSchema)` to create a new message.
+ */
+export declare const FactVoteSchema: GenMessage<FactVote>;
+
+/**
+ * A command was executed, by the server's own record. Servers record neither commands that set passwords or log in, nor whispers.
+ *
+ * @generated from message replayd.teehistorian.v1.FactCommand
+ */
+export declare type FactCommand = Message$1<"replayd.teehistorian.v1.FactCommand"> & {
+  /**
+   * The client that gave the command. Absent where none did.
+   *
+   * @generated from field: optional int32 client_id = 1;
+   */
+  clientId?: number | undefined;
+
+  /**
+   * Its name, as in fact_chat.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The last name that the client asked for in this file, as in fact_session.
+   *
+   * @generated from field: optional string requested_name = 3;
+   */
+  requestedName?: string | undefined;
+
+  /**
+   * From where it came, by a rule: the record's client id, and of a client's, flags.
+   *
+   * @generated from field: replayd.teehistorian.v1.CommandSource source = 4;
+   */
+  source: CommandSource;
+
+  /**
+   * The command's name, without a slash.
+   *
+   * @generated from field: string command = 5;
+   */
+  command: string;
+
+  /**
+   * The command's arguments. Empty when redacted.
+   *
+   * @generated from field: repeated string arguments = 6;
+   */
+  arguments: string[];
+
+  /**
+   * True when the arguments were withheld, as those of the record.
+   *
+   * @generated from field: bool redacted = 7;
+   */
+  redacted: boolean;
+
+  /**
+   * The console's flags, as in console_command.
+   *
+   * @generated from field: int32 flags = 8;
+   */
+  flags: number;
+
+  /**
+   * Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of
+   * another name.
+   *
+   * @generated from field: replayd.teehistorian.v1.AuthLevel auth_level = 9;
+   */
+  authLevel: AuthLevel;
+
+  /**
+   * The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1.
+   *
+   * @generated from field: optional string role = 10;
+   */
+  role?: string | undefined;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactCommand.
+ * Use `create(FactCommandSchema)` to create a new message.
+ */
+export declare const FactCommandSchema: GenMessage<FactCommand>;
+
+/**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
@@ -3750,4 +4056,58 @@ export enum SessionEnd {
  * Describes the enum replayd.teehistorian.v1.SessionEnd.
  */
 export declare const SessionEndSchema: GenEnum<SessionEnd>;
+
+/**
+ * From where a command came.
+ *
+ * @generated from enum replayd.teehistorian.v1.CommandSource
+ */
+export enum CommandSource {
+  /**
+   * Not known: a client's, without the flags that servers write.
+   *
+   * @generated from enum value: COMMAND_SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A client typed it in the chat, behind a slash.
+   *
+   * @generated from enum value: COMMAND_SOURCE_CHAT = 1;
+   */
+  CHAT = 1,
+
+  /**
+   * A client typed it on the remote console.
+   *
+   * @generated from enum value: COMMAND_SOURCE_REMOTE_CONSOLE = 2;
+   */
+  REMOTE_CONSOLE = 2,
+
+  /**
+   * The server's main configuration file, the external console, or a vote that passed.
+   *
+   * @generated from enum value: COMMAND_SOURCE_SERVER = 3;
+   */
+  SERVER = 3,
+
+  /**
+   * The map's configuration.
+   *
+   * @generated from enum value: COMMAND_SOURCE_MAP = 4;
+   */
+  MAP = 4,
+
+  /**
+   * Another configuration file.
+   *
+   * @generated from enum value: COMMAND_SOURCE_FILE = 5;
+   */
+  FILE = 5,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.CommandSource.
+ */
+export declare const CommandSourceSchema: GenEnum<CommandSource>;
 
