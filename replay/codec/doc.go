@@ -7,9 +7,10 @@
 //	replay/codec/protoappend    the primitives of the generated appenders
 //	replay/codec/codectest      helpers for the formats' tests
 //
-// A Codec opens a Reader over an Input. A Reader decodes into one reused event struct, matches it against the filter, and
-// appends matching events to a Batch. This path does not allocate per event, and does not use protobuf's generated structs. A
-// test of each format proves that the bytes are those that protobuf would have written.
+// A Codec opens a Reader over an Input. Sequential is most of one, for formats whose decoder delivers one event after the
+// other. A Reader decodes into one reused event struct, matches it against the filter, and appends matching events to a Batch.
+// This path does not allocate per event, and does not use protobuf's generated structs. A test of each format proves that the
+// bytes are those that protobuf would have written.
 //
 // Ownership: a Reader belongs to one goroutine. It appends to a Batch that the caller owns and never keeps it. An Input
 // belongs to the caller and must outlive the Reader.

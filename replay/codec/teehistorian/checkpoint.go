@@ -13,7 +13,7 @@ const checkEvery = 128 << 10
 // checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
-	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.Waiting() {
 		return
 	}
 	r.nextCheck = at.Offset + checkEvery
@@ -62,9 +62,10 @@ func (r *reader) restore() error {
 		return nil //nolint:nilerr // start at the beginning
 	}
 	if r.facts != nil {
-		r.facts.fold = fold
+		r.facts.fold, r.Fold = fold, fold
 	}
-	r.d, r.nextCheck = d, c.Position.Offset+checkEvery
+	r.use(d)
+	r.nextCheck = c.Position.Offset + checkEvery
 	r.carry() // the reader that added the checkpoint may have lacked the roster
 	return nil
 }

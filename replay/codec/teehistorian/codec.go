@@ -19,7 +19,7 @@ import (
 // Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:          decoders.Teehistorian,
-	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
+	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(Kinds)},
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
 	FactsVersion:    conclude.Version,
 	Tables:          &Tables,
@@ -38,14 +38,6 @@ var Codec = codec.Codec{
 
 // cost returns the memory that a reader needs: the input buffer, the header, and the state of the clients.
 func cost(int64) int64 { return 192 << 10 }
-
-func kinds() []string {
-	names := make([]string, teehistorian.KindCount)
-	for k := range names {
-		names[k] = teehistorian.Kind(k).String()
-	}
-	return names
-}
 
 // describe reads the header. All other facts need the rest to be decoded.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {

@@ -4,21 +4,16 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// facts concludes the facts of a replay for its reader. Facts are delivered after the event that completes them.
+// facts is what concludes the facts of a replay for its reader, and how it is saved in checkpoints.
 type facts struct {
 	header  *teehistorian.Header
 	options conclude.Options
 	fold    *conclude.Fold
-	fact    teehistorian.Event
-	own     decoders.Position // of the last decoded event
-	sum     decoders.Sum      // of the bytes before it
-	made    int64             // how many of the event's facts were delivered
 }
 
 // newFacts returns the facts of a replay for a reader that needs them, and otherwise nil.
@@ -35,39 +30,6 @@ func newFacts(h *teehistorian.Header, o *codec.Options) *facts {
 // which other readers do not compute.
 func (f *facts) key(identity string) string {
 	return fmt.Sprintf("%s with facts of version %d, inputs %v", identity, conclude.Version, f.options.Inputs)
-}
-
-// apply takes an event that the decoder has delivered, and its position.
-func (f *facts) apply(d *teehistorian.Decoder, at decoders.Position, ev *teehistorian.Event) {
-	if f.fold.Apply(ev); f.fold.Pending() {
-		f.own, f.sum, f.made = at, d.SumTo(at), 0
-	}
-}
-
-// pending reports whether the last decoded event completed a fact that was not delivered yet.
-func (f *facts) pending() bool { return f.fold.Pending() }
-
-// position returns the position of the next fact.
-func (f *facts) position() decoders.Position {
-	at := f.own
-	at.Index += 1 + f.made
-	return at
-}
-
-// next returns the next fact. It is valid until the next call.
-func (f *facts) next() *teehistorian.Event {
-	f.fold.Next(&f.fact)
-	f.made++
-	return &f.fact
-}
-
-// skip leaves out the next fact, if there is one.
-func (f *facts) skip() bool {
-	pending := f.pending()
-	if pending {
-		f.next()
-	}
-	return pending
 }
 
 // appendState appends the facts' state to the decoder's.

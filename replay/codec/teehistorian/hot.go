@@ -18,13 +18,13 @@ func (r *reader) many(b *codec.Batch, unmarked bool) (n int) {
 	switch {
 	case !r.Filter.Kind(uint8(teehistorian.KindPlayerDiff)):
 		n = r.d.Moves(r.moves[:])
-		r.skipped += uint64(n)
+		r.Skip(n)
 	case unmarked && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
 		n = r.addMoves(b)
 	}
 	if n == 0 && !r.wantsInputs() {
 		n = r.d.SkipInputs()
-		r.skipped += uint64(n)
+		r.Skip(n)
 	}
 	return n
 }

@@ -37,7 +37,6 @@ func (r *reader) Present(b *codec.Batch) error {
 			r.resolve(&ev, &property)
 		}
 		r.write(b, table.NoPosition, &ev)
-		b.Count++
 	}
 	r.present = 0
 	return io.EOF

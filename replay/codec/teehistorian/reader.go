@@ -2,13 +2,11 @@ package teehistorian
 
 import (
 	"errors"
-	"io"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
-	"github.com/replayd/replayd/replay/codec/protoappend"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -16,19 +14,24 @@ import (
 // turn.
 const work = 8 << 10
 
+var events = codec.Events[teehistorian.Event]{
+	Key:        func(ev *teehistorian.Event) (uint8, int32) { return uint8(ev.Kind), ev.AtTick },
+	Properties: properties.Event,
+	Append:     AppendEvent,
+	AddRow:     AddRow,
+	Work:       work,
+}
+
 // reader reads one replay. See codec.Reader.
 type reader struct {
-	codec.Options
+	codec.Sequential[teehistorian.Event]
 
-	in      source.Input
-	header  *teehistorian.Header
-	d       *teehistorian.Decoder
-	ev      teehistorian.Event
-	roster  []byte                               // the roster of the previous game; nil if it is not known or not needed
-	facts   *facts                               // nil without a filter that selects facts
-	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
-	maxTick int32
-	skipped uint64 // events that the filter did not match
+	in     source.Input
+	header *teehistorian.Header
+	d      *teehistorian.Decoder
+	roster []byte                               // the roster of the previous game; nil if it is not known or not needed
+	facts  *facts                               // nil without a filter that selects facts
+	moves  [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
 
 	checkpoints codec.Checkpoints // nil keeps none
 	restored    bool              // the search for a checkpoint has ended
@@ -36,12 +39,6 @@ type reader struct {
 	nextCheck   int64             // the next offset at which a checkpoint may be wanted
 
 	present int32 // the client at which Present continues
-
-	// held reports whether ev is decoded but not delivered yet. It starts at heldAt, where the clock is heldTick.
-	held     bool
-	heldAt   decoders.Position
-	heldSum  decoders.Sum
-	heldTick int32
 
 	doubtful bool // the decoder ran out of bytes, and withholds some
 }
@@ -71,8 +68,14 @@ func (r *reader) reread() {
 	w := decoders.NewWindow(src, at.Offset, teehistorian.MaxWindow)
 	w.Resume(r.d.Sum())
 	if d, err := teehistorian.Restore(w, r.header, r.d.Snapshot(nil)); err == nil {
-		r.d = d
+		r.use(d)
 	}
+}
+
+// use sets the decoder.
+func (r *reader) use(d *teehistorian.Decoder) {
+	r.d = d
+	r.Use(d)
 }
 
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
@@ -80,12 +83,10 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{
-		Options: o,
-		in:      in,
-		d:       teehistorian.New(src, teehistorian.Options{}),
-		maxTick: o.Filter.MaxTick(),
-	}, nil
+	r := &reader{Sequential: codec.NewSequential(o, events), in: in}
+	r.Write = r.add
+	r.use(teehistorian.New(src, teehistorian.Options{}))
+	return r, nil
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
@@ -105,6 +106,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	key := replay.GetIdentity()
 	if r.facts = newFacts(h, &r.Options); r.facts != nil {
 		key = r.facts.key(key)
+		r.Fold = r.facts.fold
 	}
 	if r.Checkpoints != nil {
 		r.checkpoints = r.Checkpoints(key)
@@ -122,41 +124,16 @@ func (r *reader) Seek() error {
 		r.restored = true
 	}
 	r.reread()
-	for range work {
-		if r.arrived() {
-			return nil
-		}
-		if r.facts != nil && r.facts.skip() {
-			continue
-		}
-		at, tick := r.d.Position(), r.d.Tick()
-		if err := r.d.Next(&r.ev); err != nil {
-			err = r.ranOut(err)
-			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
-				return nil
-			}
-			return err
-		}
-		if r.facts != nil {
-			r.facts.apply(r.d, at, &r.ev)
-		}
-		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
-			r.held, r.heldAt, r.heldTick, r.heldSum = true, at, tick, r.d.SumTo(at)
-		}
-	}
-	r.checkpoint()
-	return codec.ErrYield
-}
-
-// arrived reports whether delivery starts here.
-func (r *reader) arrived() bool {
+	err := r.Sequential.Seek()
 	switch {
-	case r.Start.Now:
-		return false // "now" is reached only at the end of the present bytes
-	case r.Start.Tick != nil:
-		return r.held || *r.Start.Tick <= r.d.Tick()
+	case errors.Is(err, codec.ErrYield):
+		r.checkpoint()
+	case err == nil && r.Start.Now:
+		_ = r.ranOut(decoders.ErrMore)
+	case err != nil:
+		return r.ranOut(err)
 	}
-	return !r.Position().Before(r.Start.Position)
+	return err
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
@@ -166,60 +143,42 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	unmarked := !b.KeepMarks // only the filter looks at an event
-	inputs, facts := r.wantsInputs(), r.facts
+	inputs, facts, last := r.wantsInputs(), r.facts != nil, r.Filter.MaxTick()
+	held := r.Waiting()
 	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
 		}
+		at, ev := r.d.Position(), &r.Event
+		over := r.d.Tick() > last
 		// Moves and inputs follow a tick, and more inputs follow messages.
-		pending := facts != nil && facts.pending()
-		follow := r.ev.Kind == teehistorian.KindTick || !inputs && r.ev.Kind != teehistorian.KindPlayerDiff
-		if follow && !r.held && !pending && r.d.Tick() <= r.maxTick {
+		follow := ev.Kind == teehistorian.KindTick || !inputs && ev.Kind != teehistorian.KindPlayerDiff
+		if follow && !over && !held && (!facts || !r.Waiting()) {
 			if n := r.many(b, unmarked); n > 0 {
 				left -= n
 				continue
 			}
 		}
-		at, ev := r.d.Position(), &r.ev
-		if r.held || pending {
-			at = r.Position()
-		}
+		var err error
 		switch {
-		case r.held:
-			r.held = false
-		case pending && !r.Filter.Facts():
-			facts.skip()
-			continue
-		case pending:
-			ev = facts.next()
-		case r.d.Tick() > r.maxTick:
-			return codec.ErrDone
+		case held || facts:
+			held = false
+			at, ev, err = r.Take()
+		case over:
+			err = codec.ErrDone
 		default:
-			if err := r.d.Next(ev); err != nil {
-				return r.ranOut(err)
-			}
-			if facts != nil {
-				facts.apply(r.d, at, ev)
-			}
+			err = r.d.Next(ev)
 		}
-		if unmarked && r.Filter.Whole(uint8(ev.Kind)) {
+		if err != nil {
+			return r.ranOut(err)
+		}
+		if unmarked && !facts && r.Filter.Whole(uint8(ev.Kind)) {
 			if r.add(b, at, ev); r.Tables == nil && !b.Places.AddNear(at.Offset, at.Index) {
 				b.Place(at)
 			}
 			continue
 		}
-		if !r.Filter.Kind(uint8(ev.Kind)) {
-			r.skipped++
-			continue
-		}
-		e := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
-		if !r.Filter.Match(&e) {
-			r.skipped++
-			continue
-		}
-		r.add(b, at, ev)
-		b.Place(at)
-		b.Mark(&e, r)
+		r.Give(b, at, ev)
 	}
 	return codec.ErrYield
 }
@@ -231,13 +190,13 @@ func (r *reader) wantsInputs() bool {
 
 // add appends an event to the batch. at is needed only for a table.
 func (r *reader) add(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
-	b.Count++
 	if r.ResolvePlayers {
 		property := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
 		r.resolve(ev, &property)
 	}
 	if r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
 		b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
+		b.Count++
 		return
 	}
 	r.write(b, at, ev)
@@ -250,13 +209,7 @@ func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Ev
 		v.ConnectionPseudonym = []byte(r.Secrets.Pseudonym(decoders.SecretConnectionID, v.ConnectionId))
 	}
 	teehistorian.Redact(ev, r.Secrets.Reveal)
-	if r.Tables != nil {
-		AddRow(r.Tables, at, ev)
-		return
-	}
-	b.Events = append(b.Events, codec.EventListField, 0)
-	start := len(b.Events)
-	b.Events = protoappend.Close(AppendEvent(b.Events, ev), start)
+	r.Put(b, at, ev)
 }
 
 // Held implements codec.Holder.
@@ -267,37 +220,3 @@ func (r *reader) Held() int64 {
 	}
 	return held
 }
-
-func (r *reader) Close() error { return r.d.Close() }
-
-func (r *reader) Position() decoders.Position {
-	switch {
-	case r.held:
-		return r.heldAt
-	case r.facts != nil && r.facts.pending():
-		return r.facts.position()
-	}
-	return r.d.Position()
-}
-
-func (r *reader) Sum() decoders.Sum {
-	switch {
-	case r.held:
-		return r.heldSum
-	case r.facts != nil && r.facts.pending():
-		return r.facts.sum
-	}
-	return r.d.Sum()
-}
-
-func (r *reader) Tick() int32 {
-	if r.held {
-		return r.heldTick
-	}
-	return r.d.Tick()
-}
-
-func (r *reader) Filtered() uint64 { return r.skipped }
-
-// Summarize adds nothing, because the format has no summary.
-func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -1,0 +1,327 @@
+package codec
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec/protoappend"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/table"
+)
+
+// Events is what a Sequential has to know of a format's events. E is the struct that the decoder fills.
+type Events[E any] struct {
+	// Key returns an event's kind, by its number in the format, and its tick.
+	Key func(ev *E) (kind uint8, tick int32)
+	// Properties returns what filters ask of an event: it is the Event of the format's filter.Table. Types, classes and fields are not
+	// in it, so a format that has these needs a Fill of its own.
+	Properties func(kind uint8, tick int32, ev *E) filter.Event
+	// Append and AddRow are the generated functions of these names. Secrets must be removed from an event before.
+	Append func(b []byte, ev *E) []byte
+	AddRow func(t *table.Set, at decoders.Position, ev *E)
+	// Work is how many events one call of Seek or Fill decodes at most. That should take a millisecond or less: others may wait for
+	// their turn.
+	Work int
+	// Unordered is true of formats in whose replays an event may have an earlier tick than the event before it. Events are then looked
+	// for up to the end of a replay, and otherwise up to the last tick of the filter.
+	Unordered bool
+}
+
+// Summed is a decoder that knows the sums of what it has read.
+type Summed interface {
+	// Sum returns the sum of the bytes before Position's Offset.
+	Sum() decoders.Sum
+	// SumTo returns the sum of the bytes before the last event, which starts at at.
+	SumTo(at decoders.Position) decoders.Sum
+}
+
+// Fold concludes facts from the events of a replay. It is what the packages named facts below the decoders have.
+type Fold[E any] interface {
+	// Apply takes the next event of the replay.
+	Apply(ev *E)
+	// Pending reports whether the last event has completed a fact that Next has not filled in yet.
+	Pending() bool
+	// Next sets ev to the next fact that the last event has completed. It returns false when there is none.
+	Next(ev *E) bool
+}
+
+// Sequential is most of a Reader for decoders that deliver one event after the other. The Reader of a format embeds it and adds
+// Header, which sets Tables.TicksPerSecond where the replay has a clock. Use must be called before Seek.
+//
+// A start at a tick is found by the event that has it. Seek holds that event for Fill, and Position, Sum and Tick are meanwhile those
+// before it.
+type Sequential[E any] struct {
+	Options
+	Events[E]
+
+	// Fold concludes facts from each event that is decoded. Nil when none are needed.
+	Fold Fold[E]
+	// Passed is called with each event of the replay before the start of delivery. Nil when nothing is to be learned from these.
+	Passed func(ev *E)
+	// Write appends an event to a batch. Nil stands for Put.
+	Write func(b *Batch, at decoders.Position, ev *E)
+	// Event is the event that was decoded last.
+	Event E
+
+	decoder decoders.Decoder[E]
+	summed  Summed // the decoder, unless the format's identity covers the whole replay
+	last    int32  // the last tick that is delivered
+	skipped uint64 // events that the filter did not match
+
+	// Whether Event is decoded but not delivered yet, where it starts, and the clock there.
+	held     bool
+	heldAt   decoders.Position
+	heldSum  decoders.Sum
+	heldTick int32
+
+	// The facts of the last event that has completed some: the next one, where the event starts, and how many were taken.
+	fact  E
+	own   decoders.Position
+	sum   decoders.Sum
+	taken int64
+}
+
+// NewSequential returns a Sequential without a decoder.
+func NewSequential[E any](o Options, events Events[E]) Sequential[E] {
+	s := Sequential[E]{Options: o, Events: events, last: math.MaxInt32}
+	if !events.Unordered {
+		s.last = o.Filter.MaxTick()
+	}
+	return s
+}
+
+// Use sets the decoder. It is at the beginning of the replay, or at a place from which the start of delivery can be reached. It is Summed
+// unless the identity of the format's replays covers all of their bytes.
+func (s *Sequential[E]) Use(d decoders.Decoder[E]) {
+	s.decoder = d
+	s.summed, _ = d.(Summed)
+}
+
+// Seek decodes up to the start of delivery.
+func (s *Sequential[E]) Seek() error {
+	for range s.Work {
+		if s.arrived() {
+			return nil
+		}
+		if s.concluded() {
+			s.next()
+			continue
+		}
+		at, tick := s.decoder.Position(), s.decoder.Tick()
+		if err := s.decode(at); err != nil {
+			if s.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
+				return nil
+			}
+			return err
+		}
+		if s.reached() {
+			s.held, s.heldAt, s.heldTick, s.heldSum = true, at, tick, s.sumTo(at)
+		} else if s.Passed != nil {
+			s.Passed(&s.Event)
+		}
+	}
+	return ErrYield
+}
+
+// arrived reports whether delivery starts here.
+func (s *Sequential[E]) arrived() bool {
+	switch {
+	case s.Start.Now:
+		return false // "now" is reached only at the end of the present bytes
+	case s.Start.Tick != nil:
+		return s.held || *s.Start.Tick <= s.decoder.Tick()
+	}
+	return !s.Position().Before(s.Start.Position)
+}
+
+// reached reports whether the event that was decoded last is the first one at the tick where delivery starts.
+func (s *Sequential[E]) reached() bool {
+	if s.Start.Tick == nil {
+		return false
+	}
+	_, tick := s.Key(&s.Event)
+	return tick >= *s.Start.Tick
+}
+
+// Fill is that of Reader.
+func (s *Sequential[E]) Fill(b *Batch) error {
+	if s.Filter.Nothing() {
+		return ErrDone
+	}
+	plain := s.Filter == nil && s.Fold == nil && !b.KeepMarks // nothing is asked of an event
+	for range s.Work {
+		if b.Full() {
+			return nil
+		}
+		if plain && !s.held {
+			at := s.decoder.Position()
+			if err := s.decoder.Next(&s.Event); err != nil {
+				return err
+			}
+			s.write(b, at, &s.Event)
+			continue
+		}
+		at, ev, err := s.Take()
+		if err != nil {
+			return err
+		}
+		s.Give(b, at, ev)
+	}
+	return ErrYield
+}
+
+// Waiting reports whether Take would return an event without decoding.
+func (s *Sequential[E]) Waiting() bool { return s.held || s.concluded() }
+
+// Take returns the next event of the replay, or the next fact, and its position. It is valid until the next call. Take returns ErrDone
+// when no later event can match the filter.
+func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
+	switch {
+	case s.held:
+		s.held = false
+		return s.heldAt, &s.Event, nil
+	case s.concluded():
+		at = s.Position()
+		return at, s.next(), nil
+	case s.Over():
+		return at, nil, ErrDone
+	}
+	at = s.decoder.Position()
+	return at, &s.Event, s.decode(at)
+}
+
+// Over reports whether the clock is behind the last tick that the filter can match.
+func (s *Sequential[E]) Over() bool { return s.decoder.Tick() > s.last }
+
+// Give appends an event that was taken to a batch if the filter matches it, and counts it otherwise.
+func (s *Sequential[E]) Give(b *Batch, at decoders.Position, ev *E) {
+	if ev == &s.fact && !s.Filter.Facts() {
+		return
+	}
+	kind, tick := s.Key(ev)
+	switch {
+	case !s.Filter.Kind(kind):
+		s.skipped++
+	case s.Filter.Whole(kind) && !b.KeepMarks:
+		s.write(b, at, ev)
+	default:
+		e := s.Properties(kind, tick, ev)
+		if !s.Filter.Match(&e) {
+			s.skipped++
+			return
+		}
+		s.write(b, at, ev)
+		b.Mark(&e, s)
+	}
+}
+
+// Skip counts events that were left out because the filter cannot match them.
+func (s *Sequential[E]) Skip(n int) { s.skipped += uint64(n) }
+
+func (s *Sequential[E]) write(b *Batch, at decoders.Position, ev *E) {
+	if s.Write != nil {
+		s.Write(b, at, ev)
+	} else {
+		s.Put(b, at, ev)
+	}
+	b.Place(at)
+}
+
+// Put appends an event to a batch. at is needed only for a table.
+func (s *Sequential[E]) Put(b *Batch, at decoders.Position, ev *E) {
+	b.Count++
+	if s.Tables != nil {
+		s.AddRow(s.Tables, at, ev)
+		return
+	}
+	b.Events = append(b.Events, EventListField, 0)
+	start := len(b.Events)
+	b.Events = protoappend.Close(s.Append(b.Events, ev), start)
+}
+
+// decode decodes the next event, which starts at at.
+func (s *Sequential[E]) decode(at decoders.Position) error {
+	if err := s.decoder.Next(&s.Event); err != nil {
+		return err
+	}
+	if s.Fold == nil {
+		return nil
+	}
+	if s.Fold.Apply(&s.Event); s.Fold.Pending() {
+		s.own, s.sum, s.taken = at, s.sumTo(at), 0
+	}
+	return nil
+}
+
+// concluded reports whether the event that was decoded last has completed a fact that was not taken yet.
+func (s *Sequential[E]) concluded() bool { return s.Fold != nil && s.Fold.Pending() }
+
+// next returns the next fact.
+func (s *Sequential[E]) next() *E {
+	s.Fold.Next(&s.fact)
+	s.taken++
+	return &s.fact
+}
+
+func (s *Sequential[E]) sumTo(at decoders.Position) decoders.Sum {
+	if s.summed == nil {
+		return 0
+	}
+	return s.summed.SumTo(at)
+}
+
+// Position is that of Reader.
+func (s *Sequential[E]) Position() decoders.Position {
+	switch {
+	case s.decoder == nil:
+		return s.Start.Position
+	case s.held:
+		return s.heldAt
+	case s.concluded():
+		at := s.own
+		at.Index += 1 + s.taken
+		return at
+	}
+	return s.decoder.Position()
+}
+
+// Sum is that of Reader.
+func (s *Sequential[E]) Sum() decoders.Sum {
+	switch {
+	case s.summed == nil:
+		return 0
+	case s.held:
+		return s.heldSum
+	case s.concluded():
+		return s.sum
+	}
+	return s.summed.Sum()
+}
+
+// Tick is that of Reader.
+func (s *Sequential[E]) Tick() int32 {
+	switch {
+	case s.decoder == nil:
+		return 0
+	case s.held:
+		return s.heldTick
+	}
+	return s.decoder.Tick()
+}
+
+// Filtered is that of Reader.
+func (s *Sequential[E]) Filtered() uint64 { return s.skipped }
+
+// Close is that of Reader. It returns nil if there is no decoder yet.
+func (s *Sequential[E]) Close() error {
+	if s.decoder == nil {
+		return nil
+	}
+	return s.decoder.Close()
+}
+
+// Summarize adds nothing, as is right for formats that have no summary.
+func (s *Sequential[E]) Summarize(*replaydv1.StreamEnd) {}
