@@ -20,7 +20,7 @@ const (
 	uploadCost = 512 << 10 // received data and read-ahead
 	watchCost  = 64 << 10
 
-	requestCost = windowBytes + h2guard.MaxRequest + 1 // a request as it is received
+	requestCost = windowBytes + h2guard.MaxRequest + 1 // a request while it is received
 )
 
 // whoOf returns the caller on whose account the call of ctx takes resources.
@@ -56,8 +56,8 @@ func (s *Server) callerKey(ctx context.Context) string {
 	return w.Token + " " + w.Address
 }
 
-// admit is the interceptor that takes at the headers of a call what the call needs until its request is known: a place among the
-// streams or the other calls, and the memory of the request. Then the request may arrive.
+// admit is the interceptor that takes, at the headers of a call, what the call needs until its request is known: a place among
+// the streams or the other calls, and the memory of the request. Then the request may arrive.
 func (s *Server) admit(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx := ss.Context()
 	t, err := s.ticket(s.whoOf(ctx), info)
@@ -69,8 +69,8 @@ func (s *Server) admit(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: admission.With(ctx, t)})
 }
 
-// ticket returns the ticket of a new call. Unary calls are never refused for want of memory, so that those of health checks
-// pass: the number of calls bounds what their requests take.
+// ticket returns the ticket of a new call. Unary calls are never refused for lack of memory, so that health checks pass; the
+// number of calls bounds the memory of their requests.
 func (s *Server) ticket(w admission.Who, info *grpc.StreamServerInfo) (*admission.Ticket, error) {
 	if isUnary(info) {
 		t, err := s.Admission.Enter(w, admission.Calls)
@@ -88,7 +88,7 @@ func (s *Server) ticket(w admission.Who, info *grpc.StreamServerInfo) (*admissio
 	return t, nil
 }
 
-// enter takes the cost of a stream of that call. It includes that of the request, which was taken.
+// enter takes the memory of a stream for its call. It includes the request's, which was taken before.
 func (s *Server) enter(ctx context.Context, cost int64) error {
 	select {
 	case <-s.drain:

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// body is the body of a request by the web. Nothing of it is read before openBody, which is called when the gate has let the call
-// in and the call's cost was taken. Behind net/http, gRPC and the transcoder would otherwise read a body before any interceptor
-// runs.
+// body is the body of a request by the web. Nothing of it is read before openBody, which is called once the gate has admitted the
+// call and its cost was taken. Behind net/http, gRPC and the transcoder would otherwise read a body before any interceptor runs.
 type body struct {
 	io.ReadCloser
 
@@ -28,12 +27,12 @@ type bodyKey struct{}
 // withBody returns r with a body that must be opened.
 func withBody(w http.ResponseWriter, r *http.Request) *http.Request {
 	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), opened: make(chan struct{})}
-	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b)) // a copy: the server uses the body of its own request to know what was not read
+	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b)) // a copy: the server looks at its own request's body to know what was not read
 	r.Body = b
 	return r
 }
 
-// openBody lets the body of the call of ctx be read, if it came by the web.
+// openBody allows the body of the call of ctx to be read, if the call came by the web.
 func openBody(ctx context.Context) {
 	if b, ok := ctx.Value(bodyKey{}).(*body); ok {
 		b.once.Do(func() { close(b.opened) })
@@ -64,8 +63,8 @@ func (b *body) end() {
 	b.once.Do(func() { close(b.opened) })
 }
 
-// endBodies returns a handler for a gRPC server: next. When a call ends, gRPC closes its body, and then waits for the end of a Read
-// that may wait for the client. So each body is ended before it is closed.
+// endBodies returns a handler for a gRPC server: next. When a call ends, gRPC closes its body, and then waits for a running Read,
+// which may wait for the client. So each body is ended before it is closed.
 func endBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b, ok := r.Context().Value(bodyKey{}).(*body); ok {
@@ -76,7 +75,7 @@ func endBodies(next http.Handler) http.Handler {
 	})
 }
 
-// ended is a body that is made of another one.
+// ended is a body made of another one.
 type ended struct {
 	io.ReadCloser
 

@@ -72,10 +72,10 @@ const minLife = time.Second
 // errKeepsNone is the error of a server that stores no replays.
 var errKeepsNone = notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")
 
-// store receives a replay, unpacks it and keeps it for a time. It returns its name. The replay is not decoded.
+// store receives a replay, unpacks it, keeps it for a time, and returns its name. It does not decode the replay.
 func (s *Server) store(ctx context.Context, life time.Duration, recv func() (part, error)) (name string, err error) {
 	who := s.whoOf(ctx)
-	who.Rate = 0 // the call was counted
+	who.Rate = 0 // the call's rate was counted already
 	kept, err := s.Admission.Enter(who, admission.Temporary)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (s *Server) store(ctx context.Context, life time.Duration, recv func() (par
 	return name, nil
 }
 
-// shared is a budget whose memory belongs to a call, and whose space on disk to what the call stores.
+// shared is a budget that charges memory to a call, and space on disk to the stored replay.
 type shared struct{ call, kept *admission.Ticket }
 
 // Memory implements source.Budget.

@@ -30,11 +30,11 @@ import (
 // closing them as idle.
 const (
 	maxMessageBytes      = 1 << 20  // of an upload; h2guard.MaxRequest limits requests
-	windowBytes          = 64 << 10 // what a client may send ahead of the handler, beyond the message that it reads
+	windowBytes          = 64 << 10 // the bytes that a client may send ahead of the handler, beyond the message that it reads
 	connWindowBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
-	readBufferBytes      = 4 << 10   // clients say little; larger messages are read past it
-	writeBufferBytes     = 128 << 10 // a batch is one write; connections have the memory only while they write
+	readBufferBytes      = 4 << 10   // clients send little; larger messages are read past this buffer
+	writeBufferBytes     = 128 << 10 // one write per batch; connections have the memory only while they write
 	maxStreamsPerConn    = 256
 	connectionTimeout    = 10 * time.Second
 	keepaliveTime        = 45 * time.Second
@@ -47,18 +47,18 @@ const (
 // make it keep four times what the client sends.
 var buffers = mem.NewTieredBufferPool(256, 1<<10, 2<<10, 3<<10, 4<<10, 6<<10, 8<<10, 12<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10, 512<<10, 1<<20)
 
-// Daemon is a gRPC server around a Server.
+// Daemon is a gRPC server for a Server.
 type Daemon struct {
 	server  *Server
 	grpc    *grpc.Server
 	methods early
 	health  *health.Server
-	// abandoned is closed when handlers did not end in time. They run until the process ends.
+	// abandoned is closed when handlers did not end in time. They then run until the process ends.
 	abandoned chan struct{}
 }
 
-// NewDaemon makes a gRPC server with everything around the handlers. Metrics are registered with reg unless it is nil;
-// options are added last, for credentials and the like.
+// NewDaemon makes a gRPC server with everything that surrounds the handlers. It registers metrics with reg unless that is nil. It
+// adds options last, such as credentials.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
 	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
 		return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")).GRPCStatus().Err()
@@ -100,9 +100,9 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	return d
 }
 
-// Serve serves gRPC on l, and web on webListener if web is not nil, until ctx ends. Then it drains: streams end with a cursor
-// and the reason, new ones are refused, and calls that still run at the deadline (default 10 s) are cut off. It waits for
-// everything that it started and returns nil, but half a second after the deadline at the latest.
+// Serve serves gRPC on l, and web on webListener unless web is nil, until ctx ends. Then it drains: streams end with a cursor and
+// the reason, new ones are refused, and calls that still run at the deadline (default 10 s) are cut off. It waits for everything
+// that it started, until half a second after the deadline at the latest, and returns nil.
 func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListener net.Listener, deadline time.Duration) error {
 	if deadline <= 0 {
 		deadline = defaultDrainDeadline
@@ -135,7 +135,7 @@ func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListene
 
 // stop drains until the deadline, and then cuts off the calls that are left.
 func (d *Daemon) stop(web *Web, deadline time.Duration) {
-	// What follows when calls are cut off takes time, too.
+	// After the calls are cut off, some more work takes time.
 	ctx, cancel := context.WithTimeout(context.Background(), deadline-min(deadline/2, 10*handlerGrace))
 	defer cancel()
 	d.health.Shutdown()

@@ -17,8 +17,8 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// detach is the interceptor that ends a stream's call when it must end, even if the handler does not return: a handler that
-// sends to a client which never reads is blocked until the call ends, and returning from the interceptor ends the call.
+// detach is the interceptor that ends a stream's call on time even if the handler does not return: a handler that sends to a
+// client which never reads is blocked until the call ends, and returning from the interceptor ends the call.
 func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func (s *Server) patience(info *grpc.StreamServerInfo) time.Duration {
 }
 
 var (
-	// errSilent is the error of a call whose request does not arrive.
+	// errSilent is the error of a call whose request has not arrived.
 	errSilent = errors.New("the request did not arrive in time")
 	errLong   = fmt.Errorf("a request may have %d bytes", h2guard.MaxRequest)
 )
@@ -79,8 +79,8 @@ type asking struct {
 
 	fail  func(ctx context.Context, err error, replay string) error
 	long  prometheus.Counter
-	timer *time.Timer // until the first message has come
-	asked bool        // it has; used by RecvMsg alone
+	timer *time.Timer // runs until the first message has arrived
+	asked bool        // the first message has arrived; used by RecvMsg alone
 }
 
 // RecvMsg implements grpc.ServerStream.
@@ -94,7 +94,7 @@ func (a *asking) RecvMsg(m any) error {
 	if message, ok := m.(proto.Message); ok && err == nil && proto.Size(message) > h2guard.MaxRequest {
 		err = a.fail(a.Context(), errLong, "")
 	}
-	if status.Code(err) == codes.ResourceExhausted { // gRPC's own, or that of the web
+	if status.Code(err) == codes.ResourceExhausted { // from gRPC itself, or from the web
 		a.long.Inc()
 	}
 	return err

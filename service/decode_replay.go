@@ -51,10 +51,10 @@ func (s *Server) DecodeReplay(
 // part is a message of an upload.
 type part struct {
 	data    []byte
-	options bool // it has the options in place of data
+	options bool // it has options and no data
 }
 
-// partsOf returns a function that receives the messages of an upload.
+// partsOf returns a function that receives an upload's messages.
 func partsOf(recv func() (*replaydv1.DecodeReplayRequest, error)) func() (part, error) {
 	return func() (part, error) {
 		msg, err := recv()
@@ -100,7 +100,7 @@ type upload struct {
 
 // partsHeld is how many messages of an upload are in memory at once. uploadCost covers messages of up to smallPart bytes.
 const (
-	partsHeld = 4 // one of them twice: as received, and unmarshalled
+	partsHeld = 4 // one of them counts twice: as received, and unmarshalled
 	smallPart = 64 << 10
 )
 
@@ -110,7 +110,7 @@ func (s *Server) newUpload(ctx context.Context, recv func() (part, error)) *uplo
 		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
 		patience: s.UploadTimeout, count: s.failures.received, ticket: admission.Of(ctx), largest: smallPart,
 	}
-	go func() { // it ends with the call; waiting for it here would deadlock, because only the end of the call ends Recv
+	go func() { // the goroutine ends with the call; waiting for it here would deadlock, because only the end of the call ends Recv
 		u.err = u.receive(recv)
 		close(u.parts)
 	}()
@@ -139,7 +139,7 @@ func (u *upload) receive(recv func() (part, error)) error {
 			u.largest += more
 		}
 		u.count.Add(float64(len(msg.data)))
-		select { // a message without data, too: it keeps the upload from being stalled
+		select { // even a message without data keeps the upload from stalling
 		case u.parts <- msg.data:
 		case <-u.ctx.Done():
 			return u.ctx.Err()
@@ -147,10 +147,10 @@ func (u *upload) receive(recv func() (part, error)) error {
 	}
 }
 
-// errStalled is the error of an upload that sends nothing for too long.
+// errStalled is the error of an upload whose client sends nothing for too long.
 var errStalled = errors.New("the upload has stalled")
 
-// first receives the first message, and waits for it no longer than UploadTimeout.
+// first receives the first message, for which it waits no longer than UploadTimeout.
 func first[M any](ctx context.Context, s *Server, recv func() (*M, error)) (*M, error) {
 	type received struct {
 		msg *M

@@ -25,16 +25,16 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// flights serves tables by Arrow Flight. A ticket is a StreamEventsRequest as JSON that selects events of one kind. All else is as
-// with StreamEvents: the same names, filters, limits, powers and errors.
+// flights serves tables by Arrow Flight. A ticket is a StreamEventsRequest as JSON that selects events of one kind. Names,
+// filters, limits, powers and errors are those of StreamEvents.
 type flights struct {
 	flight.UnimplementedFlightServiceServer
 
 	server *Server
 }
 
-// parseTicket parses a ticket, and returns the kind that it selects. Whether the format of its replay has the kind is not known
-// before the replay is opened.
+// parseTicket parses a ticket, and returns the kind that it selects. Only opening the replay shows whether its format has the
+// kind.
 func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 	req := new(replaydv1.StreamEventsRequest)
 	if err := protojson.Unmarshal(b, req); err != nil {
@@ -69,7 +69,7 @@ func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 	return req, kind, nil
 }
 
-// ticketOf returns the ticket that a descriptor means: its command, or the path of a replay's name and a kind.
+// ticketOf returns the ticket for a descriptor: its command, or one made of its path, a replay's name and a kind.
 func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 	switch {
 	case d.GetType() == flight.FlightDescriptor_CMD:
@@ -133,9 +133,9 @@ type flying struct {
 	sent func(n int)
 }
 
-// frame sends what a response of the stream has. It consumes the frame.
+// frame sends the contents of a response of the stream. It consumes the frame.
 func (g *flying) frame(f *frame.Frame) error {
-	defer f.Free() // when gRPC has copied what it sends
+	defer f.Free() // after gRPC has copied what it sends
 	if r := f.Response(); r.GetStart() != nil {
 		c, err := codecOfFormat(r.GetStart().GetReplay().GetFormat())
 		if err != nil {
@@ -158,7 +158,7 @@ func (g *flying) frame(f *frame.Frame) error {
 	})
 }
 
-// incomplete has the errors of flights whose stream ended before its replay did. Flight has no other way to tell it.
+// incomplete maps the ends of streams before the end of their replay to errors. Flight has no other way to report them.
 var incomplete = map[replaydv1.EndReason]error{
 	replaydv1.EndReason_END_REASON_SERVER_DRAINING: stream.ErrDraining,
 	replaydv1.EndReason_END_REASON_SHRUNK:          source.ErrShrunk,
@@ -209,7 +209,7 @@ func nextMessage(b []byte) (header, body, rest []byte, err error) {
 	return header, b[:size], b[size:], nil
 }
 
-// infoOf returns what is known of a flight of a replay's format without reading it.
+// infoOf returns the description of a flight without reading its replay.
 func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.FlightInfo, error) {
 	t, err := ticketOf(d)
 	if err != nil {
@@ -233,7 +233,7 @@ func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.Flight
 	}, nil
 }
 
-// info returns infoOf a descriptor, and the name of its replay.
+// info returns infoOf of a descriptor, and the name of its replay.
 func (f *flights) info(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, string, error) {
 	t, err := ticketOf(d)
 	if err != nil {
@@ -266,7 +266,7 @@ func (f *flights) GetSchema(ctx context.Context, d *flight.FlightDescriptor) (_ 
 	return &flight.SchemaResult{Schema: info.GetSchema()}, nil
 }
 
-// failed returns the status of an error. That of GetReplay is one already.
+// failed returns the status of an error. An error of GetReplay has one already.
 func (f *flights) failed(ctx context.Context, err error, name string) error {
 	if _, done := status.FromError(err); done {
 		return err
@@ -314,7 +314,7 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 func list(r *replaydv1.Replay, send func(*flight.FlightInfo) error) error {
 	c, err := codecOfFormat(r.GetFormat())
 	if err != nil {
-		return nil //nolint:nilerr // a file of no known format has none
+		return nil //nolint:nilerr // a file of an unknown format has no flights
 	}
 	for i, k := range c.Tables.Kinds[1:] {
 		if c.Filters.Kinds[i+1].State { // no flight has a state

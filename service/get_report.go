@@ -42,7 +42,7 @@ func (s *Server) GetReport(ctx context.Context, req *replaydv1.GetReportRequest)
 	return &replaydv1.GetReportResponse{Report: report}, nil
 }
 
-// openReported opens a replay. complete adds to its description what its file does not tell.
+// openReported opens a replay. complete adds facts to its description that its file does not tell.
 func (s *Server) openReported(ctx context.Context, name string) (file *source.File, complete func(*replaydv1.Replay), err error) {
 	if temporary.Is(name) {
 		file, expires, err := s.temporary.Open(access.Of(ctx).Key(), name)
@@ -59,7 +59,7 @@ func (s *Server) openReported(ctx context.Context, name string) (file *source.Fi
 	return file, func(r *replaydv1.Replay) { r.State = describe.Entry(s.index, e).GetState() }, err
 }
 
-// inTurns runs work in turns of the caller's, of which each call of pause ends one.
+// inTurns runs work in turns of the caller. Each call of pause ends a turn.
 func (s *Server) inTurns(ctx context.Context, work func(pause func() error) error) error {
 	if s.Turns == nil {
 		return work(ctx.Err)

@@ -20,7 +20,7 @@ func newGuessed() *prometheus.CounterVec {
 	return c
 }
 
-// matchName returns the name of a match as in metrics and in the log.
+// matchName returns the name of a match for metrics and the log.
 func matchName(m sc2replayv1.TableMatch) string {
 	return strings.ToLower(strings.TrimPrefix(m.String(), "TABLE_MATCH_"))
 }

@@ -55,7 +55,7 @@ func (s *Server) ListReplays(
 		if refused, ok := errors.AsType[*admission.RefusedError](err); ok && !refused.Never || err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		resp.Replays = append(resp.Replays, r) // even if it is damaged or too large, or was just removed
+		resp.Replays = append(resp.Replays, r) // even if it is damaged, too large or just removed
 	}
 	if req.GetFilter() != nil {
 		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
@@ -67,7 +67,7 @@ func (s *Server) ListReplays(
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	maxViewPage = 100 // with a view for which each file is read
+	maxViewPage = 100 // for a view for which each file is read
 )
 
 // pageSize returns the number of replays on a page.

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// mapPatience is how long a request waits for the checksums of a file that may be its map, since they were asked for first.
-	// Local files take a few milliseconds. A request later on finds what has come meanwhile.
+	// mapPatience is how long a request waits for the checksums of files that may be its map, from the first request for them on.
+	// Local files take a few milliseconds. A later request finds the checksums that have arrived meanwhile.
 	mapPatience = 50 * time.Millisecond
-	// maxMapsOfSize is how many files of the size of a map are compared.
+	// maxMapsOfSize is the maximum number of files of a map's size that are compared.
 	maxMapsOfSize = 64
-	// maxSums is how many files' checksums are kept.
+	// maxSums is the maximum number of files whose checksums are kept.
 	maxSums = 100_000
 )
 
@@ -42,7 +42,7 @@ type maps struct {
 
 	mu      sync.Mutex
 	sums    map[mapKey]*mapSum
-	waiting map[string][]*mapSum // by root: to be read; there is an element while a goroutine reads
+	waiting map[string][]*mapSum // files to read, by root; a root has an entry while a goroutine reads its files
 }
 
 // mapKey identifies the contents of a file.
@@ -57,7 +57,7 @@ type mapKey struct {
 type mapSum struct {
 	key   mapKey
 	asked time.Time
-	done  chan struct{} // closed when they are known, or are known to be unreadable: then they are empty
+	done  chan struct{} // closed once the checksums are known, or known to be unreadable and therefore empty
 
 	sha256, crc string
 }
@@ -70,13 +70,13 @@ func newMaps(c *catalog.Catalog, x *index.Index) *maps {
 
 // close ends the reading of files, and waits.
 func (m *maps) close() {
-	m.mu.Lock() // nothing begins after this
+	m.mu.Lock() // no reading begins after this
 	m.stop()
 	m.mu.Unlock()
 	m.wg.Wait()
 }
 
-// find returns the name of the file that is the map of a game, as far as it is known now, or an empty string. Maps are identified by their
+// find returns the name of the file that is known to be the map of a game now, or an empty string. Maps are identified by their
 // SHA-256, in all roots that the caller may see; headers written before DDNet 11.2 have only size and CRC-32.
 func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
 	game := r.GetTeehistorian()
@@ -109,7 +109,7 @@ func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
 	return ""
 }
 
-// known reports whether the checksums are.
+// known reports whether the checksums are known.
 func known(s *mapSum) bool {
 	select {
 	case <-s.done:
@@ -119,12 +119,12 @@ func known(s *mapSum) bool {
 	}
 }
 
-// ask returns the checksums of files, in the same order. Those that are not known yet are on their way.
+// ask returns the checksums of files, in the same order. It requests unknown ones.
 func (m *maps) ask(files []*index.Entry) []*mapSum {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.sums) > maxSums {
-		clear(m.sums) // those that are needed are read again
+		clear(m.sums) // needed ones are read again
 	}
 	list := make([]*mapSum, 0, len(files))
 	for _, e := range files {
@@ -140,7 +140,7 @@ func (m *maps) ask(files []*index.Entry) []*mapSum {
 	return list
 }
 
-// read lets the goroutine of a file's root read the file. m must be locked.
+// read makes the goroutine of a file's root read the file. m must be locked.
 func (m *maps) read(sum *mapSum) {
 	alias, _, _ := strings.Cut(sum.key.name, "/")
 	_, reading := m.waiting[alias]

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// early registers services with a gRPC server in such a way that interceptors run at the headers of every call. For a unary method,
+// early registers services with a gRPC server so that interceptors run at the headers of every call. For a unary method,
 // gRPC runs them when it has received the message, so that a client without a token could make it keep messages. So each unary
 // method becomes a stream of one request and one response, which looks the same to clients.
 //
@@ -18,7 +18,7 @@ type early struct {
 	*grpc.Server
 
 	interceptors []grpc.StreamServerInterceptor // the first is outermost
-	// byName has what runs each registered method, with the interceptors, by its full name.
+	// byName maps the full name of each registered method to a function that runs the method with the interceptors.
 	byName map[string]func(grpc.ServerStream) error
 }
 
@@ -43,7 +43,7 @@ func (e early) RegisterService(desc *grpc.ServiceDesc, impl any) {
 // run runs a registered method for a call in this process.
 func (e early) run(name string, ss grpc.ServerStream) error { return e.byName[name](ss) }
 
-// streamed returns the handler of a unary method as that of a stream.
+// streamed makes a stream's handler of a unary method's.
 func streamed(handler grpc.MethodHandler) grpc.StreamHandler {
 	return func(srv any, ss grpc.ServerStream) error {
 		response, err := handler(srv, ss.Context(), ss.RecvMsg, nil)
@@ -66,7 +66,7 @@ func (e early) intercepted(handler grpc.StreamHandler, info *grpc.StreamServerIn
 // isUnary reports whether a method was registered as unary.
 func isUnary(info *grpc.StreamServerInfo) bool { return !info.IsClientStream && !info.IsServerStream }
 
-// measure returns the interceptor that counts calls, unary ones as such.
+// measure returns the interceptor that counts calls, unary calls as unary ones.
 func measure(metrics *grpcprom.ServerMetrics) grpc.StreamServerInterceptor {
 	unary, stream := metrics.UnaryServerInterceptor(), metrics.StreamServerInterceptor()
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {

@@ -50,8 +50,7 @@ func newUnknown() prometheus.Counter {
 	})
 }
 
-// noteUnknown counts a replay whose header announces kinds of records that this version does not know. It logs each of their
-// names once.
+// noteUnknown counts a replay whose header announces unknown kinds of records. It logs each kind's name once.
 func (s *Server) noteUnknown(r *replaydv1.Replay) {
 	names := r.GetTeehistorian().GetUnknownExtensions()
 	if len(names) == 0 {
@@ -69,7 +68,7 @@ func (s *Server) noteUnknown(r *replaydv1.Replay) {
 	}
 }
 
-// maxUnknown is how many names of one replay are logged, and maxWarnings limits the names of all replays.
+// maxUnknown limits the logged names of one replay, and maxWarnings the logged names of all replays.
 const (
 	maxUnknown  = 16
 	maxWarnings = 1000
@@ -84,7 +83,7 @@ type failureMetrics struct {
 	bodies   *prometheus.CounterVec
 }
 
-// Why a request was refused as it arrived.
+// The reasons why a request was refused on arrival.
 const (
 	refusedLong = "long"
 	refusedLate = "late"

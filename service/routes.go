@@ -8,9 +8,9 @@ import (
 	plainhttp "github.com/replayd/replayd/service/plain"
 )
 
-// routes hands requests of the web to who answers them: the page, plain HTTP, and all else to the API by Connect and gRPC-Web.
+// routes hands requests of the web to their handlers: the page, plain HTTP, and all others to the API by Connect and gRPC-Web.
 // Connect and gRPC-Web have content types for which browsers ask before a page of another origin may send them. A POST of plain
-// HTTP has none: allowed says which pages may.
+// HTTP has none: allowed says which pages may send one.
 func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http.Handler {
 	byHTTP, own := plainhttp.New(d.methods.run, maxWebBytes), http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -50,11 +50,11 @@ type Config struct {
 	UploadTimeout time.Duration
 	// MaxStreams limits the streams that run at once; reported to clients. Default 1024.
 	MaxStreams int
-	// MaxInflated is how many bytes a compressed replay may inflate to; reported to clients. The catalog enforces it.
+	// MaxInflated is the size up to which a compressed replay may inflate; reported to clients. The catalog enforces it.
 	MaxInflated int64
-	// MaxUpload is how many bytes an upload may have. Default 1 GiB.
+	// MaxUpload limits the size of an upload, in bytes. Default 1 GiB.
 	MaxUpload int64
-	// Secrets says what is delivered of the secrets in replays. The zero value withholds all.
+	// Secrets says which secrets in replays are delivered. The zero value withholds all.
 	Secrets codec.Secrets
 	// Watcher notifies of changed files. Without it no replay can be followed.
 	Watcher *watch.Watcher
@@ -67,8 +67,8 @@ type Config struct {
 	// SurveyBudget is the share of one processor, 0 to 1, that the index may spend on decoding replays for facts that headers
 	// do not have, such as the players. With 0 these facts stay unknown.
 	SurveyBudget float64
-	// TemporaryLife is how long a replay that a client stores is kept at most. Default 1 hour. If it is negative, clients cannot
-	// store replays.
+	// TemporaryLife is the longest time for which a client's stored replay is kept. Default 1 hour. If it is negative, clients
+	// cannot store replays.
 	TemporaryLife time.Duration
 	// CheckpointBytes limits the memory of checkpoints, which make starts in the middle of large replays fast. Default 64 MiB.
 	CheckpointBytes int
@@ -175,8 +175,8 @@ func (s *Server) Close() error {
 	return s.index.Close()
 }
 
-// abandon is Close while calls still run that do not end. Entries that the index has not stored are lost, and found again at
-// the next start.
+// abandon is like Close, while calls that do not end still run. Entries that the index has not stored are lost, and found again
+// at the next start.
 func (s *Server) abandon() {
 	closed := make(chan struct{})
 	go func() {
@@ -193,7 +193,7 @@ func (s *Server) abandon() {
 // Drain ends all streams with END_REASON_SERVER_DRAINING and refuses new ones. It must not be called twice.
 func (s *Server) Drain() { close(s.drain) }
 
-// complete adds to the description of a streamed replay, which has its header, what GetReplay adds to one, as far as it is known now.
+// complete adds to the description of a streamed replay, which has its header, the known facts that GetReplay adds.
 func (s *Server) complete(ctx context.Context, info source.Info, r *replaydv1.Replay) error {
 	s.noteUnknown(r)
 	s.noteGuessed(r)
@@ -202,7 +202,7 @@ func (s *Server) complete(ctx context.Context, info source.Info, r *replaydv1.Re
 		if expires, ok := s.temporary.Expires(access.Of(ctx).Key(), info.Name); ok {
 			r.ExpireTime = timestamppb.New(expires)
 		}
-	case info.ID != (source.ID{}): // it is no upload
+	case info.ID != (source.ID{}): // not an upload
 		describe.AddKnown(s.index, s.index.Known(info, r.GetIdentity()), r)
 	}
 	r.MapReplay = s.maps.find(ctx, r)

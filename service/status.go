@@ -77,7 +77,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 // faultOf returns the fault for an error of the packages below, nil for an unexpected one.
 func faultOf(err error, replay string) *fault.Error {
 	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
-		err = catalog.NotFound(replay) // do not reveal what lies outside of the roots
+		err = catalog.NotFound(replay) // do not reveal what lies outside the roots
 	}
 	if field, ok := errors.AsType[*filter.FieldError](err); ok {
 		return fault.BadRequest(field.Field, field.Problem)

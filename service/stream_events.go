@@ -28,8 +28,8 @@ func (s *Server) StreamEvents(
 	return s.Stream(ctx, req, s.counted(out))
 }
 
-// Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the
-// packages below and of invalid requests unchanged; the gRPC handler converts them to statuses.
+// Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the packages
+// below, and of invalid requests, unchanged; the gRPC handler converts them to statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
 	if err := checkName(req.GetReplay()); err != nil {
 		return err
@@ -50,14 +50,14 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	return s.run(ctx, c, send)
 }
 
-// run streams what was opened for a call.
+// run streams the opened replay of a call.
 func (s *Server) run(ctx context.Context, c stream.Config, send stream.Send) error {
 	c.Drain, c.Version, c.Turns, c.Caller = s.drain, s.Version, s.Turns, s.callerKey(ctx)
 	return stream.Run(ctx, c, send)
 }
 
-// StreamFile answers a request with the events of a file, as it is now, without a Server. It takes ownership of the file, and closes it.
-// version is for the start of the stream. Its errors are those of [stream.Run].
+// StreamFile answers a request with the events of a file in its present state, without a Server. It takes ownership of the file,
+// and closes it. version is the program's, for the start of the stream. Its errors are those of [stream.Run].
 func StreamFile(
 	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, version string, send stream.Send,
 ) error {

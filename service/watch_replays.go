@@ -41,7 +41,7 @@ func (s *Server) WatchReplays(
 	return w.run(ctx)
 }
 
-// watching is one call of WatchReplays. The index finds the changes, once for all calls.
+// watching is one call of WatchReplays. The index finds the changes for all calls at once.
 type watching struct {
 	index     *index.Index
 	drain     <-chan struct{}
@@ -101,7 +101,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// isShown reports whether a change adds a replay that the first list has already.
+// isShown reports whether a change adds a replay that is in the first list already.
 func isShown(shown *index.Entry, c index.Change) bool {
 	return shown != nil && c.Kind == index.Added &&
 		shown.ID == c.Entry.ID && shown.Identity == c.Entry.Identity && shown.Size >= c.Entry.Size
@@ -132,7 +132,7 @@ func (w *watching) first(ctx context.Context) (shown map[string]*index.Entry, er
 	}
 }
 
-// change returns the change to send, nil if the request does not ask for its replay.
+// change returns the change to send, or nil if the request does not want its replay.
 func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
 	e := c.Entry
 	if !e.Identified || e.Format == decoders.Unknown || len(w.formats) > 0 && !slices.Contains(w.formats, e.Format) ||

@@ -94,7 +94,7 @@ const webIdle = 2 * time.Minute
 // memory. There is no flow control for a client that sends faster than its data is decoded.
 const maxWebBytes = 4 << 20
 
-// prefixBytes is how many bytes stand before each message of gRPC, gRPC-Web, and streams of Connect: flags and a length.
+// prefixBytes is the length of the prefix of each message of gRPC, gRPC-Web, and streams of Connect: flags and a length.
 const prefixBytes = 5
 
 var (
@@ -105,7 +105,7 @@ var (
 
 // requests makes the checks of requests that the transcoder does not make. It limits their length, because the transcoder has
 // only one limit for requests and responses, and a response is longer as JSON than as protobuf. It also refuses empty JSON. It
-// reads no body itself: that would come before the gate.
+// reads no body itself, because the gate has not admitted the call yet.
 type requests struct {
 	next    http.Handler
 	uploads map[string]bool // the methods whose clients stream, by path
@@ -124,7 +124,7 @@ func newRequests(server *grpc.Server, next http.Handler) *requests {
 
 // ServeHTTP implements http.Handler.
 func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = r.WithContext(r.Context()) // a copy: the server uses the body of its own request to know what was not read
+	r = r.WithContext(r.Context()) // a copy: the server checks its own request's body for unread bytes
 	contentType := r.Header.Get("Content-Type")
 	switch upload := h.uploads[r.URL.Path]; {
 	case strings.HasPrefix(contentType, "application/connect+"), strings.HasPrefix(contentType, "application/grpc"):
@@ -135,8 +135,8 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = body
 	case strings.HasPrefix(contentType, "application/") && r.Method == http.MethodPost:
 		r.Body = &bare{ReadCloser: r.Body, left: h2guard.MaxRequest, blank: strings.HasPrefix(contentType, "application/json")}
-		r.ContentLength = -1 // bare may add to it
-		// Connect lets servers decide whether the version is required. The transcoder requires it, because it can also serve REST.
+		r.ContentLength = -1 // bare may make it longer
+		// Connect lets servers decide whether to require the version. The transcoder requires it, because it can also serve REST.
 		const version = "Connect-Protocol-Version"
 		if r.Header.Get(version) == "" {
 			r.Header.Set(version, "1")
@@ -146,12 +146,12 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-// unary is the answer to a request of Connect with one message. Connect answers RESOURCE_EXHAUSTED with 429, which says that there were
-// too many requests. A request that is too large, which no later try makes smaller, gets 413. Its code is the same.
+// unary is the answer to a Connect request with one message. Connect answers RESOURCE_EXHAUSTED with 429, too many requests. A
+// request that is too large, and stays so, gets 413 with the same code.
 type unary struct {
 	http.ResponseWriter
 
-	held bool // the status, 429, is not written yet: the error says which one it is
+	held bool // the status 429 is held back until the error tells whether it is right
 }
 
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
@@ -190,8 +190,8 @@ func (u *unary) Flush() {
 type bare struct {
 	io.ReadCloser
 
-	left  int  // how many bytes the message may still have
-	blank bool // it has none so far, and no bytes are no message
+	left  int  // bytes that the message may still have
+	blank bool // the body has no bytes so far; an empty body is no message
 }
 
 // Read implements io.Reader.
@@ -215,14 +215,14 @@ func (b *bare) Read(p []byte) (int, error) {
 type envelopes struct {
 	io.ReadCloser
 
-	message    uint32 // how many bytes a message may have
-	all        int    // how many bytes the body may have
-	long, much error  // the errors of those that have more
+	message    uint32 // the maximum length of a message
+	all        int    // the maximum length of the body
+	long, much error  // the errors for a longer message, and a longer body
 
 	total  int
 	prefix [prefixBytes]byte
-	have   int // bytes of prefix that were read
-	left   int // bytes of the message that were not read
+	have   int // bytes of the prefix that were read
+	left   int // bytes of the message that are still to read
 }
 
 // Read implements io.Reader.
@@ -334,7 +334,7 @@ type hurried struct {
 	http.ResponseWriter
 
 	limit time.Duration
-	lasts bool      // a deadline may stay between writes
+	lasts bool      // the deadline may stay between writes
 	until time.Time // the deadline that stays
 	clean bool      // nothing was written since the last Flush
 }
@@ -359,9 +359,9 @@ func (h *hurried) Flush() {
 	_ = http.NewResponseController(h.ResponseWriter).Flush()
 }
 
-// hurry sets the deadline of a write, and reports whether it must be lifted after it. In HTTP/2 a deadline must not stay, because
-// it also ends a stream that has nothing to send. In HTTP/1 it only fails writes. There it is set anew only when too little of it
-// is left: a stream of a game writes dozens of times a second.
+// hurry sets the deadline of a write, and reports whether it must be lifted afterwards. In HTTP/2 a deadline must not stay,
+// because it also ends a stream that has nothing to send. In HTTP/1 it only fails writes. There it is set anew only when too
+// little of it is left: a stream of a game writes dozens of times a second.
 func (h *hurried) hurry() bool {
 	now := time.Now()
 	if h.lasts && h.until.Sub(now) >= h.limit {

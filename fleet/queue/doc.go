@@ -19,10 +19,10 @@
 //
 // # Fairness
 //
-// A worker takes one job at a time, and none ahead. Of 16 times it begins 12 times with the jobs of high priority, 3 times with normal
-// and once with low ones; if there are none, the other priorities follow. Within a priority the tenants take turns, whatever the
-// lengths of their lines. So a job waits for at most as many others as there are tenants of its priority, times 16/12, 16/3 or 16,
-// divided by the workers.
+// A worker takes one job at a time, and none ahead. Of 16 times it begins 12 times with jobs of high priority, 3 times with
+// normal and once with low ones; if there are none, it looks for the other priorities. Within a priority the tenants take turns,
+// whatever the lengths of their lines. So a job waits for at most as many others as there are tenants of its priority, times
+// 16/12, 16/3 or 16, divided by the workers.
 //
 // # Names
 //

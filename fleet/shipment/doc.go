@@ -31,9 +31,9 @@
 //
 // # The end of a file
 //
-// A message of the kind [Finished] has the length and the SHA-256 of the whole file. [Archived] says that the same bytes are in a bucket,
-// under SOURCE/PATH, also if the stream did not have all of it; the bytes are purged. [Removed] says that the file is gone. The last two
-// are purged when nobody needs them any more.
+// A message of the kind [Finished] has the length and the SHA-256 of the whole file. [Archived] says that the same bytes are in a
+// bucket, under SOURCE/PATH, also if the stream did not have all of it; the bytes are purged. [Removed] says that the file is
+// gone. [Archived] and [Removed] are purged when nobody needs them any more.
 //
 // Everything in a stream may come from anybody who may publish there: [Decode] and [ParseSubject] refuse what a sender would not write.
 package shipment

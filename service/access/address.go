@@ -19,9 +19,8 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// Address returns the address of the caller. That is the address of the connection. If it belongs to a trusted proxy, Address
-// returns the last address in X-Forwarded-For that does not. Without an IP address it returns the name of the network, such
-// as "unix".
+// Address returns the address of the caller: the address of the connection or, if that belongs to a trusted proxy, the last
+// address in X-Forwarded-For that belongs to none. Without an IP address it returns the name of the network, such as "unix".
 func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	if peer == nil {
 		return ""

@@ -30,10 +30,10 @@ func UseOf(ctx context.Context) *Use {
 // Sent adds n to the bytes that the call has sent. It is safe for concurrent use.
 func (u *Use) Sent(n int) { u.sent.Add(int64(n)) }
 
-// maxLogged is how many bytes of a name are logged.
+// maxLogged is the maximum number of bytes of a name in the log.
 const maxLogged = 256
 
-// note records from a request what will be logged.
+// note records the logged values of a request.
 func (u *Use) note(req any) {
 	if m, ok := req.(interface{ GetData() []byte }); ok {
 		u.received.Add(int64(len(m.GetData())))

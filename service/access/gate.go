@@ -29,9 +29,9 @@ var (
 type Options struct {
 	// TokenFile is the file of credentials; see ParseRules. If it is empty, every caller is admitted.
 	TokenFile string
-	// Together are the roots that ParseRules wants to be seen together.
+	// Together lists the groups of roots for ParseRules.
 	Together [][]string
-	// Proxies are the trusted proxies: their X-Forwarded-For headers are used. See ParseProxy.
+	// Proxies are the trusted proxies, whose X-Forwarded-For headers are used. See ParseProxy.
 	Proxies []netip.Prefix
 	// Hosts are the host names that the web answers for. See HostAllowed.
 	Hosts []string
@@ -199,7 +199,7 @@ func (g *Gate) enter(ctx context.Context, grant *Grant) (_ context.Context, leav
 	c := &call{grant, end}
 	g.mu.Lock()
 	g.calls[c] = struct{}{}
-	if now := g.rules.Load().grants[grant.id]; now == nil || !now.same(grant) { // it changed after the call was admitted
+	if now := g.rules.Load().grants[grant.id]; now == nil || !now.same(grant) { // its grant changed after it was admitted
 		end(ErrChanged)
 	}
 	g.mu.Unlock()

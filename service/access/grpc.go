@@ -152,7 +152,7 @@ func statusOf(err error) error {
 	return status.Error(codes.PermissionDenied, err.Error())
 }
 
-// ended returns the error of a call. If the gate ended the call, it is the reason why.
+// ended returns the error of a call: if the gate ended the call, the reason.
 func ended(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

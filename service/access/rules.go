@@ -43,8 +43,8 @@ const (
 // A credential is a token (printable ASCII without white space), "sha256:" and the hash of a token in hexadecimal digits, or
 // "certificate:" and a name in a client certificate. The keys are name, roots, formats, allow, streams, memory, spool, rate and
 // expires, each at most once; see docs/operations.md. Empty lines and lines that begin with # are ignored. together are roots, by
-// alias, whose replays may succeed one another (index.Lineages): a caller may see all roots of such a group or none, because what a
-// replay is depends on the others. The error is a *LineError, or says that the file holds no credential.
+// alias, whose replays may succeed one another (index.Lineages): a caller may see all roots of such a group or none, because the
+// description of a replay depends on the others. The error is a *LineError, or says that the file holds no credential.
 func ParseRules(text, file string, together [][]string) (*Rules, error) {
 	r := &Rules{grants: map[string]*Grant{}}
 	names := map[string]int{}
@@ -79,7 +79,7 @@ func ParseRules(text, file string, together [][]string) (*Rules, error) {
 	return r, nil
 }
 
-// divides returns the first group of which the caller may see a part, nil if there is none.
+// divides returns the first group of which the caller may see only a part, or nil.
 func (g *Grant) divides(together [][]string) []string {
 	for _, group := range together {
 		seen := 0

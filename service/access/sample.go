@@ -10,8 +10,8 @@ import (
 
 const (
 	sampleWindow = time.Second
-	sampleBurst  = 20   // records of one kind in a window
-	sampleSorts  = 1000 // kinds that are counted separately in a window
+	sampleBurst  = 20   // the most records of one kind in a window
+	sampleSorts  = 1000 // the most kinds that are counted separately in a window
 )
 
 // Sampled returns a handler that passes at most 20 records of one kind per second to next, and then logs how many it dropped.

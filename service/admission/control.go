@@ -53,7 +53,8 @@ type Who struct {
 // RefusedError means that a resource could not be taken because a limit is reached.
 type RefusedError struct {
 	Resource Resource
-	// Whose is whose limit is reached: "" for that of all callers, "token", "address", or "rate" for the token's call rate.
+	// Whose says which limit is reached: "" for the limit of all callers, "token", "address", or "rate" for the token's call
+	// rate.
 	Whose string
 	// Limit is the limit, in units of the resource.
 	Limit int64
@@ -139,8 +140,8 @@ func (c *Control) Taken(r Resource) int64 {
 // Limit returns the total limit of a resource, 0 for no limit.
 func (c *Control) Limit(r Resource) int64 { return c.limits.All[r] }
 
-// Enter begins a call of the caller w, and takes one of r for it, which is Streams or Calls; or Temporary for something that
-// outlives its call. It returns a *RefusedError if a limit is reached. The caller must call Return on the ticket.
+// Enter begins a call of the caller w, and takes one of r for it: Streams, Calls, or Temporary for a replay that outlives its
+// call. It returns a *RefusedError if a limit is reached. The caller must call Return on the ticket.
 func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 	t := &Ticket{control: c}
 	c.mu.Lock()

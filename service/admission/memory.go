@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// There returns how many bytes of memory the process may use: the least limit of its control groups, or the memory of the
+// There returns the memory that the process may use, in bytes: the least limit of its control groups, or the memory of the
 // machine if that is less. It returns 0 if both are unknown.
 func There() int64 { return thereBelow("/") }
 
@@ -61,7 +61,7 @@ func thereBelow(root string) int64 {
 	return most
 }
 
-// Tune sets the memory limit of the Go runtime to nine tenths of there, unless GOMEMLIMIT is set.
+// Tune sets the memory limit of the Go runtime to nine tenths of the memory there is, unless GOMEMLIMIT is set.
 func Tune(there int64) {
 	if there > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(there / 10 * 9)
@@ -91,8 +91,8 @@ const (
 	paceSteps    = 16 // into how many steps the limit is divided: few, because each change briefly stops the world
 )
 
-// percentOf returns by how many percent the heap may grow when that much of a limit is taken. Live memory and garbage together
-// are then little more than the limit.
+// percentOf returns by how many percent the heap may grow when taken of limit is in use, so that live memory and garbage together
+// hardly exceed the limit.
 func percentOf(taken, limit int64) int {
 	step := (taken*paceSteps + limit - 1) / limit
 	if step <= 0 {

@@ -33,7 +33,7 @@ func (t *Ticket) Take(r Resource, n int64) error {
 	return nil
 }
 
-// Charge counts n of a resource, even beyond the limits, for what another limit bounds. After Return it does nothing.
+// Charge counts n of a resource, even beyond the limits, because another limit bounds it. After Return it does nothing.
 func (t *Ticket) Charge(r Resource, n int64) {
 	if t == nil {
 		return

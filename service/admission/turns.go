@@ -12,7 +12,7 @@ import (
 type Turns struct {
 	mu      sync.Mutex
 	free    int // processors without a turn
-	kept    int // so many of them get none, except a spare one
+	kept    int // so many processors get no turn, except a spare one
 	running map[*Turn]struct{}
 	queues  map[string][]chan *Turn // by caller
 	order   []string                // callers with a queue; the first is next
@@ -25,9 +25,9 @@ type Turn struct {
 	lost  bool // it took too long, and another turn runs in its place
 }
 
-// A turn that takes longer than longAfter, such as one that allocates the window of a compressed upload, leaves the processor that is
-// kept to those who wait. A turn that takes longer than stuckAfter is assumed to wait for a disk, not for a processor, and another one
-// runs in its place. So a file system that does not respond blocks only the streams that read from it.
+// A turn that takes longer than longAfter, such as one that allocates the window of a compressed upload, leaves the kept
+// processor to waiting streams. A turn that takes longer than stuckAfter is assumed to wait for a disk, not for a processor, and
+// another one runs in its place. So a file system that does not respond blocks only the streams that read from it.
 const (
 	longAfter  = 5 * time.Millisecond
 	stuckAfter = 100 * time.Millisecond
@@ -64,8 +64,8 @@ func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	return nil
 }
 
-// Spare returns a turn if a processor is free, be it the last one, and nobody waits for a turn, and nil otherwise. Call Give with
-// the turn after a millisecond or so.
+// Spare returns a turn if a processor is free, even the last one, and nobody waits for a turn. Otherwise it returns nil. Call
+// Give with the turn after about a millisecond.
 func (t *Turns) Spare() *Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +135,7 @@ func (t *Turns) withdraw(caller string, mine chan *Turn) {
 	t.Give(<-mine)
 }
 
-// watch sees to it that replaceStuck is called while streams wait. The lock must be held.
+// watch makes sure that replaceStuck is called while streams wait. The lock must be held.
 func (t *Turns) watch() {
 	if t.watched || len(t.order) == 0 {
 		return

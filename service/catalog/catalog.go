@@ -22,14 +22,14 @@ type Root struct {
 	Alias string
 	// Dir is the directory's path in the file system. It is empty with Store.
 	Dir string
-	// Store has the files instead of a directory. Nil for a directory.
+	// Store has the files if they are not in a directory of the file system. Nil for a directory.
 	Store Store
 }
 
-// Every returns how often the root is to be listed again. It is 0 for a directory, whose changes are noticed.
+// Every returns the interval at which to list the root again. It is 0 for a directory, whose changes are noticed.
 func (r Root) Every() time.Duration { return r.store().Every() }
 
-// Sources reports whether each directory below the root has a writer of its own, whom the writers of the others need not trust.
+// Sources reports whether each directory below the root has its own writer, which need not be trusted with the other directories.
 func (r Root) Sources() bool {
 	s, ok := r.Store.(interface{ Sources() bool })
 	return ok && s.Sources()
@@ -47,8 +47,8 @@ func (r Root) store() Store {
 type Options struct {
 	// Limits bound the cost of compressed files.
 	Limits source.Limits
-	// Verbatim allows any file name: hidden ones, and ones with a backslash. It is for the command line, whose users name their
-	// own files. Such files are never listed.
+	// Verbatim allows any file name, even hidden ones and ones with a backslash. Set it for the command line, whose users name
+	// their own files. Such files are never listed.
 	Verbatim bool
 }
 
@@ -94,8 +94,8 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Missing returns the directories that cannot be read now, with the reason. It does not ask other stores. A game server creates its directory when it records for
-// the first time; until then such a root is empty.
+// Missing returns the directories that cannot be read now, with the reason. It does not ask other stores. A game server creates
+// its directory when it records for the first time; until then such a root is empty.
 func (c *Catalog) Missing() map[Root]error {
 	missing := map[Root]error{}
 	for _, r := range c.roots {
@@ -160,7 +160,7 @@ func validPath(name string) bool {
 // hidden reports whether an element of a path begins with ".".
 func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
 
-// IsDir reports whether a name is that of a directory.
+// IsDir reports whether a name belongs to a directory.
 func (c *Catalog) IsDir(name string) (bool, error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -207,14 +207,14 @@ func (c *Catalog) OpenContext(ctx context.Context, name string) (*source.File, e
 		switch {
 		case err == nil:
 			return f, nil
-		case errors.Is(err, source.ErrReplaced) && try < maxOpens: // between Open and the first read
+		case errors.Is(err, source.ErrReplaced) && try < maxOpens: // replaced between Open and the first read
 			continue
 		}
 		return nil, named(name, err)
 	}
 }
 
-// maxOpens is how often a file is opened that is replaced while it is opened.
+// maxOpens is how often a file is opened again because it is replaced meanwhile.
 const maxOpens = 3
 
 // origin returns the place's origin for a source.File.

@@ -11,18 +11,18 @@ import (
 
 // File is an entry of a directory. The file was not opened.
 type File struct {
-	Name     string // in full
+	Name     string // the full name
 	ID       source.ID
 	Size     int64
 	Modified time.Time
-	Fixed    bool // as in source.Info
+	Fixed    bool // see source.Info
 }
 
 // Dir is the contents of a directory.
 type Dir struct {
 	Files []File   // regular files, and links to regular files below the root, in no order
 	Dirs  []string // full names of directories, without links to directories
-	// ID is the directory's own, and Modified when an entry of it was last added, removed or renamed.
+	// ID identifies the directory itself. Modified is when an entry of it was last added, removed or renamed.
 	ID       source.ID
 	Modified time.Time
 }
@@ -89,7 +89,7 @@ func (c *Catalog) Locate(name string) (string, error) {
 	return p.root.store().Path(p.rel), nil
 }
 
-// explainWalk returns ctx's error if it has ended, and otherwise that of a directory that cannot be read.
+// explainWalk returns ctx's error if it has ended, and otherwise the error of the directory that cannot be read.
 func explainWalk(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Store holds the files of a root: a directory of the file system, or for example a part of a bucket of objects. Package bucket
+// Store holds the files of a root: a directory of the file system or, for example, a part of a bucket of objects. Package bucket
 // has the latter.
 //
 // Paths are relative to the root, with forward slashes; "." is the root itself. Other paths are valid names without hidden
@@ -32,7 +32,7 @@ type Store interface {
 	// Path returns the place of a file or a directory in the file system, for a subscription of a watch.Watcher. It is empty
 	// where there is none; then nothing in the store grows.
 	Path(path string) string
-	// Every returns how often directories are to be listed again, 0 if their changes are noticed.
+	// Every returns the interval at which to list directories again, 0 if their changes are noticed.
 	Every() time.Duration
 }
 
@@ -105,7 +105,7 @@ func (d directory) ReadDir(ctx context.Context, path string, each func(fs.FileIn
 		if !listed(e.Name()) || !e.IsDir() && !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0 {
 			return
 		}
-		// os.Root has the attributes of each entry, but not those of the files to which links lead.
+		// os.Root has the attributes of each entry, but not of files that links lead to.
 		look := e.Info
 		if e.Type()&fs.ModeSymlink != 0 {
 			look = func() (fs.FileInfo, error) { return below.Stat(e.Name()) }

@@ -7,8 +7,8 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Writer returns who writes to the file with that name, and when it was last written to: see source.WriterOf. It returns source.Elsewhere
-// if the file is gone, or is another one than id says.
+// Writer returns who writes to the file with that name, and when the file was last written to: see source.WriterOf. It returns
+// source.Elsewhere if the file is gone, or if its ID is not id.
 func (c *Catalog) Writer(ctx context.Context, name string, id source.ID) (source.Writer, time.Time) {
 	p, err := c.place(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package describe has the formats that the service decodes, and what the API says of a replay without streaming it.
+// Package describe lists the formats that the service decodes, and describes replays without streaming them.
 package describe
 
 import (
@@ -26,8 +26,8 @@ func Info(info *source.Info) *replaydv1.Replay {
 	return r
 }
 
-// Input returns the file's bytes in the way that its format reads them. If the format needs random access, a compressed file
-// is first unpacked to a temporary file.
+// Input returns the file's bytes as its format reads them. If the format needs random access, it first unpacks a compressed file
+// to a temporary file.
 func Input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
 	if info := file.Info(); c.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
 		if err := file.Spool(ctx); err != nil {
@@ -37,7 +37,7 @@ func Input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input
 	return file.Input(), nil
 }
 
-// Replay returns the description of an opened replay, without the parts for which all of it must be decoded.
+// Replay returns the description of an opened replay, without facts for which all of it must be decoded.
 func Replay(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func Replay(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	return r, c.Describe(ctx, in, r)
 }
 
-// Participants is Replay with everybody who took part instead of the header. It decodes the whole replay if its format needs
-// that.
+// Participants is like Replay, but adds everybody who took part in place of the header's facts. It decodes the whole replay if
+// its format needs that.
 func Participants(ctx context.Context, file *source.File, secrets codec.Secrets) (*replaydv1.Replay, error) {
 	r, err := Replay(ctx, file)
 	if err != nil {
@@ -80,7 +80,7 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 	return r, nil
 }
 
-// Report returns the report of an opened replay. It decodes the replay up to the tick of the options.
+// Report returns the report of an opened replay, which it decodes up to the tick of the options.
 func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*replaydv1.Report, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Report(ctx context.Context, file *source.File, o codec.ReportOptions) (*rep
 	return ReportOf(ctx, in, &info, c, o)
 }
 
-// ReportOf is Report for a replay whose codec and input are known.
+// ReportOf is like Report, for a replay whose codec and input are known.
 func ReportOf(ctx context.Context, in source.Input, info *source.Info, c *codec.Codec, o codec.ReportOptions) (*replaydv1.Report, error) {
 	report := &replaydv1.Report{Replay: Info(info), FactsVersion: c.FactsVersion}
 	if err := c.Report(ctx, in, o, report); err != nil {
@@ -121,8 +121,8 @@ func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	return r
 }
 
-// AddKnown adds to a description what an index knows of the replay beyond its header: the state, and what decoding has found. Facts that
-// the description has stay.
+// AddKnown adds the facts to a description that an index knows beyond the header: the state, and the results of decoding. It
+// keeps facts that the description has.
 func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
 	r.State = States.To[x.StateOf(e, time.Now())]
 	if r.TicksPerSecond == nil && e.TicksPerSecond > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// Enums of the API correspond by name to those of the packages below. Their numbers are independent.
+// Enums of the API and enums of the packages below have the same names of values, with independent numbers.
 var (
 	Formats      = tieOf[decoders.Format, replaydv1.Format](decoders.Formats(), "FORMAT_", replaydv1.Format_value)
 	Compressions = tieOf[source.Compression, replaydv1.Compression](source.Compressions(), "COMPRESSION_", replaydv1.Compression_value)
@@ -27,7 +27,7 @@ type Tie[A, B comparable] struct {
 	From map[B]A
 }
 
-// tieOf ties each value of an enum to the API's value of the same name behind a prefix. TestEnums fails if one side lacks a
+// tieOf ties each value of an enum to the API's value with the same name after a prefix. TestEnums fails if one side lacks a
 // value.
 func tieOf[A interface {
 	comparable

@@ -22,7 +22,7 @@ func TableVersion(format string) string {
 	return "unknown format " + format
 }
 
-// SetCodecs puts other codecs in place of those of all formats, until restore is called. Only tests do that.
+// SetCodecs replaces the codecs of all formats until restore is called. Only tests call it.
 func SetCodecs(c ...*codec.Codec) (restore func()) {
 	before := codecs
 	codecs = c

@@ -1,4 +1,4 @@
-// Package fault has the errors of the service that say by themselves which status clients get.
+// Package fault has the errors of the service that carry the status for the client.
 package fault
 
 import (
@@ -28,7 +28,7 @@ type Error struct {
 // of trailers by default.
 const maxMessage = 2000
 
-// Shorten cuts a text that quotes what a client sent.
+// Shorten shortens a text that quotes a client.
 func Shorten(s string) string {
 	if len(s) <= maxMessage {
 		return s

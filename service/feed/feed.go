@@ -37,8 +37,8 @@ const (
 type Config struct {
 	// Open opens a reader of the file for the feed's own use.
 	Open func(codec.Options) (codec.Reader, error)
-	// Options are passed to Open. The feed sets Start itself. Filter must select all that a filter of a subscriber selects: it is nil, or
-	// one of all events and facts.
+	// Options are passed to Open. The feed sets Start itself. Filter must select every event that a subscriber's filter selects:
+	// it is nil, or selects all events and facts.
 	Options codec.Options
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
@@ -54,8 +54,8 @@ type Feed struct {
 	stop  context.CancelFunc
 	done  chan struct{}
 	sync  chan chan struct{} // requests to read the bytes present now
-	asked chan struct{}      // closed when the request was served; used by the feed's goroutine only
-	timer *time.Timer        // fires when a subscriber's events have waited for long enough; used by the feed's goroutine only
+	asked chan struct{}      // closed once the request was served; used by the feed's goroutine only
+	timer *time.Timer        // fires when a subscriber's events have waited long enough; used by the feed's goroutine only
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; a published segment never changes
@@ -64,7 +64,7 @@ type Feed struct {
 	headTick int32
 	started  bool  // head is known
 	ended    error // why reading ended: io.EOF, errLost or an error of the reader
-	torn     error // with errLost: the error of closing the reader there
+	torn     error // with errLost: the error with which the reader was closed
 	present  int64
 	lost     error           // why the file will not grow any more
 	subs     []*Subscription // never changed in place
@@ -74,13 +74,13 @@ type Feed struct {
 type segment struct {
 	start, end decoders.Position
 	tick       int32  // at end
-	wire       []byte // events, and behind them the fields of their positions
+	wire       []byte // events, followed by the fields of their positions
 	events     []byte
 	places     *position.List
 	marks      []codec.Mark
 }
 
-// newSegment returns a segment with the events of a batch, which the reader r has read from start on.
+// newSegment returns a segment with the events of a batch that the reader r has filled from start on.
 func newSegment(b *codec.Batch, start decoders.Position, r codec.Reader) *segment {
 	s := &segment{start: start, end: r.Position(), tick: r.Tick(), places: b.Places.Clone(), marks: clone(b.Marks)}
 	n := len(b.Events)
@@ -152,14 +152,14 @@ func (f *Feed) look() error {
 	defer f.mu.Unlock()
 	f.lost = err
 	if errors.Is(err, source.ErrShrunk) {
-		return errLost // and subscribers do not read the bytes present now
+		return errLost // and subscribers do not read the present bytes
 	}
 	f.present = present
 	return nil
 }
 
 func (f *Feed) read(ctx context.Context, r codec.Reader) error {
-	// Only the header's presence matters, not its contents.
+	// The header only has to be present; its contents do not matter.
 	if err := f.until(ctx, func() error { return r.Header(new(replaydv1.Replay)) }, true); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (f *Feed) wait(ctx context.Context) error {
 	f.mu.Lock()
 	lost := f.lost != nil
 	f.mu.Unlock()
-	if lost { // and the reader has found nothing since
+	if lost { // and the reader has found nothing since then
 		return errLost
 	}
 	if f.asked != nil {
@@ -256,7 +256,7 @@ func (f *Feed) wait(ctx context.Context) error {
 // publish adds a segment, drops old ones, and notifies the subscribers.
 func (f *Feed) publish(s *segment) { f.push(f.add(s), true) }
 
-// push pushes to the subscribers whose time has come, and sets the timer for the others. fresh says that there are new events.
+// push pushes to the subscribers that are due, and sets the timer for the others. fresh says that there are new events.
 func (f *Feed) push(subs []*Subscription, fresh bool) {
 	now := time.Now()
 	var next time.Time
@@ -279,8 +279,8 @@ func (f *Feed) add(s *segment) []*Subscription {
 		f.bytes -= f.segments[0].size()
 		f.segments = f.segments[1:]
 	}
-	// Subscribers read their slices without a lock. That is safe because append only writes beyond the end of those slices.
-	// The segments cut off above are freed when append moves the rest.
+	// Subscribers read their slices without a lock. That is safe because append writes only beyond the end of those slices.
+	// Removed segments are freed when append moves the rest.
 	f.segments = append(f.segments, s)
 	f.head, f.headTick = s.end, s.tick
 	return f.subs
@@ -321,10 +321,10 @@ type Subscription struct {
 	changed chan struct{}
 
 	mu     sync.Mutex
-	pushed func() bool   // called instead of waking the subscriber; nil while the subscriber is awake
-	delay  time.Duration // between calls of pushed, on average; 0 for none
+	pushed func() bool   // called instead of waking the subscriber; nil while it is awake
+	delay  time.Duration // the least average time between calls of pushed; 0 for none
 	next   time.Time     // when pushed may be called again
-	due    time.Time     // when events that wait must be pushed; zero while none wait
+	due    time.Time     // when waiting events must be pushed; zero while none wait
 }
 
 // Subscribe adds a subscriber.

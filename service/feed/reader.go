@@ -20,7 +20,7 @@ type Reader struct {
 	// fields are fetched from memory anew at each tick.
 	feed     *Feed
 	own      codec.Reader // reads the file; nil while the feed serves
-	last     codec.Reader // with Options.StateAgain: own, where the feed began to serve again; nil from the next Fill on
+	last     codec.Reader // with Options.StateAgain: own at the place where the feed began to serve again; nil from the next Fill on
 	filter   *filter.Filter
 	position decoders.Position
 	filtered uint64
@@ -63,7 +63,7 @@ func (r *Reader) Seek() error {
 	if r.follow(); err == nil {
 		r.ready = true
 	}
-	// For a start at the present end, do not wait in here when the bytes present do not reach that far.
+	// For a start at the present end: do not wait here if the present bytes end before it.
 	if errors.Is(err, decoders.ErrMore) && r.options.Start.Now {
 		r.ready = true
 		return nil
@@ -102,7 +102,7 @@ func (r *Reader) Fill(b *codec.Batch) error {
 		if !r.ready || !r.attach(&v) {
 			err := r.fillOwn(b)
 			if errors.Is(err, decoders.ErrMore) && v.failed() {
-				return v.ended // no notification of more would arrive
+				return v.ended // no notification of more events would arrive
 			}
 			return err
 		}
@@ -160,7 +160,7 @@ func (r *Reader) reopen() error {
 	return nil
 }
 
-// detach goes back to reading the file.
+// detach returns to reading the file.
 func (r *Reader) detach() error {
 	o := r.options
 	o.Start = codec.Start{Position: r.position}
@@ -183,7 +183,7 @@ func (r *Reader) attach(v *view) bool {
 			return false
 		}
 		if s, i := v.find(at); i > 0 && v.segments[s].marks[i-1].Next != at {
-			return false // not between two events of the feed: some formats skip events that a filter drops
+			return false // between two events of the feed: some formats skip events that a filter drops
 		}
 	}
 	r.filtered += r.own.Filtered()
@@ -211,7 +211,7 @@ func (v *view) find(at decoders.Position) (seg, event int) {
 	return seg, sort.Search(len(marks), func(i int) bool { return at.Before(marks[i].Next) })
 }
 
-// copy fills a batch from the feed.
+// copy fills a batch with events of the feed.
 func (r *Reader) copy(v *view, b *codec.Batch) error {
 	seg, event := v.find(r.position)
 	for ; seg < len(v.segments); seg, event = seg+1, 0 {
@@ -259,7 +259,7 @@ func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 	}
 	if event == 0 {
 		b.ShareAll(s.wire, s.places, n)
-	} else { // the first position is encoded in another way
+	} else { // the first position is encoded differently
 		b.Share(s.events[from:], n)
 		at := r.position
 		for _, m := range s.marks[event:] {

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
-// Frame is one response, marshalled. Its owner must either send it once or Free it.
+// Frame is one marshalled response. Its owner must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
 	// head is the envelope before the events. room is memory for it, and parts is memory for bytes, so that a frame is one
@@ -24,12 +24,12 @@ type Frame struct {
 	room  [maxHead]byte
 	parts [4]mem.Buffer
 
-	response *replaydv1.StreamEventsResponse // nil for one with events
-	tables   mem.Buffer                      // of a batch of tables: its entries of EventBatch.tables
+	response *replaydv1.StreamEventsResponse // nil if the response has events
+	tables   mem.Buffer                      // for a batch of tables: its entries of EventBatch.tables
 	cursor   []byte
 }
 
-// Response returns a response without events, which must not be modified; nil for one with events.
+// Response returns a response without events, which must not be modified. It returns nil for a response with events.
 func (f *Frame) Response() *replaydv1.StreamEventsResponse { return f.response }
 
 // Cursor returns the cursor of the response. Like its tables it is valid until the frame is freed.
@@ -87,7 +87,7 @@ var _ rawcodec.Marshaled = (*Frame)(nil)
 type Head struct {
 	First, Next uint64           // sequence numbers
 	List        protowire.Number // the field of EventBatch that holds the events
-	Size        int              // of the list, in bytes
+	Size        int              // the list's size in bytes
 }
 
 // The tags in a batch's envelope. Each is one byte.

@@ -33,7 +33,7 @@ func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, e
 	return f, nil
 }
 
-// Batch returns the frame of a batch. The parts are its event list, which may be in several, and then further fields of EventBatch.
+// Batch returns the frame of a batch. The parts are its event list, in one or more pieces, and then further fields of EventBatch.
 // The frame takes ownership of the caller's references to the parts.
 func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	n := 0
@@ -47,7 +47,8 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	return f
 }
 
-// Tables returns the frame of a batch of tables. encoded is its entries of EventBatch.tables, of which the frame takes ownership.
+// Tables returns the frame of a batch of tables. encoded holds its entries of EventBatch.tables. The frame takes ownership of
+// encoded.
 func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
 	f := &Frame{tables: encoded}
 	f.head = h.appendSequences(f.room[:0], encoded.Len())
@@ -56,8 +57,8 @@ func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
 	return f
 }
 
-// StateTables returns the frame of a part of a state as tables. encoded is its entries of StateBatch.tables, of which the frame
-// takes ownership.
+// StateTables returns the frame of a part of a state as tables. encoded holds its entries of StateBatch.tables. The frame takes
+// ownership of encoded.
 func (o *Outbox) StateTables(encoded mem.Buffer, complete bool, cursor []byte) *Frame {
 	n := encoded.Len()
 	f := new(Frame)
@@ -97,7 +98,7 @@ func (o *Outbox) State(field protowire.Number, list []byte, complete bool, curso
 }
 
 // seal adds the cursor as the last part of a frame. When that part is freed, the whole frame was written. A response without a
-// cursor is not counted, because it is the only one of its stream.
+// cursor is the only one of its stream, and is not counted.
 func (o *Outbox) seal(f *Frame, cursor []byte) {
 	if len(cursor) == 0 {
 		return
@@ -111,7 +112,7 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 // receipts provides the memory for the last parts of frames, and counts the parts that were not freed yet.
 type receipts struct {
 	count atomic.Int32
-	// first is for a frame that is made while no other waits. For a client that keeps up, that is every frame.
+	// first is memory for a frame made while no other frame waits. A client that keeps up needs no more.
 	first []byte
 	room  [receiptBytes]byte
 }

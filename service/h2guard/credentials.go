@@ -36,7 +36,7 @@ func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Add
 	return g
 }
 
-// Conn returns conn, guarded.
+// Conn returns a guarded conn.
 func (g *Guard) Conn(conn net.Conn) *Conn {
 	share := 1
 	if g.strikesOf(conn.RemoteAddr()) > 0 {

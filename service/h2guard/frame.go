@@ -17,16 +17,16 @@ const (
 	flagPadded    = 0x8
 )
 
-// frames finds the frames in the bytes of one direction of a connection. The zero value stands before a frame. The other methods
-// are about the frame whose header was whole last.
+// frames finds the frames in the bytes of one direction of a connection. The zero value stands before a frame. next passes bytes;
+// the other methods describe the frame with the last complete header.
 type frames struct {
 	head [9]byte
-	have int   // bytes of a header that is not whole
-	left int64 // bytes of the frame's payload that were not passed
+	have int   // bytes of an incomplete header
+	left int64 // bytes of the frame's payload that are still to pass
 }
 
-// next passes bytes of b, at least one, and returns the others: bytes of one payload, or of one header. whole reports that a
-// header is whole.
+// next passes at least one byte of b, all of one payload or of one header, and returns the rest. whole reports that a header is
+// complete.
 func (f *frames) next(b []byte) (rest []byte, whole bool) {
 	if f.left > 0 {
 		n := min(f.left, int64(len(b)))
@@ -41,7 +41,7 @@ func (f *frames) next(b []byte) (rest []byte, whole bool) {
 	return b[n:], true
 }
 
-// between reports whether no frame has begun that is not whole.
+// between reports whether no frame is incomplete.
 func (f *frames) between() bool { return f.have == 0 && f.left == 0 }
 
 func (f *frames) length() int64 { return int64(f.head[0])<<16 | int64(f.head[1])<<8 | int64(f.head[2]) }

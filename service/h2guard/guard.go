@@ -8,7 +8,7 @@
 //
 // The first bytes of a connection show whether it is HTTP/2. If it is not, the guard passes its bytes through unchanged.
 //
-//	guard.go        the connection: what it counts
+//	guard.go        the connection, and what it counts
 //	frame.go        finds frames in bytes
 //	request.go      the length of requests
 //	credentials.go  connections of a daemon, with strikes for those that were closed (strikes.go)
@@ -40,8 +40,8 @@ const (
 	Others        Abuse = "others" // of types that the server does not use
 )
 
-// rate is how many frames of one kind are allowed per second and at once. free is how many more are allowed for each DATA frame
-// that the server has written, and saved is how many of those are kept for later.
+// rate is the number of frames of one kind that are allowed per second and at once. Each DATA frame that the server has written
+// allows free more, of which saved are kept for later.
 type rate struct {
 	second, burst float64
 	free, saved   int64
@@ -79,13 +79,13 @@ type Conn struct {
 	share   float64 // bursts are divided by it
 	full    buckets
 	began   int          // bytes of the preface that were read
-	plain   atomic.Bool  // not HTTP/2
+	plain   atomic.Bool  // the connection is not HTTP/2
 	in, out frames       // in belongs to Read, out to Write
 	written atomic.Int64 // DATA frames
 	starts  *starts      // nil if the length of requests is not limited
 	failure error
 	calls   int    // frames of the current Read that start, finish or reset a request
-	rest    []byte // bytes that were read and that the next Read returns
+	rest    []byte // bytes that were read, for the next Read to return
 	room    []byte // the buffer that rest is part of
 }
 
@@ -97,7 +97,7 @@ const maxCalls = 4
 // New returns a connection that closes itself when it is abused. It then calls abused once.
 func New(conn net.Conn, abused func(Abuse)) *Conn { return newConn(conn, 1, abused) }
 
-// newConn is New with 1/share of the usual bursts.
+// newConn is like New, with 1/share of the usual bursts.
 func newConn(conn net.Conn, share int, abused func(Abuse)) *Conn {
 	return &Conn{Conn: conn, abused: abused, share: float64(share), full: buckets{}}
 }
@@ -219,8 +219,8 @@ type buckets map[Abuse]*bucket
 type bucket struct {
 	level
 
-	had    int64   // the free frames that were used or were not kept
-	common *common // what counts the frames, too; nil if nothing does
+	had    int64   // the free frames that were used or not kept
+	common *common // also counts the frames, for all connections of the address; may be nil
 }
 
 // level is how full a bucket is.
@@ -229,7 +229,7 @@ type level struct {
 	at   time.Time
 }
 
-// now returns how full it is. second leaks out in a second.
+// now returns how full the bucket is. second leaks out in a second.
 func (l *level) now(second float64, now time.Time) float64 {
 	return max(l.full-max(now.Sub(l.at).Seconds(), 0)*second, 0) // the clock may be set back
 }

@@ -2,7 +2,7 @@ package h2guard
 
 import "sync"
 
-// MaxRequest is how many bytes the first message of a gRPC call may have where requests are limited. It is the largest length
+// MaxRequest is the maximum number of bytes of a gRPC call's first message, if requests are limited. It is the largest length
 // whose second-highest byte is less than longByte.
 const (
 	MaxRequest = longByte<<16 - 1
@@ -18,20 +18,20 @@ const (
 //
 // A padded DATA frame begins with the length of the padding at its end (RFC 9113, section 6.1).
 
-// starts knows how much was seen of the beginnings of the calls of a connection.
+// starts holds how much was seen of the beginnings of a connection's calls.
 type starts struct {
 	mu   sync.Mutex
 	seen map[uint32]int // bytes of the first message, by stream; without streams of which enough was seen
 
 	// Of the current DATA frame, used by one goroutine.
 	looks  bool
-	padded bool  // the length of its padding was not seen
-	data   int64 // bytes of its data that were not seen
+	padded bool  // the length of its padding is still to be seen
+	data   int64 // bytes of its data that are still to be seen
 	last   uint32
 }
 
-// longAt is the place of the byte by which a message is known to be too long, and beyond the value that makes its length 15 MiB or
-// more. enough is how many bytes are looked at.
+// longAt is the index of the byte that shows that a message is too long; the guard sets that byte beyond the value that makes the
+// length 15 MiB or more. enough is the number of bytes that are looked at.
 const (
 	longAt = 2
 	enough = longAt + 1
@@ -40,8 +40,8 @@ const (
 
 func newStarts() *starts { return &starts{seen: map[uint32]int{}} }
 
-// look looks at bytes that a client sent, which f has just passed: the end of the header of a frame, if whole, or else bytes of a
-// header or a payload. It may change them.
+// look looks at bytes that a client sent and f has just passed: the end of a frame's header, if whole, or else bytes of a header
+// or a payload. It may change them.
 func (s *starts) look(f *frames, whole bool, b []byte) {
 	if whole {
 		s.looks = false

@@ -19,17 +19,17 @@ const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 2 * time.Second
 	afterStrike = 20     // bursts of connections are divided by it after a strike
-	mostKnown   = 10_000 // addresses that are remembered
+	mostKnown   = 10_000 // the most addresses that are remembered
 )
 
-// addresses holds what is known of addresses, of at most mostKnown. The zero value knows none.
+// addresses holds a value for each of at most mostKnown addresses. The zero value is empty.
 type addresses[T any] struct {
 	of    map[string]T
-	swept time.Time // when those of which nothing is left were last removed
+	swept time.Time // when values that are gone were last removed
 }
 
-// get returns what is known of an address, or what fresh returns. It returns false if it is new and there are too many. gone reports of
-// which addresses nothing is left.
+// get returns the value of an address, or the result of fresh. It returns false if the address is new and there are too many.
+// gone reports whether a value is no longer of use.
 func (a *addresses[T]) get(key string, now time.Time, gone func(T) bool, fresh func() T) (T, bool) {
 	if known, ok := a.of[key]; ok {
 		return known, true
@@ -107,15 +107,15 @@ func (c *common) now(second float64, now time.Time) float64 {
 	return c.level.now(second, now)
 }
 
-// commons holds what is common to the connections of each address. It is safe for concurrent use.
+// commons holds the common counts of the connections of each address. It is safe for concurrent use.
 type commons struct {
 	mu sync.Mutex
 
 	addresses[*common]
 }
 
-// bucket returns the bucket of a new connection for small DATA frames. If there are too many addresses, the connection is on its own.
-// Connections that are open count on with what was removed, for nobody.
+// bucket returns the bucket of a new connection for small DATA frames. If there are too many addresses, the bucket has no common
+// count. Open connections go on with a count that was removed, without effect on others.
 func (s *commons) bucket(key string, share float64, now time.Time) *bucket {
 	r := rates[TinyData]
 	s.mu.Lock()
@@ -136,8 +136,8 @@ func wait(strikes int) time.Duration {
 	return min(firstWait<<(strikes-1), longestWait)
 }
 
-// keyOf returns the key under which the strikes of an address are counted. For an IPv6 address it is the network of the first
-// 64 bits, because a client usually has that whole network. All local sockets share one key.
+// keyOf returns the key of an address for counting strikes. For an IPv6 address it is the network of the first 64 bits, because a
+// client usually has that whole network. All local sockets share one key.
 func keyOf(peer net.Addr) (key string, addr netip.Addr) {
 	ap, err := netip.ParseAddrPort(peer.String())
 	if err != nil {

@@ -55,8 +55,8 @@ func (x *Index) Now() uint64 {
 	return x.changes.next
 }
 
-// Since returns up to most changes from a number on, the number of the change after them, and a channel that is closed when
-// more changes occur. It returns ErrBehind when the changes are no longer kept.
+// Since returns up to most changes from a number on, the number of the change after them, and a channel that is closed when more
+// changes occur. It returns ErrBehind if the changes are no longer kept.
 func (x *Index) Since(from uint64, most int) (list []Change, next uint64, more <-chan struct{}, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

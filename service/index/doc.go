@@ -1,6 +1,6 @@
-// Package index keeps an entry for each file below the roots, so that requests need not read the disk. An entry has the
-// file's name, size and times, and the facts in the replay's header. It also has the players, the length, and whether the
-// replay has its end, where decoding had to find these.
+// Package index keeps an entry for each file below the roots, so that requests need not read the disk. An entry has the file's
+// name, size and times, and the facts in the replay's header. If only decoding can find them, it also has the players, the
+// length, and whether the replay has its end.
 //
 //	index.go     the index, its directories, and the methods of the catalogue that it uses
 //	entry.go     the entry of a file

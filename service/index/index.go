@@ -59,14 +59,14 @@ type Index struct {
 	wg   sync.WaitGroup
 
 	roots map[string]*rootState // by alias; never changed
-	local queue                 // files of all directories of the file system to identify, and then to survey
+	local queue                 // files to identify and then to survey, of all directories of the file system
 
 	mu         sync.RWMutex
 	dirs       map[string]*directory
 	files      btree.Map[string, *Entry] // by name
 	byID       map[place]*Entry
 	byReplay   map[string][]string // names by identity
-	bySucceeds map[string][]string // names by the identity of the replay before
+	bySucceeds map[string][]string // names by the identity of the previous replay
 	byMapSize  map[string][]string // names of maps by their size: see mapSize
 	names      map[string]string   // repeated texts, each kept once
 	changes    changes
@@ -77,7 +77,7 @@ type Index struct {
 	facts  map[string]*Entry // the stored entries of files that were not seen yet
 }
 
-// place is a file in a root. Files of different roots tell nothing of each other, even if they are one.
+// place is a file in a root. Files of different roots are unrelated, even if they are the same file.
 type place struct {
 	alias string
 	id    source.ID
@@ -90,20 +90,20 @@ type rootState struct {
 	reading sync.Mutex    // held during each check in the root and until its result is recorded, so that results stay in order
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
 	settled chan struct{} // closed when the whole root was read once
-	waiting queue         // with every: files to identify, and then to survey
+	waiting queue         // with every: files to identify and then to survey
 
-	// every is how often the root is listed again. It is 0 for a root whose changes are noticed.
+	// every is the interval at which the root is listed again. It is 0 for a root whose changes are noticed.
 	every time.Duration
 	// sources is true if each directory of the root is an origin of its own.
 	sources bool
-	// failed is why the root could not be listed last, nil if it could. It is guarded by Index.mu.
+	// failed is the error of the last listing of the root, or nil. It is guarded by Index.mu.
 	failed error
 }
 
-// of returns the state of the root that a name is below.
+// of returns the state of the root of a name.
 func (x *Index) of(name string) *rootState { return x.roots[root(name)] }
 
-// listed reports whether a name is below a root that is listed, and not watched.
+// listed reports whether a name is below a root that is listed, not watched.
 func (x *Index) listed(name string) bool {
 	state := x.of(name)
 	return state != nil && state.every > 0
@@ -182,7 +182,7 @@ func (x *Index) settle() {
 	x.facts = map[string]*Entry{}
 }
 
-// Close ends the index, and stores the entries that are not stored yet.
+// Close ends the index, and stores new entries.
 func (x *Index) Close() error {
 	x.mu.Lock() // nothing begins after this
 	x.stop()
@@ -219,8 +219,8 @@ func (x *Index) get(name string) *Entry {
 	return e
 }
 
-// Known returns what the index knows of an open file, without reading anything. identity is that of the replay in the file. A file that
-// the index does not have, or not yet, has an entry without the facts that decoding finds.
+// Known returns the index's entry of an open file, without reading anything. identity identifies the replay in the file. For a
+// file that the index does not have yet, the entry lacks the facts that decoding finds.
 func (x *Index) Known(info source.Info, identity string) *Entry {
 	known := Entry{Info: info, Facts: Facts{Identity: identity, LastTick: -1}}
 	if e := x.get(info.Name); e != nil && e.ID == info.ID && e.Identity == identity {
@@ -280,7 +280,7 @@ func (x *Index) relate(old, e *Entry) {
 	}
 }
 
-// changed notes that a file's entry has to be stored again. The index must be locked.
+// changed notes that a file's entry must be stored again. The index must be locked.
 func (x *Index) changed(name string) {
 	if x.stored != nil {
 		x.dirty[name] = true

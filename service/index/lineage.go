@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// What a file says of others (that it is the successor of a game, that players of an earlier game are in it, that it is the
-// replay of a cursor) holds only where its writer is trusted: among the files of its own origin. The origin of a file is its root. In a
-// root that is made of sources, such as a live root of NATS, it is the source: the root and the first directory below it, because other
-// people write the other sources.
+// What a file says of other files (that it is the successor of a game, that players of an earlier game are in it, that it is the
+// replay of a cursor) holds only where its writer is trusted: among the files of its own origin. The origin of a file is its
+// root. In a root that is made of sources, such as a live root of NATS, it is the source: the root and the first directory below
+// it, because other people write the other sources.
 //
 // By default a lineage crosses no border between origins. An operator names those that belong together, and this is the only
 // exception: Lineages.
 
-// ErrLineage means that origins cannot belong together as was asked for.
+// ErrLineage means that the requested groups of origins are invalid.
 var ErrLineage = errors.New("invalid lineage")
 
-// Lineages are the origins that belong together. The zero value has none: every origin is on its own.
+// Lineages holds the groups of origins that belong together. The zero value has none: every origin is on its own.
 type Lineages struct {
 	of    map[string]string // by origin, or alias of a root: the name of its group
-	roots [][]string        // of each group, the aliases
+	roots [][]string        // the aliases of each group
 }
 
-// ParseLineages parses groups of origins, each a list with commas of aliases, and of ALIAS/SOURCE in roots that are made of sources. An
-// alias of such a root stands for all its sources. An origin may be in one group. sources reports of each alias whether its root is
-// made of sources. The error wraps ErrLineage.
+// ParseLineages parses groups of origins. Each group is a comma-separated list of aliases, and of ALIAS/SOURCE for roots that are
+// made of sources. An alias of such a root stands for all its sources. An origin may be in one group. sources reports whether the
+// root of an alias is made of sources. The error wraps ErrLineage.
 func ParseLineages(groups []string, sources map[string]bool) (Lineages, error) {
 	l := Lineages{of: map[string]string{}}
 	for _, group := range groups {
@@ -63,7 +63,7 @@ func ParseLineages(groups []string, sources map[string]bool) (Lineages, error) {
 // Roots returns the aliases of the roots in each group.
 func (l Lineages) Roots() [][]string { return l.roots }
 
-// key identifies the lineages: texts are equal for equal ones.
+// key identifies the lineages: equal lineages have equal keys.
 func (l Lineages) key() string {
 	var list []string
 	for origin, group := range l.of {
@@ -73,8 +73,8 @@ func (l Lineages) key() string {
 	return strings.Join(list, " ")
 }
 
-// lineage returns what is equal for the files and directories whose replays may belong to one lineage. That of a root that is made of
-// sources, without a source, is that of no file.
+// lineage returns a key that files and directories share if their replays may belong to one lineage. A root that is made of
+// sources shares its own key with no file.
 func (x *Index) lineage(name string) string {
 	alias, rest, _ := strings.Cut(name, "/")
 	origin := alias
@@ -104,18 +104,18 @@ func Only(roots map[string]bool) Scope { return Scope{roots: roots} }
 
 func (s Scope) has(name string) bool { return s.all || s.roots[root(name)] }
 
-// Family is what a look-up by identity finds: the replays that may belong to one lineage, as far as one caller may see them. It
-// is valid as long as its Index. The zero value finds nothing.
+// Family is the set of replays in which one caller looks up identities: the replays that may belong to one lineage and that the
+// caller may see. It is valid as long as its Index. The zero value is empty.
 type Family struct {
 	x       *Index
 	lineage string
-	within  string // the root whose sources it has all, if it was made with no source
-	alias   string // the root of the name that it was made for
+	within  string // the root whose sources it all has, if it was made for no single source
+	alias   string // the root of the name that the family was made for
 	scope   Scope
 }
 
-// Family returns the family of a replay or a directory, by name, for a caller. Of a name that is in no root, such as that of an
-// upload, it is empty.
+// Family returns the family of a replay or a directory, by name, for a caller. It is empty for a name in no root, such as an
+// upload's.
 func (x *Index) Family(of string, scope Scope) Family {
 	f := Family{x: x, lineage: x.lineage(of), alias: root(of), scope: scope}
 	if state := x.roots[f.alias]; state == nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A root that is listed has files that never change, but no notifications. Its directories are read again at an interval.
-// Requests do not read them: a listing takes long, and a store may not answer. The entry of a file that a request names is
-// checked then.
+// A root that is listed has files that never change, and no notifications. Its directories are read again at an interval.
+// Requests do not read them: a listing takes long, and a store may not answer. A request only checks the entry of the file that
+// it names.
 
 // list reads all directories of a root again at its interval, until the index is closed.
 func (x *Index) list(alias string, state *rootState) {
@@ -33,11 +33,11 @@ func (x *Index) relist(ctx context.Context, name string) {
 		x.mu.RLock()
 		var below []string
 		if d := x.dirs[dir]; d != nil {
-			below = slices.Collect(maps.Keys(d.dirs)) // before it is read: new ones are read then
+			below = slices.Collect(maps.Keys(d.dirs)) // the directories known before; new ones are read when they appear
 		}
 		x.mu.RUnlock()
 		if !x.read(ctx, dir, x.depthOf(dir)) && dir == name {
-			return // the store does not answer: the others would not fare better
+			return // the store does not answer, so other directories would fail, too
 		}
 		todo = append(todo, below...)
 	}
@@ -53,7 +53,7 @@ func (x *Index) listing(state *rootState) func() {
 	}
 }
 
-// queueOf returns the queue of files to identify of the worker for a name.
+// queueOf returns the queue, of files to identify, for the worker of a name's root.
 func (x *Index) queueOf(name string) *queue {
 	if state := x.of(name); state != nil && state.every > 0 {
 		return &state.waiting

@@ -48,14 +48,14 @@ func (f *Filter) facts() bool {
 type Page struct {
 	Replays []*Entry // ordered by name
 	Next    string   // the token of the next page, empty on the last
-	// Total is the number of files to search. Searched is the number of those known well enough to decide.
+	// Total is the number of files to search. Searched is the number of files known well enough to decide.
 	Total, Searched int
 }
 
 // ErrToken means that a page token is invalid, or belongs to another query.
 var ErrToken = catalog.ErrToken
 
-// List returns up to size replays, ordered by name. The token is the Next of the page before, or empty for the first page.
+// List returns up to size replays, ordered by name. The token is the previous page's Next, or empty for the first page.
 func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page, error) {
 	after, err := parseToken(token, &q)
 	if err != nil {
@@ -145,7 +145,7 @@ func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
 	return nil
 }
 
-// listedDirectory is directory below a root that is listed, which is not asked for each request.
+// listedDirectory is like directory, below a root that is listed. Requests do not ask that root.
 func (x *Index) listedDirectory(name string) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -167,7 +167,7 @@ func (x *Index) isRoot(name string) bool {
 	return slices.ContainsFunc(x.Files.Roots(), func(r catalog.Root) bool { return r.Alias == name })
 }
 
-// next returns the first files below a directory whose names sort after another name. The argument most is the largest number.
+// next returns the first files, at most most, below a directory whose names sort after another name.
 func (x *Index) next(after, dir string, most int) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -188,7 +188,7 @@ func (x *Index) next(after, dir string, most int) []*Entry {
 	return found
 }
 
-// matches reports whether a file is a replay that the query asks for.
+// matches reports whether a file is a replay that matches the query.
 func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool {
 	f := &q.Filter
 	switch {
@@ -206,7 +206,7 @@ func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool
 	return slices.ContainsFunc(e.Players, player.match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, player.match)
 }
 
-// coverage returns the number of files to search, and the number of those known well enough to decide.
+// coverage returns the number of files to search, and the number of files known well enough to decide.
 func (x *Index) coverage(q *Query) (total, searched int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -294,8 +294,8 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 	return all, ctx.Err()
 }
 
-// Maps returns the maps of that size, in bytes, that the index knows. Those in the root of a replay come first, then those whose names sort
-// first. It reads nothing.
+// Maps returns the maps of that size, in bytes, that the index knows: first maps in the root of a replay, then the others in the
+// order of their names. It reads nothing.
 func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 	x.mu.RLock()
 	var list []*Entry
@@ -317,7 +317,7 @@ func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 	return list
 }
 
-// mapSize returns the size of a file that may be the map of a game, as a text, and nothing for others.
+// mapSize returns the size of a file that may be a game's map, as a text, and an empty text for other files.
 func mapSize(e *Entry) string {
 	if e == nil || e.Format != decoders.Datafile || e.Compression != source.Plain {
 		return ""
@@ -334,8 +334,8 @@ const (
 	maxUnread = 3
 )
 
-// OfFile returns the entry under which a file lies now in the root that the family was made for, whatever its name was before, or
-// nil. The file may be moved during the search, so OfFile returns nil only when no directory changed meanwhile.
+// OfFile returns the present entry of a file in the family's root, whatever its name was before, or nil. The file may be moved
+// during the search, so OfFile returns nil only when no directory changed meanwhile.
 func (f Family) OfFile(ctx context.Context, id source.ID, identity string) *Entry {
 	x := f.x
 	state := x.roots[f.alias]
@@ -371,7 +371,7 @@ func (f Family) OfFile(ctx context.Context, id source.ID, identity string) *Entr
 	return nil
 }
 
-// ofID returns the entry of a file in the root that the family was made for, or nil.
+// ofID returns the entry of a file in the family's root, or nil.
 func (f Family) ofID(id source.ID) *Entry {
 	x := f.x
 	x.mu.RLock()
@@ -393,8 +393,8 @@ func (f Family) ofID(id source.ID) *Entry {
 	return found
 }
 
-// OfCursor returns a file that holds the replay of a cursor, or nil. It looks in the root that the family was made for first, and
-// reads files there that were not read yet. Of other roots it uses what the index knows.
+// OfCursor returns a file that holds the replay of a cursor, or nil. It looks in the family's root first, and reads new files
+// there. In other roots it uses only what the index knows.
 func (f Family) OfCursor(ctx context.Context, at cursor.Cursor) (*Entry, error) {
 	if f.x == nil || !f.scope.has(f.alias) {
 		return nil, nil
@@ -486,7 +486,7 @@ func match(pattern, text string) bool {
 	return i == len(p)
 }
 
-// A token consists of tokenTag bytes, which identify the query, and the last name of the page before.
+// A token consists of tokenTag bytes that identify the query, and the last name of the previous page.
 const tokenTag = 6
 
 func tagOf(q *Query) []byte {

@@ -84,7 +84,7 @@ func (x *Index) watch(ctx context.Context, name string) {
 // depthOf returns how many levels of directories may be read from a directory on.
 func (x *Index) depthOf(name string) int { return x.Depth - strings.Count(name, "/") }
 
-// stale reports whether a directory may have changed since it was read. It never does for one that is listed at an interval.
+// stale reports whether a directory may have changed since it was read. It returns false for one that is listed at an interval.
 func (x *Index) stale(name string) bool {
 	if x.listed(name) {
 		return false
@@ -104,8 +104,8 @@ func (x *Index) stale(name string) bool {
 	return at.ID != d.id || !at.Modified.Equal(d.modified) || d.read.Sub(at.Modified) < granularity
 }
 
-// refresh reads the directory again, and the directories above and below it, where they have changed. After that the entries
-// are up to date. It may miss a file that is moved meanwhile. If no directory was read again meanwhile, it missed none.
+// refresh reads the directory again, and the directories above and below it, if they have changed. After that the entries are up
+// to date. It may miss a file that is moved meanwhile, but not if no directory was read again.
 func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	if err := x.ready(ctx, below, scope); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (x *Index) lead(ctx context.Context, dir string) {
 	}
 }
 
-// knows reports whether a directory is known. It first checks whether the directory was created a moment ago.
+// knows reports whether a directory is known. It first checks whether the directory has just been created.
 func (x *Index) knows(ctx context.Context, dir string) bool {
 	known := func() bool {
 		x.mu.RLock()
@@ -244,8 +244,9 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 	return fresh, gone
 }
 
-// note updates a file's entry from a check of the file or its directory. The index must be locked. The reading mutex of the
-// file's rootState must have been held since the check began, unless the root is listed: then an older check has no effect.
+// note updates a file's entry from a check of the file or its directory, which began at a time. The index must be locked. The
+// reading mutex of the file's rootState must have been held since then, unless the root is listed: there an older check has no
+// effect.
 func (x *Index) note(f *catalog.File, began time.Time) {
 	d := x.dirs[dirOf(f.Name)]
 	if d == nil {

@@ -22,13 +22,13 @@ const storeEvery = 5 * time.Second
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
 const storedVersion = 4
 
-// fixedBit marks an entry as Fixed, in the byte of the compression.
+// fixedBit marks an entry as Fixed, in the byte with the compression.
 const fixedBit = 0x80
 
 var (
 	bucketName = []byte("files")
-	// metaName is the bucket of what holds for all entries. What a survey found by the lineage of a replay, such as the names of
-	// players who came from the game before, is used only while the same origins belong together.
+	// metaName is the bucket for values about all entries. Facts that a survey found by the lineage of a replay, such as names of
+	// players who came from the previous game, are used only while the same origins belong together.
 	metaName, lineagesKey = []byte("meta"), []byte("lineages")
 )
 

@@ -9,12 +9,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// work identifies the files in a queue, and then surveys those that were not surveyed yet, until the index is closed. It begins
+// work identifies the files in a queue, and then surveys them, unless that was done before, until the index is closed. It begins
 // when ready returns.
 func (x *Index) work(waiting *queue, ready func()) {
 	var surveys queue
 	surveys.wake = make(chan struct{}, 1)
-	late, delay := map[string]bool{}, lateFirst // files whose header is not complete yet
+	late, delay := map[string]bool{}, lateFirst // files whose header is incomplete
 	again := time.NewTimer(delay)
 	defer again.Stop()
 	ready()
@@ -41,7 +41,7 @@ func (x *Index) work(waiting *queue, ready func()) {
 			if e := x.get(name); e != nil && x.wanted(e) {
 				pause, before := x.throttle(e), e.surveyed()
 				if e = x.survey(x.ctx, e, pause); x.wanted(e) && e.surveyed() > before && !waiting.empty() {
-					surveys.push(e) // it was interrupted, while a file that ends inside a record has to wait for the rest of it
+					surveys.push(e) // it was interrupted; a file that ends inside a record has to wait for the rest of it
 				}
 				_ = pause() // many short files cost as much as a long one
 			}
@@ -64,10 +64,10 @@ func (x *Index) work(waiting *queue, ready func()) {
 	}
 }
 
-// maxLate is how many incomplete headers are read again at once.
+// maxLate is the maximum number of incomplete headers that are read again at once.
 const maxLate = 1000
 
-// tryLate reads incomplete headers again. It removes the files whose header is complete now, and those that are gone.
+// tryLate reads incomplete headers again. It removes files whose header is complete now, and files that are gone.
 func (x *Index) tryLate(late map[string]bool, surveys *queue) {
 	tried := 0
 	for name := range late {
@@ -88,7 +88,7 @@ func (x *Index) tryLate(late map[string]bool, surveys *queue) {
 }
 
 // letRead waits until all directories of the file system were read once, because background work would slow that down. It waits
-// for 10 s at most, because a root may not answer. Other stores have workers of their own.
+// for at most 10 s, because a root may not answer. Other stores have their own workers.
 func (x *Index) letRead() {
 	ctx, cancel := context.WithTimeout(x.ctx, 10*time.Second)
 	defer cancel()
@@ -201,11 +201,10 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 	return &known
 }
 
-// maxChain is how many games back a player's name is searched.
+// maxChain is the number of earlier games in which a player's name is searched.
 const maxChain = 64
 
-// roster returns the players present at the end of a replay, as far as they are known. It adds the players known from the
-// games before.
+// roster returns the known players at the end of a replay, with names from earlier games.
 func (f Family) roster(identity string) []byte {
 	var games []*Entry
 	for range maxChain {
@@ -246,10 +245,9 @@ const (
 	rosterTime = 2 * time.Second
 )
 
-// Roster returns the players present at the end of a replay. The file of the next game of the same server process leaves them
-// out. Roster decodes files that were not decoded yet, up to a limit, so that a daemon that was just started knows the names
-// of the players. It does not read other roots than the one that the family was made for: of their files it has what the
-// index knows.
+// Roster returns the players at the end of a replay, which the file of the next game of the same server process leaves out. It
+// decodes new files, up to a limit, so that even a daemon that was just started knows the players' names. In roots other than the
+// family's it uses only what the index knows.
 func (f Family) Roster(ctx context.Context, identity string) []byte {
 	if identity == "" || f.x == nil {
 		return nil
@@ -276,7 +274,7 @@ func (f Family) Roster(ctx context.Context, identity string) []byte {
 	return f.roster(identity)
 }
 
-// decoded returns the entry of a file once its new bytes were decoded, if they are no more than left.
+// decoded returns the entry of a file after decoding its new bytes, if they are no more than left.
 func (f Family) decoded(ctx context.Context, e *Entry, left *int64) *Entry {
 	if _, _, err := f.x.look(e.Name); err == nil { // it may have grown a moment ago
 		if now := f.x.get(e.Name); now != nil && now.Identity == e.Identity {
@@ -292,7 +290,7 @@ func (f Family) decoded(ctx context.Context, e *Entry, left *int64) *Entry {
 	return f.x.survey(ctx, e, ctx.Err)
 }
 
-// entryOf returns a file of a replay, or nil. It prefers one in the root that the family was made for.
+// entryOf returns a file of a replay, or nil. It prefers a file in the family's root.
 func (f Family) entryOf(identity string) *Entry {
 	var found *Entry
 	for _, e := range f.Copies(identity) {
@@ -306,11 +304,11 @@ func (f Family) entryOf(identity string) *Entry {
 	return found
 }
 
-// refreshWork is the largest number of bytes that Refresh decodes while a request waits.
+// refreshWork is the maximum number of bytes that Refresh decodes while a request waits.
 const refreshWork = 8 << 20
 
-// Refresh decodes the new bytes of a replay and returns the new entry. If they are many, they are decoded in the background
-// instead, and the present entry is returned.
+// Refresh decodes the new bytes of a replay and returns the new entry. If there are too many, it has them decoded in the
+// background, and returns the present entry.
 func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
 	if e.Growable() && e.Size-e.surveyed() > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
 		x.queueOf(e.Name).push(e)

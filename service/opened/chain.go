@@ -21,7 +21,7 @@ type chain struct {
 	*Opener
 
 	request *request
-	now     *replay // that is streamed
+	now     *replay // the replay that is streamed
 	known   string  // its identity; empty until the index knows it
 	news    *index.Interest
 }
@@ -37,7 +37,7 @@ func (o *Opener) chain(ctx context.Context, q *request) (*chain, error) {
 	return n, nil
 }
 
-// begin is called with each replay that is streamed.
+// begin is called at the beginning of each replay.
 func (n *chain) begin(ctx context.Context, r *stream.Replay) {
 	n.now, n.known = r.Opened.(*replay), ""
 	if e := n.entryOf(ctx, n.now.file, ""); e != nil {
@@ -46,7 +46,7 @@ func (n *chain) begin(ctx context.Context, r *stream.Replay) {
 	n.listen(ctx, n.now.file.Info().Name)
 }
 
-// listen waits for what may follow the replay, which has that name now.
+// listen waits for possible successors of the replay, which has that name now.
 func (n *chain) listen(ctx context.Context, name string) {
 	n.Close()
 	n.news = n.Index.Family(name, scope.Of(ctx)).Interest(path.Dir(name), n.known)
@@ -94,7 +94,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	switch {
 	case e == nil && n.known == "":
 		return stream.Next{Over: lost != nil, Waiting: waitingFor(finished, succession.Found{})}, ctx.Err()
-	case e == nil: // it is gone, but what names it as the one before is still its successor
+	case e == nil: // it is gone, but a replay that names it is still its successor
 		e = &index.Entry{Info: n.now.file.Info(), Facts: index.Facts{Identity: n.known}}
 	case n.known == "":
 		n.known = e.Identity
@@ -136,7 +136,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	return stream.Next{Waiting: waitingFor(finished, found)}, nil
 }
 
-// waitingFor describes what a stream waits for behind a replay.
+// waitingFor describes what a stream waits for after a replay.
 func waitingFor(finished bool, found succession.Found) *replaydv1.Waiting {
 	w := &replaydv1.Waiting{
 		WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: found.Likely, Writer: describe.Writers.To[found.Crash.Writer],

@@ -1,6 +1,6 @@
 // Package opened opens the replays that streams need: files as they are, files that grow, and what clients send.
 //
-// [Opener.Open] and [Opener.Upload] turn a request into the configuration of a stream, which then owns all that was opened.
+// [Opener.Open] and [Opener.Upload] turn a request into the configuration of a stream, which then owns everything that was opened.
 // [Alone] does so without a daemon.
 //
 //	opened.go   the three kinds of replays, and who owns their files, memory and followers

@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// feedCost is what a feed keeps of a live replay, in bytes. The cost of its decoder is separate.
+// feedCost is the memory that a feed keeps of a live replay, in bytes. Its decoder's cost is separate.
 const feedCost = 5 << 20
 
 // feeds holds the feeds of followed replays. It is safe for concurrent use.
@@ -26,13 +26,13 @@ type feeds struct {
 	byKey map[feedKey]*sharedFeed
 }
 
-// feedKey identifies a feed: a file, what all its subscribers see beside it, and the options that they share.
+// feedKey identifies a feed: a file, the other things that all its subscribers see, and the options that they share.
 type feedKey struct {
 	fileKey
 
 	scope   string // see access.Grant.RootsKey
 	resolve bool
-	facts   bool // facts are beside the events
+	facts   bool // with facts
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -92,7 +92,7 @@ func (s *sharing) Look() (int64, error) {
 	return present, err
 }
 
-// share returns the feed of a file, for one user more. The caller must release it.
+// share returns the feed of a file, and counts another user. The caller must release it.
 func (l *feeds) share(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

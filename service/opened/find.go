@@ -20,7 +20,7 @@ import (
 	"github.com/replayd/replayd/service/temporary"
 )
 
-// find opens the replay that a request means.
+// find opens the replay that a request asks for.
 func (o *Opener) find(ctx context.Context, q *request) (*source.File, error) {
 	req := q.req
 	if temporary.Is(req.GetReplay()) {
@@ -51,8 +51,7 @@ func tooShort(file *source.File) bool {
 	return info.Format == decoders.Unknown && info.Growable() && info.Size < decoders.SniffLen
 }
 
-// awaitFormat waits until a file that is too short for its format to be recognized, as every file is that was just created, has
-// grown enough.
+// awaitFormat waits until a file that is too short for its format to be recognized, as every new file is, has grown enough.
 func (o *Opener) awaitFormat(ctx context.Context, file *source.File) error {
 	changed, err := o.Watcher.Subscribe(file.Path())
 	if err != nil {
@@ -140,8 +139,8 @@ func (o *Opener) newest(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// ofCursor returns the name of a cursor's replay, wherever it lies in the family of the replay that the request names: its stream may
-// have moved on to a successor, and files are renamed, moved and compressed.
+// ofCursor returns the name of a cursor's replay anywhere in the family of the replay that the request names: its stream may have
+// moved on to a successor, and files are renamed, moved and compressed.
 func (o *Opener) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
 	found, err := o.Index.Family(name, scope.Of(ctx)).OfCursor(ctx, at)
 	if err != nil {

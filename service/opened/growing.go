@@ -19,25 +19,25 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// growing is what a replay that may grow has beside its file.
+// growing is the part of a replay that may grow besides its file.
 type growing interface {
 	stream.Follower
-	// reader opens a reader of the replay. read opens one of the file.
+	// reader opens a reader of the replay. read opens a reader of the file.
 	reader(read func(codec.Options) (codec.Reader, error), o codec.Options) (codec.Reader, error)
-	// sync waits until what is in the file now has been looked at.
+	// sync waits until the present bytes of the file have been looked at.
 	sync(ctx context.Context)
 	// wake makes Changed receive.
 	wake()
 	close()
 }
 
-// follower watches a growing file, also when it is moved within its root, and looks for its successor.
+// follower watches a growing file, even when it is moved within its root, and looks for its successor.
 type follower struct {
 	*Config
 
 	file  *source.File
 	codec *codec.Codec
-	scope index.Scope // the callers'
+	scope index.Scope // the caller's
 	own   *watch.Subscription
 	// changed is called when the standing has changed. It may be nil.
 	changed func()
@@ -74,7 +74,7 @@ func (f *follower) watch(ctx context.Context) {
 	}
 }
 
-// watchAs is watch while the file has that name.
+// watchAs is like watch, while the file has that name.
 func (f *follower) watchAs(ctx context.Context, name string) error {
 	x := f.Index
 	interest := x.Family(name, f.scope).Interest(path.Dir(name), "")
@@ -115,7 +115,7 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 	}
 }
 
-// setWaiting stores what there is instead of a proven successor.
+// setWaiting stores what was found instead of a proven successor.
 func (f *follower) setWaiting(found succession.Found) {
 	var waiting *replaydv1.Waiting
 	if len(found.Likely) > 0 {
@@ -139,7 +139,7 @@ func (f *follower) setStanding(now *stream.Standing) {
 	}
 }
 
-// close stops watching, and waits for the goroutine that does it.
+// close stops watching, and waits for the watching goroutine.
 func (f *follower) close() {
 	f.stop()
 	f.wg.Wait()
@@ -162,7 +162,7 @@ func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
-	over := f.over.Load() // before Check, so that Check sees all bytes written until the successor began
+	over := f.over.Load() // before Check, so that Check sees all bytes written before the successor began
 	err := f.file.Check()
 	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
 		err = f.file.Check()

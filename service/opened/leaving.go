@@ -17,12 +17,12 @@ type leaving struct {
 	growing
 
 	left    atomic.Bool
-	present atomic.Int64 // how many bytes the file had when it was looked at last
+	present atomic.Int64 // the size of the file at the last look
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
 
-// leave returns a growing replay as one that ends as soon as another replay begins.
+// leave makes a growing replay end as soon as another replay begins.
 func (c *Config) leave(ctx context.Context, f growing, file *source.File) *leaving {
 	ctx, stop := context.WithCancel(ctx)
 	l := &leaving{growing: f, stop: stop}
@@ -47,7 +47,7 @@ func (c *Config) leave(ctx context.Context, f growing, file *source.File) *leavi
 			}
 			v := succession.Decide(succession.Situation{Found: found, GoOn: true, Rule: succession.NextInDirectory})
 			if v.Step == succession.GoOn {
-				f.sync(ctx) // what was written before the other one began
+				f.sync(ctx) // bytes that were written before the other one began
 				l.left.Store(true)
 				f.wake()
 				return
@@ -57,7 +57,7 @@ func (c *Config) leave(ctx context.Context, f growing, file *source.File) *leavi
 	return l
 }
 
-// close stops watching, and waits for the goroutine that does it.
+// close stops watching, and waits for the watching goroutine.
 func (l *leaving) close() {
 	l.stop()
 	l.wg.Wait()
@@ -77,5 +77,5 @@ func (l *leaving) Look() (int64, error) {
 
 // Standing implements stream.Follower.
 func (l *leaving) Standing() stream.Standing {
-	return stream.Standing{Name: l.growing.Standing().Name} // nothing else is waited for than what is gone to
+	return stream.Standing{Name: l.growing.Standing().Name} // the stream waits for nothing that it would have to report
 }

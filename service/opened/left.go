@@ -12,8 +12,8 @@ import (
 )
 
 // left holds replays that streams have left although they might still grow, because the request asked for that
-// (SUCCESSOR_RULE_NEXT_IN_DIRECTORY). Bytes that are appended to them later are counted and logged; a cursor of such a replay
-// leads to them.
+// (SUCCESSOR_RULE_NEXT_IN_DIRECTORY). Bytes that are appended later are counted and logged; a cursor of such a replay leads to
+// them.
 type left struct {
 	index *index.Index
 	log   *slog.Logger
@@ -25,7 +25,7 @@ type left struct {
 	wg    sync.WaitGroup
 }
 
-// maxLeft limits the replays that are watched. Late bytes of others are not counted.
+// maxLeft limits the replays that are watched. Late bytes of further ones are not counted.
 const maxLeft = 10_000
 
 // maxNews limits how many changes of the index are taken at once.

@@ -19,8 +19,8 @@ type reservation struct {
 	taken  int64
 }
 
-// costToDescribe returns how much memory is needed to describe the replay in a file. If it is read from front to back, that is less than
-// decoding it needs. A file that must be unpacked for it is unpacked here.
+// costToDescribe returns the memory needed to describe the replay in a file. For a replay that is read from front to back, it is
+// less than for decoding. If the file must be unpacked for the description, this unpacks it.
 func costToDescribe(ctx context.Context, file *source.File) (int64, error) {
 	c, err := describe.CodecOf(file.Info().Format)
 	switch {
@@ -40,12 +40,12 @@ func costToDescribe(ctx context.Context, file *source.File) (int64, error) {
 	return cost(sizeOf(in, file)) + file.Cost(), nil
 }
 
-// costToRead returns how much memory is needed to decode the replay in a file. in is its input.
+// costToRead returns the memory needed to decode the replay in a file. in is its input.
 func costToRead(in source.Input, file *source.File, c *codec.Codec) int64 {
 	return c.Cost(sizeOf(in, file)) + file.Cost()
 }
 
-// sizeOf returns the size of the replay in a file, or that of the file if the replay's is not known. in is its input.
+// sizeOf returns the size of the replay in a file, or the file's size if the replay's is not known. in is its input.
 func sizeOf(in source.Input, file *source.File) int64 {
 	if in.Size < 0 {
 		return file.Info().Size
@@ -53,8 +53,8 @@ func sizeOf(in source.Input, file *source.File) int64 {
 	return in.Size
 }
 
-// Describe returns what with says of a file. The call's ticket has the memory of unpacking the file, which the file's Close returns,
-// and meanwhile that of describing it.
+// Describe returns the result of with for a file. It charges the call's ticket for the memory of unpacking the file, which the
+// file's Close returns, and for the memory of the description while with runs.
 func Describe[T any](ctx context.Context, file *source.File, with func(context.Context, *source.File) (T, error)) (of T, err error) {
 	spend(ctx, file)
 	r := reservation{ticket: admission.Of(ctx)}
@@ -102,8 +102,8 @@ func (r *reservation) hold(n int64) error {
 	return r.take(max(n-r.taken, heldStep))
 }
 
-// weigh returns a Reader that takes more memory when reader holds more than was taken. It fails with an
-// *admission.RefusedError when that is refused.
+// weigh returns a Reader that takes more memory when reader holds more than was taken. If that is refused, the Reader fails with
+// an *admission.RefusedError.
 func (r *reservation) weigh(reader codec.Reader) codec.Reader {
 	holder, ok := reader.(codec.Holder)
 	if !ok || r.ticket == nil {
@@ -139,7 +139,7 @@ func (w *weighed) Seek() error { return w.look(w.Reader.Seek()) }
 // Fill implements codec.Reader.
 func (w *weighed) Fill(b *codec.Batch) error { return w.look(w.Reader.Fill(b)) }
 
-// look returns err, or the *admission.RefusedError if the Reader needs memory that is refused.
+// look returns err, or the *admission.RefusedError if the Reader may not hold the memory that it needs.
 func (w *weighed) look(err error) error {
 	if err != nil && !errors.Is(err, codec.ErrYield) && !errors.Is(err, decoders.ErrMore) {
 		return err // the Reader does not continue after err

@@ -22,7 +22,7 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// Config is what a daemon's replays are opened with. All fields but Watcher are required.
+// Config holds what an Opener needs to open a daemon's replays. All fields but Watcher are required.
 type Config struct {
 	Catalog     *catalog.Catalog
 	Temporary   *temporary.Store
@@ -35,7 +35,7 @@ type Config struct {
 	Log         *slog.Logger
 	// Drain is closed when the daemon shuts down.
 	Drain <-chan struct{}
-	// Complete is stream.Opened.Complete of every replay. info is of its file.
+	// Complete implements stream.Opened.Complete for every replay. info describes its file.
 	Complete func(ctx context.Context, info source.Info, r *replaydv1.Replay) error
 }
 
@@ -58,16 +58,16 @@ func New(c Config) *Opener {
 // Close ends the background work. No replay may be open.
 func (o *Opener) Close() { o.left.close() }
 
-// Feeds returns how many live replays are decoded for all who follow them.
+// Feeds returns the number of live replays that are decoded for their followers.
 func (o *Opener) Feeds() int { return o.feeds.count() }
 
-// Behind returns how many bytes the slowest feed has not decoded yet.
+// Behind returns how many bytes the slowest feed has still to decode.
 func (o *Opener) Behind() int { return o.feeds.behind() }
 
 // LateBytes counts bytes that were appended to replays after their streams had left them.
 func (o *Opener) LateBytes() prometheus.Counter { return o.left.bytes }
 
-// Alone returns the configuration of a stream of a file as it is now, without a daemon. It takes ownership of the file.
+// Alone returns the configuration of a stream of a file in its present state, without a daemon. It takes ownership of the file.
 func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets) (_ stream.Config, err error) {
 	f := own(ctx, file, nil)
 	defer f.closeOn(&err)
@@ -83,8 +83,8 @@ func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRe
 	return q.Config, err
 }
 
-// Open returns the configuration of a stream of the replay that a request means, and with FollowSuccessors of its successors. If
-// the request follows, Open waits for a replay that is not there yet.
+// Open returns the configuration of a stream of the replay that a request names, and with FollowSuccessors of its successors. If
+// the request follows, Open waits for a replay that does not exist yet.
 func (o *Opener) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	q, err := requestOf(req)
 	if err != nil {
@@ -103,8 +103,8 @@ func (o *Opener) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (
 	return c, err
 }
 
-// Upload returns the configuration of a stream of a file that a client sends. receive is called when the request is known to be
-// valid, and returns the file, of which Upload takes ownership.
+// Upload returns the configuration of a stream of a file that a client sends. It calls receive once the request is known to be
+// valid. receive returns the file, of which Upload takes ownership.
 func (o *Opener) Upload(
 	ctx context.Context, req *replaydv1.StreamEventsRequest, receive func() (*source.File, error),
 ) (_ stream.Config, err error) {
@@ -127,7 +127,7 @@ func (o *Opener) Upload(
 	}
 	var follower stream.Follower
 	if !w.codec.RandomAccess { // others are spooled
-		// Read like a growing file, so that decoded events and heartbeats do not wait for bytes that have not arrived.
+		// It is read like a growing file, so that decoded events and heartbeats do not wait for bytes that have not arrived.
 		ahead, err := file.ReadAhead()
 		if err != nil {
 			return stream.Config{}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// replay is a stream.Opened. It owns the file, what its decoder takes of the call's ticket, and what watches the file.
+// replay is a stream.Opened. It owns the file, the memory that its decoder takes of the call's ticket, and the watch of the file.
 type replay struct {
 	file     *source.File
 	complete completing // nil without a daemon
@@ -24,16 +24,16 @@ type replay struct {
 	memory   reservation
 	grows    growing // nil if it does not grow, or is an upload
 
-	next, last source.Input // of the next reader, of the last one
+	next, last source.Input // inputs for the next reader, and of the last one
 }
 
-// own returns the replay in a file, of which nothing was read yet.
+// own returns the replay in a file that was not read yet.
 func own(ctx context.Context, file *source.File, complete completing) *replay {
 	return &replay{file: file, complete: complete, memory: reservation{ticket: admission.Of(ctx)}}
 }
 
-// take takes what reading the replay needs, memory of the call's ticket and the file's bytes, and returns the replay to stream. A
-// file that must be unpacked is unpacked here, so that the client gets the error if that fails.
+// take takes what reading the replay needs, memory of the call's ticket and the file's bytes, and returns the replay to stream.
+// If the file must be unpacked, this unpacks it, so that the client gets the error if that fails.
 func (f *replay) take(ctx context.Context, w *wanted) (_ *stream.Replay, err error) {
 	f.codec = w.codec
 	if f.next, err = describe.Input(ctx, f.file, f.codec); err != nil {
@@ -50,7 +50,7 @@ func (f *replay) take(ctx context.Context, w *wanted) (_ *stream.Replay, err err
 		Opened: f, Codec: w.codec, Info: describe.Info(&w.info), Options: w.options, Tables: w.tables, Present: w.info.Size, Ahead: w.ahead,
 	}
 	if w.info.Compression != source.Plain {
-		r.Present = -1 // the size on disk is not that of the replay
+		r.Present = -1 // the size on disk is not the replay's
 	}
 	return r, nil
 }
@@ -92,7 +92,7 @@ func (f *replay) read(o codec.Options) (codec.Reader, error) {
 	return f.memory.weigh(reader), nil
 }
 
-// maxRest limits how many bytes are read behind the end of the replay in a compressed file, to reach the file's checksum.
+// maxRest limits the bytes that are read after the end of the replay in a compressed file, to reach the file's checksum.
 const maxRest = 1 << 20
 
 // Rest implements stream.Opened.
@@ -118,8 +118,9 @@ func (f *replay) Complete(ctx context.Context, r *replaydv1.Replay) error {
 	return f.complete(ctx, f.file.Info(), r)
 }
 
-// replay returns the replay in a file, of which it takes ownership. With follow its writer may append to the file; one that cannot grow is
-// returned as it is now, as all are without. With the rule NextInDirectory a replay that grows ends as soon as another one begins.
+// replay returns the replay in a file, of which it takes ownership. With follow, the writer of the file may append to it.
+// Without, or if the file cannot grow, the replay ends with the present bytes. With the rule NextInDirectory a growing replay
+// ends as soon as another one begins.
 func (o *Opener) replay(ctx context.Context, file *source.File, q *request, follow bool) (_ *stream.Replay, err error) {
 	f := own(ctx, file, o.Complete)
 	defer f.closeOn(&err)
@@ -144,8 +145,8 @@ func (o *Opener) replay(ctx context.Context, file *source.File, q *request, foll
 	return r, nil
 }
 
-// mayGrow reports whether the writer of a file may append to it. Whoever follows a game that is compressed, or moved to a bucket,
-// gets its end, and its successors, all the same.
+// mayGrow reports whether the writer of a file may append to it. A client that follows a game that is compressed, or was moved to
+// a bucket, still gets its end and its successors.
 func mayGrow(info *source.Info, c *codec.Codec) bool { return info.Growable() && !c.RandomAccess }
 
 var errNoWatcher = errors.New("following needs a watcher")

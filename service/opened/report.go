@@ -11,8 +11,9 @@ import (
 	"github.com/replayd/replayd/service/scope"
 )
 
-// Report returns the report of the replay in a file after a tick, or at its present end if tick is nil. pause is called after each
-// bounded amount of work. The call's ticket has the memory that the file's Close returns, and meanwhile that of the decoder.
+// Report returns the report of the replay in a file after a tick, or at its present end if tick is nil. pause is called after
+// each bounded amount of work. It charges the call's ticket for memory that the file's Close returns, and for the decoder's while
+// it runs.
 func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pause func() error) (*replaydv1.Report, error) {
 	info := file.Info()
 	if err := file.Recognized(); err != nil {
@@ -45,7 +46,7 @@ func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pau
 	})
 }
 
-// checkpointsOf returns the checkpoints of the replay in a file, nil for one that is not kept.
+// checkpointsOf returns the checkpoints of the replay in a file, or nil for a replay whose checkpoints are not kept.
 func (o *Opener) checkpointsOf(info *source.Info, c *codec.Codec) func(identity string) codec.Checkpoints {
 	if info.ID == (source.ID{}) {
 		return nil

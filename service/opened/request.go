@@ -14,15 +14,15 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// request is a request with what its fields mean for all replays that it leads to.
+// request is a request with the values of its fields for all replays that it leads to.
 type request struct {
 	stream.Config
 
 	req  *replaydv1.StreamEventsRequest
-	rule succession.Rule // by which successors are found
+	rule succession.Rule // for finding successors
 }
 
-// requestOf returns what the fields of a request mean. The replay is not set.
+// requestOf returns the values of a request's fields. The replay is not set.
 func requestOf(req *replaydv1.StreamEventsRequest) (*request, error) {
 	q := &request{req: req, rule: succession.Proven, Config: stream.Config{
 		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), State: req.GetStart().GetWithState(),
@@ -44,7 +44,7 @@ func requestOf(req *replaydv1.StreamEventsRequest) (*request, error) {
 	return q, setBatches(&q.Config, req)
 }
 
-// startOf returns where a request asks to start.
+// startOf returns the start that a request asks for.
 func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error) {
 	switch s := req.GetStart().GetAt().(type) {
 	case *replaydv1.Start_Cursor:

@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// wanted is what a request selects of a replay.
+// wanted is the selection of a request for one replay.
 type wanted struct {
 	info    source.Info
 	codec   *codec.Codec
@@ -26,8 +26,8 @@ type wanted struct {
 	ahead   bool           // see stream.Replay.Ahead
 }
 
-// wantedOf returns what a request selects of the replay in a file. It reads nothing of the file. whole says that the replay is
-// streamed as it is now.
+// wantedOf returns the selection of a request for the replay in a file. It reads nothing of the file. whole says that the replay
+// is streamed in its present state.
 func wantedOf(file *source.File, q *request, secrets codec.Secrets, whole bool) (*wanted, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func wantedOf(file *source.File, q *request, secrets codec.Secrets, whole bool) 
 	return w, err
 }
 
-// kept returns what a request selects of the replay in a file that the daemon has. It charges the call's ticket for the memory
-// of unpacking the file, which the file's Close returns.
+// kept returns the selection of a request for the replay in a file that the daemon has. It charges the call's ticket for the
+// memory of unpacking the file, which the file's Close returns.
 func (o *Opener) kept(ctx context.Context, file *source.File, q *request, whole bool) (*wanted, error) {
 	info := file.Info()
 	if err := scope.Seen(ctx, info.Name, info.Format); err != nil {
@@ -93,11 +93,11 @@ func roster(ctx context.Context, c *codec.Codec, family index.Family) func(*repl
 	return func(r *replaydv1.Replay) []byte { return family.Roster(ctx, c.Lineage(r).Previous) }
 }
 
-// tablesCost is how many times the memory of a full batch a stream of tables needs beyond that of one of rows: for columns, which
-// append makes larger than they need be, and for encoded tables, of which one waits to be sent.
+// tablesCost is the memory that a stream of tables needs beyond that of one of rows, in full batches: for columns, which append
+// makes larger than necessary, and for encoded tables, of which one waits to be sent.
 const tablesCost = 4
 
-// tablesOf returns how the tables that a request asks for are sent, nil if it asks for rows.
+// tablesOf returns the configuration of the tables that a request asks for, nil if it asks for rows.
 func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsRequest, whole bool) (*stream.Tables, error) {
 	compression := req.GetArrowCompression()
 	if _, known := replaydv1.ArrowCompression_name[int32(compression)]; !known {
@@ -126,7 +126,7 @@ func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsReque
 	t := &stream.Tables{Layout: layout, Bytes: stream.DefaultTableBytes, Encoder: arrowipc.NewEncoder(arrowipc.Options{
 		Compress: compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE, Narrow: req.GetNarrowColumns(),
 	})}
-	if whole { // others may last long, and need few large batches
+	if whole { // other streams may last long, and need few large batches
 		t.Bytes = stream.TableBytes(layout, f.Kind)
 	}
 	return t, nil
@@ -135,7 +135,7 @@ func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsReque
 // maxColumns limits the columns that a request names.
 const maxColumns = 256
 
-// Layout returns the layout of the tables that a request asks for. of reports which kinds it is for.
+// Layout returns the layout of the tables that a request asks for. of reports the kinds that it is for.
 func Layout(c *codec.Codec, of func(kind uint8) bool, req *replaydv1.StreamEventsRequest) (*table.Layout, error) {
 	l := c.Tables.Layout(req.GetResolvePlayers())
 	switch n := len(req.GetColumns()); {

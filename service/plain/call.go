@@ -19,16 +19,16 @@ import (
 	"github.com/replayd/replayd/service/temporary"
 )
 
-// Method runs a method of the service, by its full name, for a call that is already in this process. It does all that gRPC's server
-// does for the same method, but for the network.
+// Method runs a method of the service, by its full name, for a call in this process. It does everything that gRPC's server does
+// for the method, except for the network.
 type Method func(name string, ss grpc.ServerStream) error
 
-// exchange is the messages of a call. A goroutine of its own runs the method; responses go to the goroutine of the request, which
-// alone may write the answer: the method may return before what it has sent is written, and while it still sends.
+// exchange holds the messages of a call. A goroutine of its own runs the method. Responses go to the goroutine of the request,
+// which alone may write the answer: the method may return before its responses are written, and while it still sends.
 type exchange struct {
 	ctx       context.Context //nolint:containedctx // a grpc.ServerStream has one
 	receive   func(m proto.Message) error
-	responses chan any // room for one, so that a stream goes on while its last response is printed
+	responses chan any // one is buffered, so that a stream goes on while a response is printed
 }
 
 // Context implements grpc.ServerStream.
@@ -67,7 +67,7 @@ func (e *exchange) SendMsg(m any) error {
 // passed lists the headers that the service uses. No other headers reach it, in particular no cookies.
 var passed = []string{"Authorization", "X-Forwarded-For"}
 
-// contextOf returns the context of a call: what the service knows of who calls.
+// contextOf returns the context of a call: what the service knows about the caller.
 func contextOf(r *http.Request) context.Context {
 	md := metadata.MD{}
 	for _, name := range passed {
@@ -98,8 +98,8 @@ func (a address) Network() string {
 // String implements net.Addr.
 func (a address) String() string { return string(a) }
 
-// call runs a method. receive returns the request, message by message. each is called with every response, and then flush unless
-// there is another one already. It returns nil if the call succeeds.
+// call runs a method. receive returns the request, message by message. each is called with every response, and then flush, unless
+// another response is there already. It returns nil if the call succeeds.
 func (h *Handler) call(
 	r *http.Request, method string, receive func(proto.Message) error, each func(any) error, flush func(),
 ) *fault {
@@ -108,7 +108,7 @@ func (h *Handler) call(
 	e := &exchange{ctx: ctx, receive: receive, responses: make(chan any, 1)}
 	ended := make(chan error, 1)
 	go func() { ended <- h.method(method, e) }()
-	var broken error // of printing a response, or writing it
+	var broken error // the error of printing or writing a response
 	take := func(m any) {
 		if broken == nil {
 			broken = each(m)
@@ -120,7 +120,7 @@ func (h *Handler) call(
 			flush()
 		}
 		if f, ok := m.(*frame.Frame); ok {
-			f.Free() // after it was written: its stream counts what waits
+			f.Free() // once it was written, because its stream counts waiting frames
 		}
 	}
 	for {
@@ -130,7 +130,7 @@ func (h *Handler) call(
 			continue
 		case err := <-ended:
 			select {
-			case m := <-e.responses: // the last one
+			case m := <-e.responses: // the last response
 				take(m)
 			default:
 			}

@@ -27,7 +27,7 @@ type fault struct {
 
 	code  codes.Code
 	retry bool // RetryAfter was given
-	sent  bool // the client has sent what the fault is of
+	sent  bool // the cause is the data that the client has sent
 }
 
 func newFault(code codes.Code, message string) *fault {
@@ -91,7 +91,7 @@ var httpStatus = map[codes.Code]int{
 	codes.Unavailable: http.StatusServiceUnavailable, codes.DeadlineExceeded: http.StatusGatewayTimeout,
 }
 
-// sentStatus maps the reasons of faults of what the client has sent to HTTP statuses.
+// sentStatus maps the reasons of faults in the client's data to HTTP statuses.
 var sentStatus = map[string]int{
 	"CORRUPT": http.StatusUnprocessableEntity, "TRUNCATED": http.StatusUnprocessableEntity,
 	"UNSUPPORTED_VERSION": http.StatusUnsupportedMediaType, "TOO_LARGE": http.StatusRequestEntityTooLarge,
@@ -124,7 +124,7 @@ func (f *fault) answerAs(w http.ResponseWriter, status int) {
 		h.Set("Retry-After", strconv.Itoa(int(f.RetryAfter+0.999)))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(f.line()) //nolint:gosec // it is JSON, and says so
+	_, _ = w.Write(f.line()) //nolint:gosec // the answer is JSON, and says so
 }
 
 // line returns the fault as a line of JSON.

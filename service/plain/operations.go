@@ -16,12 +16,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Operation is what a Handler serves at a path by one method.
+// Operation is the combination of a path and an HTTP method that a Handler serves.
 type Operation struct {
 	Method     string // GET
 	Path       string // with the name of a replay as {name}
 	Summary    string
-	RPC        protoreflect.FullName // the method of the service that is called; empty if none is
+	RPC        protoreflect.FullName // the method of the service that it calls; empty if it calls none
 	Status     int                   // of an answer without an error
 	SSE        bool                  // the answer may be server-sent events
 	Parameters []Parameter           // ordered by name
@@ -31,16 +31,16 @@ type Operation struct {
 type Parameter struct {
 	Name   string
 	Doc    string                  // empty if the comment of the field describes it
-	List   bool                    // of values of the form, separated by commas or in repeated parameters
+	List   bool                    // a list of values, separated by commas or in repeated parameters
 	Form   Form                    // of a value
-	Fields []protoreflect.FullName // of the request, which a value sets
+	Fields []protoreflect.FullName // of the request, which the parameter sets
 }
 
 // Form is the form of a parameter's values.
 type Form struct {
-	Type     string // of JSON, as OpenAPI names it. A boolean without a value is true.
+	Type     string // as OpenAPI names a type of JSON. A boolean without a value is true.
 	Format   string // as OpenAPI names it
-	Min, Max int64  // of an integer
+	Min, Max int64  // limits of an integer
 	Values   []string
 	Example  string
 }
@@ -63,7 +63,7 @@ func enumForm(names map[string]int32, prefix string) Form {
 	return Form{Type: "string", Values: values, Example: values[0]}
 }
 
-// operation is an Operation that can be served. Its Parameters are empty: request has them.
+// operation is an Operation with its implementation. Its Parameters are empty: request has them.
 type operation struct {
 	Operation
 
@@ -71,7 +71,7 @@ type operation struct {
 	serve   func(h *Handler, w http.ResponseWriter, r *http.Request, name string, req proto.Message)
 }
 
-// operations is all that a Handler serves.
+// operations lists everything that a Handler serves.
 var operations = []operation{
 	operationOf(Operation{
 		Method: http.MethodGet, Path: replaysPath, RPC: "replayd.v1.ReplayService.ListReplays", Status: http.StatusOK,
@@ -138,8 +138,8 @@ func (*Handler) document(w http.ResponseWriter, _ *http.Request, _ string, _ *re
 	_, _ = w.Write(openAPI)
 }
 
-// Operations returns all that a Handler serves, with the parameters that it takes. The fields of a parameter are found by
-// setting it, so they are those that requests fill.
+// Operations returns everything that a Handler serves, with parameters. It finds the fields of a parameter by setting it, so they
+// are the fields that requests fill.
 func Operations() (list []Operation, err error) {
 	for _, op := range operations {
 		_, accepted := op.request()
@@ -158,7 +158,8 @@ func Operations() (list []Operation, err error) {
 	return list, nil
 }
 
-// leaves returns the fields that are set in a message and in those below it, except for fields with messages that have some.
+// leaves returns the fields that are set in a message and in messages below it. It leaves out a field whose message has such
+// fields.
 func leaves(m protoreflect.Message) (names []protoreflect.FullName) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		var below []protoreflect.FullName

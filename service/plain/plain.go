@@ -5,7 +5,7 @@
 // heartbeats and draining work as for all other calls. It prints responses as JSON: an object, lines, or server-sent events.
 //
 //	plain.go       maps requests to calls
-//	operations.go  what is served, as a table, for the handler and for the OpenAPI document
+//	operations.go  a table of everything that is served, for the handler and for the OpenAPI document
 //	query.go       the parameters of requests
 //	call.go        calls of methods in this process
 //	upload.go      bodies as messages
@@ -42,7 +42,7 @@ const (
 	eventsSuffix = "/events"
 	reportSuffix = "/report"
 
-	// As OpenAPI writes them.
+	// The paths as OpenAPI writes them.
 	replayPath = replaysPath + "/{name}"
 	eventsPath = replayPath + eventsSuffix
 	reportPath = replayPath + reportSuffix
@@ -54,8 +54,8 @@ type Handler struct {
 	maxDecode int64
 }
 
-// New returns a handler that runs methods of the service. An upload to decode at once may have at most maxDecode bytes:
-// a client that sends all of it before it reads events, as browsers do, could otherwise wait for ever.
+// New returns a handler that runs methods of the service. maxDecode limits the size of an upload that is decoded at once: a
+// client that sends all of it before it reads events, as browsers do, could otherwise wait for ever.
 func New(method Method, maxDecode int64) *Handler { return &Handler{method, maxDecode} }
 
 // ServeHTTP implements http.Handler.
@@ -92,8 +92,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op.serve(h, w, r, name, req)
 }
 
-// methods returns what is served at a path, by method, and the escaped name in the path. The slashes of a name may be escaped.
-// They must be if the name ends like another path, such as in "/events".
+// methods returns the methods that are served at a path, and the escaped name in the path. The slashes of a name may be escaped,
+// and must be if the name ends like another path, such as in "/events".
 func methods(path string) (allowed map[string]operation, name string) {
 	rest, below := strings.CutPrefix(path, replaysPath+"/")
 	switch {
@@ -168,7 +168,7 @@ func answer(w http.ResponseWriter, status int, resp proto.Message, f *fault) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) //nolint:gosec // it is JSON, and says so
+	_, _ = w.Write(append(text, '\n')) //nolint:gosec // the answer is JSON, and says so
 }
 
 // lastEventID is the header with which an EventSource that reconnects sends the id of the last message that it received.
@@ -187,7 +187,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string, re
 			badRequest(lastEventID, err.Error()).answer(w)
 			return
 		}
-		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // it replaces the start in the URL, where the first connection began
+		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // it replaces the start in the URL, at which the first connection began
 	}
 	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, once(req), p.frame, p.flush)
 	p.end(f)
@@ -201,7 +201,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *
 	p.end(ofUpload(h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up.receive, p.frame, p.flush)))
 }
 
-// ofUpload notes that a fault, which may be nil, is of what the client has sent.
+// ofUpload notes that a fault, which may be nil, is in the client's data.
 func ofUpload(f *fault) *fault {
 	if f != nil {
 		f.sent = true
@@ -212,7 +212,7 @@ func ofUpload(f *fault) *fault {
 // create stores the body of a request as a temporary replay.
 func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string, options *replaydv1.CreateReplayOptions) {
 	req := &replaydv1.CreateReplayRequest{Part: &replaydv1.CreateReplayRequest_Options{Options: options}}
-	up := newUpload(w, r, req, math.MaxInt64) // the service has the limit
+	up := newUpload(w, r, req, math.MaxInt64) // the service limits the size
 	defer up.close()
 	resp, f := h.only(r, replaydv1.ReplayService_CreateReplay_FullMethodName, up.receive)
 	answer(w, http.StatusCreated, resp, ofUpload(f))

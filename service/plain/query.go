@@ -180,8 +180,8 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	return p
 }
 
-// start returns a parameter that also sets where a stream starts. A request may have one of these, and a cursor, which goes before it: the
-// other one says where the stream has begun that the cursor goes on with.
+// start returns a parameter that also sets where a stream starts. A request may have one of these, and a cursor, which has
+// precedence: the other parameter says where the stream began that the cursor continues.
 func start(req *replaydv1.StreamEventsRequest, p parameter) parameter {
 	set := p.set
 	p.set = func(value string) error {
@@ -207,7 +207,7 @@ func text(to *string) parameter {
 	return parameter{form: textForm, set: func(value string) error { *to = value; return nil }}
 }
 
-// texts returns a parameter that appends to a list. It calls to only when there is a value to append.
+// texts returns a parameter that appends to a list. It calls to only if there is a value to append.
 func texts(to func() *[]string) parameter {
 	return parameter{form: textForm, list: true, set: func(value string) error {
 		list := to()
@@ -243,7 +243,7 @@ func given[T int32 | uint32](value string, set func(T)) error {
 	return nil
 }
 
-// flag returns a boolean parameter, which is true also without a value.
+// flag returns a boolean parameter, which is true without a value, too.
 func flag(to *bool) parameter { return toggle(func(on bool) { *to = on }) }
 
 func toggle(set func(bool)) parameter {

@@ -18,10 +18,10 @@ import (
 	faults "github.com/replayd/replayd/service/fault"
 )
 
-// upload is the messages of a call that sends a file: the options first, and then the body of a request, which is read no further
-// than the service takes it.
+// upload holds the messages of a call that sends a file: the options first, and then the body of a request, which is read no
+// faster than the service takes it.
 type upload struct {
-	options proto.Message // nil when they were received
+	options proto.Message // nil once they were received
 	body    io.Reader
 	limit   int64
 	chunked bool
@@ -37,7 +37,7 @@ type upload struct {
 func newUpload(w http.ResponseWriter, r *http.Request, options proto.Message, limit int64) *upload {
 	// A call may answer before it has received everything: with events, or with an error.
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/2 always is
+	_ = control.EnableFullDuplex() // HTTP/2 is always full duplex
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close") // if the call ends before the body, the rest is not a request
 	}
@@ -81,7 +81,7 @@ func (u *upload) receive(m proto.Message) error {
 	return nil
 }
 
-// ended returns the error for an error of reading the body.
+// ended converts an error of reading the body.
 func (u *upload) ended(err error) error {
 	_, lost := errors.AsType[net.Error](err)
 	switch {
@@ -93,7 +93,7 @@ func (u *upload) ended(err error) error {
 	return status.Error(codes.Unavailable, "the body did not arrive: "+err.Error())
 }
 
-// close ends a Read that waits, and waits for its end: nothing may read the body when the request was answered.
+// close ends a waiting Read, and waits for its end: nothing may read the body after the request was answered.
 func (u *upload) close() {
 	u.stop()
 	u.mu.Lock()

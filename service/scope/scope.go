@@ -1,8 +1,8 @@
 // Package scope says which replays a caller may see.
 //
 // A replay that the caller may not see is treated as if it did not exist. It is refused with the text of a missing file, and
-// cursors, successors, searches, maps and players of earlier games do not lead to it. What a file says of others counts only in its
-// own family: see index.Family.
+// cursors, successors, searches, maps and players of earlier games do not lead to it. What a file says of other files counts only
+// in its own family: see index.Family.
 package scope
 
 import (
@@ -38,7 +38,7 @@ func Seen(ctx context.Context, name string, f decoders.Format) error {
 	return nil
 }
 
-// Takes returns an error if the caller may not have a file of that format decoded that the caller sends.
+// Takes returns an error if the caller may not have an upload of that format decoded.
 func Takes(ctx context.Context, f decoders.Format) error {
 	if f != decoders.Unknown && !access.Of(ctx).Sees(f) {
 		return access.Forbid()
@@ -46,7 +46,7 @@ func Takes(ctx context.Context, f decoders.Format) error {
 	return nil
 }
 
-// Formats returns the formats of asked that the caller may see. An empty asked means all formats.
+// Formats returns the requested formats that the caller may see. No requested formats means all.
 func Formats(ctx context.Context, asked []decoders.Format) []decoders.Format {
 	g := access.Of(ctx)
 	if len(asked) == 0 {

@@ -1,5 +1,5 @@
-// Package scrape serves the metrics and the health of programs that are not daemons, under the rules of a daemon: an address that other
-// machines can reach needs TLS, unless the operator says otherwise, and metrics need a token where there is a file of tokens.
+// Package scrape serves the metrics and the health of programs that are not daemons, under the rules of a daemon: an address that
+// other machines can reach needs TLS, unless the operator says otherwise, and metrics need a token if there is a file of tokens.
 package scrape
 
 import (

@@ -19,10 +19,10 @@ import (
 const (
 	DefaultBatchEvents = 512
 	MaxBatchEvents     = 16384
-	// MaxTableRows is the limit, and the default, for batches of tables. Mostly a batch ends by its bytes.
+	// MaxTableRows is the maximum, and the default, number of events in a batch of tables. Usually the bytes end a batch first.
 	MaxTableRows = 131072
-	// DefaultTableBytes is the size of values from which on a batch of any tables is full. They are larger than the same values in
-	// rows, and clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
+	// DefaultTableBytes is the size of values at which a batch of any tables is full. Values in tables are larger than in rows,
+	// and clients gain by longer arrays. One more event of table.MaxRowBytes still fits below MaxResponseBytes.
 	DefaultTableBytes = 256 << 10
 	MaxBatchDelay     = 10 * time.Second
 	MaxLastEvents     = 1_000_000
@@ -37,11 +37,11 @@ const (
 type Config struct {
 	// Replay is the first replay to stream.
 	Replay *Replay
-	// Start is where to start in it.
+	// Start is the start in the first replay.
 	Start Start
-	// Strict fails the stream if a file ends without the end that its format asks for.
+	// Strict fails the stream if a file lacks the end that its format requires.
 	Strict bool
-	// Slow is what to do when the client falls behind the events of a live replay that are kept in memory.
+	// Slow is the reaction to a client that falls behind the events of a live replay in memory.
 	Slow replaydv1.SlowConsumer
 	// Successors finds the next replay; nil ends the stream after the first one. The stream closes it.
 	Successors Successors
@@ -61,12 +61,12 @@ type Config struct {
 	Drain <-chan struct{}
 	// Version is the server's.
 	Version string
-	// State sends the state at the start of each replay and behind gaps.
+	// State sends the state at the start of each replay and after gaps.
 	State bool
 }
 
-// Start is where a stream starts: behind Cursor; or at Tick; or with the Last events; or, if Now is true, at the present end.
-// The zero value is the beginning of the replay.
+// Start is where a stream starts: after Cursor; or at Tick; or with the Last events; or, if Now is true, at the present end. The
+// zero value is the beginning of the replay.
 type Start struct {
 	Cursor *cursor.Cursor
 	Tick   *int32
@@ -74,14 +74,14 @@ type Start struct {
 	Now    bool
 }
 
-// Replay is one replay to stream: where it is read from, and what of it is sent.
+// Replay is one replay to stream: its source, and the selection that is sent.
 type Replay struct {
 	Opened
 
 	Codec *codec.Codec
 	// Info describes the replay; the stream adds the header to it.
 	Info *replaydv1.Replay
-	// Options are those of all readers of the replay. The stream sets where they start, and what it needs for State and Tables.
+	// Options apply to all readers of the replay. The stream sets their start, and what it needs for State and Tables.
 	Options codec.Options
 	// Tables says how events are sent as tables. Nil sends them as rows.
 	Tables *Tables
@@ -95,30 +95,30 @@ type Replay struct {
 	Ahead bool
 }
 
-// Opened is what a replay is read from. The stream is its only user, and closes it.
+// Opened is the source of a replay. The stream is its only user, and closes it.
 type Opened interface {
 	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open(o codec.Options) (codec.Reader, error)
-	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
-	// returns what is wrong with them, or decoders.ErrMore.
+	// Rest reads the bytes after the replay's own end: damage of a compressed file may show only at the end of the file. It
+	// returns the damage, or decoders.ErrMore.
 	Rest() error
-	// Await registers a function that reads call before they wait for bytes that are on their way. It returns when ready is
+	// Await registers a function that reads call before they wait for bytes on their way. The function returns when ready is
 	// closed, or with an error, with which the read then fails.
 	Await(wait func(ready <-chan struct{}) error)
-	// Complete adds to the description of the replay what the stream itself does not know. r has its header.
+	// Complete adds facts to the description of the replay that the stream itself does not know. r has its header.
 	Complete(ctx context.Context, r *replaydv1.Replay) error
 	// Close frees what the replay holds.
 	Close()
 }
 
-// Tables is how a stream sends the events of a replay as tables.
+// Tables says how a stream sends the events of a replay as tables.
 type Tables struct {
 	// Encoder encodes the tables. It must not be used by any other Replay.
 	Encoder TableEncoder
 	// Layout says which columns the tables have.
 	Layout *table.Layout
-	// Bytes is the size of values from which on a batch is full: DefaultTableBytes, or up to what the function TableBytes returns.
-	// The stream takes up to four times as much memory for them.
+	// Bytes is the size of values at which a batch is full: DefaultTableBytes, or up to the result of TableBytes. The stream
+	// takes up to four times as much memory for them.
 	Bytes int
 }
 
@@ -138,11 +138,11 @@ type Follower interface {
 	// now, the server has begun another replay (ErrSucceeded), or the file is complete (ErrComplete). Bytes written before
 	// that can still be read, except after source.ErrShrunk. Look is cheap.
 	Look() (present int64, err error)
-	// Standing returns what else the client is to know. Changed receives when it has changed.
+	// Standing returns further news for the client. Changed receives when they have changed.
 	Standing() Standing
 }
 
-// Standing is what the client of a followed replay is to know besides the events.
+// Standing is what the client of a followed replay learns besides the events.
 type Standing struct {
 	// Name is the file's present name.
 	Name string
@@ -154,13 +154,13 @@ type Standing struct {
 type Successors interface {
 	// Changed receives when a new successor may exist.
 	Changed() <-chan struct{}
-	// Next looks for the replay after the one that was streamed last, which is still open.
+	// Next looks for the successor of the last streamed replay, which is still open.
 	Next(ctx context.Context, after Ended) (Next, error)
 	// Close frees what the search holds.
 	Close()
 }
 
-// Ended describes the end of a replay that was streamed.
+// Ended describes the end of a streamed replay.
 type Ended struct {
 	// Finished is true if the replay's own end was read.
 	Finished bool
@@ -170,11 +170,11 @@ type Ended struct {
 	Lost error
 }
 
-// Next is the result of looking for a successor: Replay; or, if Over is true, the end of the stream; or nothing yet.
+// Next is the result of the search for a successor: Replay; or, if Over is true, the end of the stream; or nothing yet.
 type Next struct {
 	Replay *Replay
 	Over   bool
-	// Waiting describes what the stream waits for, if there is nothing yet.
+	// Waiting describes what the stream waits for, if nothing was found yet.
 	Waiting *replaydv1.Waiting
 }
 
@@ -182,7 +182,7 @@ type Next struct {
 // block. A caller may hold the subscription lock only if the outbox is empty, for then Send does not block (see idle).
 type Send func(*frame.Frame) error
 
-// Error is the error of a failed stream, with the cursor behind the last event that was sent.
+// Error is the error of a failed stream, with the cursor after the last sent event.
 type Error struct {
 	Cursor []byte
 	Err    error

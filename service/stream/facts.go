@@ -7,10 +7,10 @@ import (
 	"github.com/replayd/replayd/replay/cursor"
 )
 
-// FactsError reports a cursor of a stream whose facts are of another version.
+// FactsError means that a cursor's stream has another version of the facts.
 type FactsError struct {
 	Format decoders.Format
-	// Cursor is the version of the cursor's facts, and Here that of the facts that are made now.
+	// Cursor is the version of the cursor's facts, and Here the version that this program makes.
 	Cursor, Here uint32
 }
 
@@ -20,8 +20,8 @@ func (e *FactsError) Error() string {
 		"start the stream anew, and replace the facts that it has brought", e.Cursor, e.Format, e.Here)
 }
 
-// checkFacts returns an error if the stream cannot resume at a cursor because of facts: those behind it would not fit those before it,
-// or it stands between facts that there are no more. The cursor may be nil.
+// checkFacts returns an error if the stream cannot resume at a cursor because of facts: later facts would not fit the earlier
+// ones, or the cursor lies between facts that no longer exist. The cursor may be nil.
 func (s *stream) checkFacts(c *cursor.Cursor) error {
 	here := s.replay.Codec.FactsVersion
 	if c == nil || c.Facts == 0 || c.Facts == here || !s.replay.Options.Filter.Facts() && c.Position == c.Position.Own() {
@@ -30,7 +30,7 @@ func (s *stream) checkFacts(c *cursor.Cursor) error {
 	return &FactsError{s.replay.Codec.Format, c.Facts, here}
 }
 
-// factsOf returns the version of facts that cursors of the stream have, which starts at one that may be nil.
+// factsOf returns the version of facts for the cursors of the stream, which starts at a cursor or nil.
 func (s *stream) factsOf(c *cursor.Cursor) uint32 {
 	if s.replay.Options.Filter.Facts() || c != nil && c.Position != c.Position.Own() {
 		return s.replay.Codec.FactsVersion

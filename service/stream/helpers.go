@@ -11,7 +11,7 @@ type helpers struct {
 	ending  atomic.Bool
 }
 
-// end ends the helpers, each after the step that it is in, and waits for them.
+// end ends the helpers, each after its present step, and waits for them.
 func (h *helpers) end() {
 	h.ending.Store(true)
 	h.running.Wait()
@@ -36,8 +36,7 @@ func (s *stream) readAhead(step func() (more bool), done func()) {
 	})
 }
 
-// spare asks for a processor that nobody else needs now, for some milliseconds. It returns the function that gives it back, nil
-// if there is none.
+// spare asks for an idle processor, for some milliseconds. It returns the function that gives it back, or nil.
 func (s *stream) spare() (give func()) {
 	if s.Turns == nil {
 		return func() {}

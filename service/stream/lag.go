@@ -10,7 +10,7 @@ type lagger interface {
 	Lagging() bool
 }
 
-// lag checks whether the client fell behind, and if so does what the request asks for.
+// lag checks whether the client fell behind, and then reacts as the request asks.
 func (s *stream) lag() error {
 	l, ok := s.reader.(lagger)
 	if !ok || l.Lagging() == s.lagging {
@@ -56,13 +56,13 @@ func (s *stream) drop(l lagger) error {
 		return sent
 	}
 	if err == nil && s.State {
-		_, err = s.sendWholeState() // if the server drains, the next step finds that, too
+		_, err = s.sendWholeState() // the next step also finds a server that drains
 		s.borrowBuffer()
 	}
 	return err
 }
 
-// skip reads until the reader has caught up, the replay ends or the server drains, and counts the events in missing.
+// skip reads until the reader has caught up, the replay ends or the server drains. It counts the events in missing.
 func (s *stream) skip(l lagger, missing *uint64) error {
 	for l.Lagging() {
 		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })

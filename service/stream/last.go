@@ -11,8 +11,8 @@ import (
 // counting limits how many streams look for their last events at once: each may take 16 MiB for a million positions.
 var counting = make(chan struct{}, 4)
 
-// findLast returns the position of the first of the last n events that match the filter, up to the present end. It decodes
-// from checkpoints further and further back until n events follow, and at last from the beginning.
+// findLast returns the position of the first of the last n events that match the filter, up to the present end. It decodes from
+// checkpoints further and further back until n events follow, and finally from the beginning.
 func (s *stream) findLast(options codec.Options, n int) (decoders.Position, error) {
 	points, err := s.checkpoints(options)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, 
 	case <-s.canceled:
 		return at, false, s.ctx.Err()
 	}
-	// For each of the last n events, the position behind the event delivered before it.
+	// For each of the last n events: the position after the event delivered before it.
 	ring, oldest := make([]decoders.Position, 0, min(n, 4096)), 0
 	reached := r.Position()
 	batch := codec.Batch{KeepMarks: true, MaxEvents: MaxBatchEvents, MaxBytes: batchBytes}
@@ -103,8 +103,8 @@ func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, 
 	}
 }
 
-// present calls f until it succeeds or reaches the present end. Damage is an end, too: delivering the events reaches it again
-// and reports it.
+// present calls f until it succeeds or reaches the present end. Damage counts as an end: delivery reaches it again and reports
+// it.
 func (s *stream) present(f func() error) (outcome, error) {
 	for {
 		if err := s.ctx.Err(); err != nil {

@@ -36,7 +36,7 @@ func (s *stream) offer() {
 	}
 }
 
-// recall ends offer. It waits for a push that is running.
+// recall ends offer. It waits for a running push.
 func (s *stream) recall() {
 	if s.pusher != nil {
 		s.pusher.Recall()

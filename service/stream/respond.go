@@ -15,11 +15,11 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.
+// batchBytes is the size at which a batch is full. One more event of the largest size still fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
-// TableBytes returns the largest size of values from which on a batch of tables of some kinds may be full: if the size of rows is
-// known, they nearly fill a response, and one more still fits. Clients gain by long arrays.
+// TableBytes returns the largest size of values at which a batch of tables of some kinds may be full. If the size of rows is
+// known, such a batch nearly fills a response, and one more row still fits. Clients gain by long arrays.
 func TableBytes(l *table.Layout, has func(kind uint8) bool) int {
 	room, row := maxTables, 0
 	for k := 1; k < len(l.Format.Kinds); k++ {
@@ -31,7 +31,7 @@ func TableBytes(l *table.Layout, has func(kind uint8) bool) int {
 			room, row = room-l.Overhead(kind), max(row, n)
 		}
 	}
-	room -= room / 32 // bits that say which values are missing: one for at least four bytes
+	room -= room / 32 // bits that mark missing values: one for at least four bytes
 	return max(room-row, DefaultTableBytes)
 }
 
@@ -54,7 +54,7 @@ func (s *stream) borrowBuffer() {
 	s.batch.Events = (*s.events)[:0]
 }
 
-// returnBuffer returns the memory of an empty batch to the pool, and frees that of large tables.
+// returnBuffer returns the memory of an empty batch to the pool, and frees the memory of large tables.
 func (s *stream) returnBuffer() {
 	if s.batch.Tables != nil && s.batch.Count == 0 {
 		s.batch.Tables.Trim()
@@ -66,7 +66,7 @@ func (s *stream) returnBuffer() {
 	}
 }
 
-// flush sends the batch, when it has events.
+// flush sends the batch if it has events.
 func (s *stream) flush() error {
 	if s.batch.Count == 0 {
 		return nil
@@ -95,8 +95,9 @@ func (s *stream) flush() error {
 	return s.transmit(f)
 }
 
-// sendEmptyTables sends a table without rows of each kind that the filters name and that no table was sent of, so that a client knows
-// its columns. A stream that starts from a cursor has none: one that is cut behind each batch and resumed would not reach its end.
+// sendEmptyTables sends a table without rows of each kind that the filters name and that had no table yet, so that a client knows
+// its columns. A stream that starts from a cursor sends none: a client that is cut off after each batch and resumes would not
+// reach the end.
 func (s *stream) sendEmptyTables() error {
 	if s.batch.Tables == nil || s.Start.Cursor != nil {
 		return nil
@@ -140,7 +141,7 @@ func (s *stream) encodeTables(field protowire.Number) (mem.Buffer, error) {
 	return tables.Buffer(b), nil
 }
 
-// maxTables is the largest size of the tables in a response. It leaves room for what is around them.
+// maxTables is the largest size of the tables in a response. It leaves room for the envelope.
 const maxTables = MaxResponseBytes - 4<<10
 
 // smallBatch is the size in bytes up to which a batch is copied out of the pool's buffer, so that a small batch that waits for
@@ -197,8 +198,8 @@ func (s *stream) transmit(f *frame.Frame) error {
 	return nil
 }
 
-// cursorBytes returns the cursor behind everything that was sent, nil while the replay's identity is not known. It is valid
-// until the next call.
+// cursorBytes returns the cursor after everything that was sent, nil while the replay's identity is not known. It is valid until
+// the next call.
 func (s *stream) cursorBytes() []byte {
 	if s.at.Replay == 0 {
 		return nil
@@ -231,7 +232,7 @@ func (s *stream) heartbeat() error {
 // onDisk returns the replay's size on disk for a heartbeat, nil if it is not known.
 func (s *stream) onDisk() *int64 { return known(s.replay.Present) }
 
-// known returns a pointer to a size, nil if it is negative: not known.
+// known returns a pointer to a size, or nil if it is negative, which means not known.
 func known(size int64) *int64 {
 	if size < 0 {
 		return nil
@@ -270,7 +271,7 @@ func untilNext(at time.Time, period time.Duration) time.Duration {
 	return period - time.Duration(at.UnixNano())%period
 }
 
-// catchUp reports to the client, once, that it has all events so far.
+// catchUp tells the client, once, that it has all events so far.
 func (s *stream) catchUp() error {
 	if s.caughtUp || !s.entered || s.lagging || !s.replay.Live {
 		return nil
@@ -307,8 +308,8 @@ func (s *stream) end(how outcome) error {
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: end}})
 }
 
-// reason returns why the present replay ended. It returns an error instead if the end is one for this client (Strict), or if
-// the file could not be read.
+// reason returns why the present replay ended. It returns an error instead if the client wants one (Strict), or if the file could
+// not be read.
 func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string, err error) {
 	switch how {
 	case drained:

@@ -6,7 +6,7 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// sendWholeState sends the state at the stream's position. Until all of it was sent, cursors resume with the whole state again.
+// sendWholeState sends the state at the stream's position. Until all of it is sent, cursors resume with the whole state again.
 func (s *stream) sendWholeState() (outcome, error) {
 	p, more := s.reader.(codec.Presenter)
 	for more {

@@ -76,8 +76,7 @@ func (s *stream) giveTurn() {
 	}
 }
 
-// await waits, in the middle of a read, until ready is closed. It gives the caller's turn to others meanwhile, and sends
-// heartbeats.
+// await waits for ready in the middle of a read. Meanwhile it gives the caller's turn to others, and sends heartbeats.
 func (s *stream) await(ready <-chan struct{}) error {
 	took := s.held != nil
 	s.giveTurn()
@@ -101,8 +100,8 @@ func (s *stream) await(ready <-chan struct{}) error {
 	}
 }
 
-// atEndOfData returns starved if a file without more bytes may still grow, and dry otherwise. It returns again when the file
-// turns out to be gone: its writer may have appended to it before that.
+// atEndOfData returns starved if a file without more bytes may still grow, and otherwise dry. When it finds that the file is
+// gone, it returns again, because its writer may have appended to it before.
 func (s *stream) atEndOfData() outcome {
 	if s.replay.Follower == nil || s.lost != nil {
 		return dry
@@ -113,8 +112,8 @@ func (s *stream) atEndOfData() outcome {
 	return starved
 }
 
-// look checks the file before more of it is read: it may hold another replay by now, which must not be read. It returns dry
-// in that case, and again otherwise.
+// look checks the file before more of it is read: it may hold another replay by now, which must not be read. Then look returns
+// dry, and otherwise again.
 func (s *stream) look() outcome {
 	if s.lost == nil && s.replay.Follower != nil {
 		_, s.lost = s.replay.Follower.Look()
@@ -133,8 +132,8 @@ func (s *stream) changed() <-chan struct{} {
 	return s.replay.Follower.Changed()
 }
 
-// wait waits until one of two channels receives, but not longer than limit unless that is 0. It sends heartbeats meanwhile. It
-// returns again or drained, or dry if the file no longer holds the replay.
+// wait waits until one of two channels receives, at most for limit unless that is 0. Meanwhile it sends heartbeats. It returns
+// again or drained, or dry if the file no longer holds the replay.
 func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outcome, error) {
 	var after <-chan time.Time
 	if limit > 0 {

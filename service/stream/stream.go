@@ -19,8 +19,8 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send
-// are returned unchanged, all others as an *Error. Run closes the replays, and what finds successors.
+// Run streams until the replay or ctx ends, or sending fails. It returns nil after it has sent the end. It returns errors of ctx
+// and of send unchanged, and all others as an *Error. Run closes the replays and Successors.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents = c.MaxEvents
@@ -49,21 +49,21 @@ type stream struct {
 	// canceled is ctx.Done(), kept because gRPC's nested contexts search for it on every call.
 	canceled <-chan struct{}
 
-	replay *Replay // being streamed
+	replay *Replay // the present one
 	reader codec.Reader
 	list   protowire.Number // the replay's field in EventBatch
 	batch  codec.Batch
-	events *[]byte             // the pool's memory behind batch.Events; nil if the batch has its own, or none
+	events *[]byte             // the pool's memory of batch.Events; nil if the batch has other memory, or none
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
 	outbox frame.Outbox
 	pusher codec.Pusher // sends for the stream while it waits; see push
-	pushed error        // of a push
-	paced  bool         // the pusher saw to MaxDelay while the stream was idle
+	pushed error        // the error of a push
+	paced  bool         // the pusher observed MaxDelay while the stream was idle
 
-	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
+	// at is the cursor after the last sent event. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
-	sent     uint64 // events
-	filtered uint64 // events of earlier replays that the filter dropped
+	sent     uint64 // the number of sent events
+	filtered uint64 // the number of events of earlier replays that the filter dropped
 	lastSent time.Time
 	clock    *time.Timer     // fires when a heartbeat may be due; sending does not reset it
 	started  bool            // the start was sent
@@ -74,7 +74,7 @@ type stream struct {
 	ahead    bool            // Send has returned before its bytes were written, at least once
 	dropping bool            // the stream drops events now, and sends a gap when the client reads again
 	lost     error           // the reason why the file will not grow; nil while it may
-	gone     bool            // lost is set, and bytes that could be read before cannot be read any more
+	gone     bool            // with lost: bytes that could be read before can no longer be read
 	held     *admission.Turn // the caller's turn, while a function of the reader runs
 
 	predecessor replaydv1.EndReason // how the previous replay ended
@@ -101,7 +101,7 @@ const (
 func (s *stream) run() error {
 	for start := s.Start; ; start = (Start{}) {
 		how, err := s.one(start)
-		if errors.Is(err, ErrDraining) && s.started { // on the way to a successor
+		if errors.Is(err, ErrDraining) && s.started { // between two replays
 			how, err = drained, nil
 		}
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *stream) run() error {
 	}
 }
 
-// one streams one replay and returns how it ended: over, dry, passed or drained. It does not send the end.
+// one streams one replay and returns its end: over, dry, passed or drained. It does not send the end.
 func (s *stream) one(start Start) (outcome, error) {
 	var err error
 	if s.list, err = listField(s.replay.Codec, (*replaydv1.EventBatch)(nil)); err != nil {
@@ -126,7 +126,7 @@ func (s *stream) one(start Start) (outcome, error) {
 	if err != nil || how != done {
 		return how, err
 	}
-	if how, err = s.deliver(); how != over || err != nil || s.replay.Present >= 0 { // with that size, nothing is packed
+	if how, err = s.deliver(); how != over || err != nil || s.replay.Present >= 0 { // for that size, nothing is unpacked
 		return how, err
 	}
 	rest, err := s.advance(s.replay.Rest)
@@ -160,7 +160,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		case next.Over:
 			return false, s.end(how)
 		}
-		// A server takes a moment to load the next map, which is not worth a response.
+		// A server takes a moment to load the next map. That is not worth a response.
 		limit := waitingAfter - time.Since(began)
 		if limit <= 0 {
 			if err := s.sendWaiting(next.Waiting); err != nil {
@@ -186,7 +186,7 @@ func (s *stream) sendWaiting(w *replaydv1.Waiting) error {
 		return nil
 	}
 	s.waiting = w
-	if w == nil { // it simply waits for more of the file
+	if w == nil { // it waits for more of the file
 		return nil
 	}
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
@@ -211,7 +211,7 @@ func (s *stream) sendStanding() error {
 	return s.sendWaiting(now.Waiting)
 }
 
-// close frees what the present replay holds.
+// close frees the present replay.
 func (s *stream) close() {
 	s.helpers.end()
 	if s.replay != nil {
@@ -238,7 +238,7 @@ func (s *stream) begin(start Start) (outcome, error) {
 	if err := s.replay.Complete(s.ctx, s.replay.Info); err != nil {
 		return how, err
 	}
-	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
+	// Only now, and as a whole: until the client knows this replay, cursors belong to the previous one.
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
 	s.reach()
 	s.at.State = s.sendsState(start)
@@ -254,13 +254,13 @@ func (s *stream) begin(start Start) (outcome, error) {
 	return how, nil
 }
 
-// checkCursor returns an error unless the reader, which was opened at a cursor, has reached its position, and the bytes before
-// it are those from which the cursor was made. err is the error of seeking.
+// checkCursor returns an error unless the reader, which was opened at a cursor, has reached its position after the same bytes
+// that the cursor was made from. err is the error of seeking.
 func (s *stream) checkCursor(c *cursor.Cursor, how outcome, err error) error {
 	at := s.reader.Position()
 	damaged, isDamaged := errors.AsType[*decoders.Error](err)
 	switch {
-	case isDamaged: // there was none when the cursor was made
+	case isDamaged: // there was no damage when the cursor was made
 		return fmt.Errorf("%w: %w", ErrCursorChanged, damaged)
 	case err != nil || how == drained:
 		return err
@@ -272,7 +272,7 @@ func (s *stream) checkCursor(c *cursor.Cursor, how outcome, err error) error {
 	return nil
 }
 
-// reach moves the cursor to the reader's position: every event before it was sent or dropped by the filter.
+// reach moves the cursor to the reader's position: every earlier event was sent or dropped by the filter.
 func (s *stream) reach() {
 	s.at.Position, s.at.Sum, s.at.Tick = s.reader.Position(), s.reader.Sum(), s.reader.Tick()
 }
@@ -286,7 +286,7 @@ func (s *stream) open(start Start) error {
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
 		s.replay.Present >= 0 && start.Cursor.Position.Offset > s.replay.Present:
-		return ErrCursorRange // instead of waiting for a file to grow that was longer once
+		return ErrCursorRange // do not wait for a file to grow to its earlier length
 	case start.Cursor != nil:
 		options.Start.Position = start.Cursor.Position
 		s.at.Sequence = start.Cursor.Sequence
@@ -305,7 +305,7 @@ func (s *stream) open(start Start) error {
 	if t := s.replay.Tables; t != nil {
 		options.Tables = table.NewSet(t.Layout)
 		s.batch.Tables, s.batch.MaxBytes = options.Tables, t.Bytes
-		if options.State { // which has events of other kinds
+		if options.State { // its filter selects events of other kinds
 			s.batch.MaxBytes = DefaultTableBytes
 		}
 	}
@@ -326,12 +326,12 @@ func (s *stream) open(start Start) error {
 	return s.checkFacts(start.Cursor)
 }
 
-// sendsState reports whether the state is sent at start: because of the request or of the cursor.
+// sendsState reports whether the stream sends the state at start: because of the request or of the cursor.
 func (s *stream) sendsState(start Start) bool {
 	return s.State || start.Cursor != nil && start.Cursor.State
 }
 
-// checkFilter refuses a filter that, judging by the header, no event of this replay can match.
+// checkFilter refuses a filter if the header shows that no event of this replay can match it.
 func (s *stream) checkFilter() error {
 	lacks := s.replay.Codec.Lacks
 	if lacks == nil {
@@ -395,7 +395,7 @@ func (s *stream) deliver() (outcome, error) {
 }
 
 // fill fills one batch until it is full, or until the file has no more bytes and the batch has waited for MaxDelay: then it
-// returns starved. With starving it waits for the file first; a stream that follows a live replay spends most of its time so.
+// returns starved. With starving it first waits for the file; a stream that follows a live replay spends most of its time there.
 func (s *stream) fill(starving bool) (outcome, error) {
 	if !starving {
 		s.borrowBuffer()
@@ -422,7 +422,7 @@ func (s *stream) fill(starving bool) (outcome, error) {
 	}
 }
 
-// linger waits for more events: without limit while the batch is empty, and then for MaxDelay.
+// linger waits for more events: without limit while the batch is empty, and otherwise for MaxDelay.
 func (s *stream) linger() (outcome, error) {
 	if s.batch.Count == 0 {
 		if err := s.catchUp(); err != nil {
@@ -431,13 +431,13 @@ func (s *stream) linger() (outcome, error) {
 		if err := s.sendStanding(); err != nil {
 			return again, err
 		}
-		s.returnBuffer() // most streams wait most of the time: they hold no buffer, nor do the few events that arrive next need one
+		s.returnBuffer() // most streams mostly wait: they need no buffer for that, nor for the few events that come next
 		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 || s.paced {
 			return how, err // with paced, the batch may have events
 		}
 		s.borrowBuffer()
 	}
-	// Batches of all streams end at the same moments, and no stream wakes for every event: that is cheapest for the daemon.
+	// All streams' batches end at the same moments, and no stream wakes for every event: that is cheapest for the daemon.
 	return s.wait(nil, nil, untilNext(time.Now(), s.MaxDelay))
 }
 

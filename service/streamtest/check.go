@@ -21,7 +21,7 @@ type Replay struct {
 	Identity string
 	// Events are the events that the subscription must deliver, in the form that Offline returns.
 	Events []string
-	// At are their positions. Nil if they are not known: then it is checked only that each event is behind the one before.
+	// At holds the events' positions. If they are nil, Check only checks that each event is after the previous one.
 	At []decoders.Position
 	// End is the reason for which the replay ends. If it is unspecified, it is not checked.
 	End replaydv1.EndReason

@@ -24,7 +24,7 @@ func sorted[V any](all map[uint32]V) []V {
 	return out
 }
 
-// A unit's tag consists of its index and a count of how often the index was used before, in the low recycleBits bits.
+// A unit's tag consists of its index and, in the low recycleBits bits, a count of earlier uses of the index.
 const (
 	recycleBits = 18
 	maxUnits    = 1 << (32 - recycleBits)

@@ -90,7 +90,7 @@ type batch struct {
 	field            protowire.Number // the field of the message that holds the events
 	list             []byte
 	offsets, indexes []int64            // the positions of the events
-	tables           []*replaydv1.Table // instead of a list
+	tables           []*replaydv1.Table // in place of a list
 }
 
 var errWire = errors.New("not a protobuf message")
@@ -134,7 +134,7 @@ func parse(raw []byte) (*response, error) {
 	r.batch = &batch{}
 	lists := 0
 	var bad error
-	var offsets, indexes []int64 // differences
+	var offsets, indexes []int64 // as differences
 	err = fields(inner, func(f protoscan.Field) {
 		switch f.Number {
 		case protoscan.BatchFirst:
@@ -184,7 +184,7 @@ func (b *batch) readPlaces(wire []byte) error {
 	return b.place(m.GetOffsets(), m.GetIndexes())
 }
 
-// place sets the positions of a batch as the comment on EventBatch.offsets says.
+// place sets the positions of a batch as documented at EventBatch.offsets.
 func (b *batch) place(offsets, indexes []int64) error {
 	var offset, index int64
 	for i, n := range offsets {

@@ -164,7 +164,7 @@ func (e *event) about(o *Oracle) {
 	}
 }
 
-// noPlayer stands for the player of an event that has only another one.
+// noPlayer stands for the first player of an event that has only a second one.
 const noPlayer = math.MinInt32
 
 // body has the fields of an event's JSON that the oracle needs.
@@ -193,7 +193,7 @@ type body struct {
 	UpkeepPlayerID *int32 `json:"upkeep_player_id"`
 	RecipientID    *int32 `json:"recipient_id"`
 
-	// The types of events of a demo, by the names of fields that have them. Other formats have other things there.
+	// The types of events of a demo, by the fields that have them. In other formats these fields hold other things.
 	Type     json.RawMessage `json:"type"`
 	TypeName string          `json:"type_name"`
 	Name     json.RawMessage `json:"name"`
@@ -397,8 +397,7 @@ func asks(f *replaydv1.EventFilter, kind string, facts bool) bool {
 	return slices.Contains(f.GetKinds(), kind)
 }
 
-// anyGlob matches with the standard library's globs, and so in another way than the daemon. It escapes their other special
-// characters.
+// anyGlob matches with the standard library's globs, independently of the daemon. It escapes their other special characters.
 func anyGlob(patterns []string, name string) bool {
 	plain := strings.NewReplacer(`\`, `\\`, `[`, `\[`)
 	for _, p := range patterns {
@@ -496,7 +495,7 @@ func empty(f *replaydv1.EventFilter) bool {
 	return slices.Contains(f.GetDem().GetClasses(), "") || slices.Contains(f.GetDem().GetFields(), "")
 }
 
-// neverThere reports whether a filter has a list of numbers of which nothing in the format can have any.
+// neverThere reports whether a filter has a list of numbers none of which occurs in the format.
 func (o *Oracle) neverThere(f *replaydv1.EventFilter) bool {
 	below := func(least int32, numbers []int32) bool { return len(numbers) > 0 && slices.Max(numbers) < least }
 	switch o.format {
@@ -510,8 +509,8 @@ func (o *Oracle) neverThere(f *replaydv1.EventFilter) bool {
 	return false
 }
 
-// Refused reports whether a request must be refused, because nothing that it includes can be in the replay, or because of a type
-// that no event can have.
+// Refused reports whether a request must be refused, because the replay cannot have anything that it includes, or because of a
+// type that no event can have.
 func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	state := req.GetStart().GetWithState()
 	if at, err := cursor.Parse(req.GetStart().GetCursor()); err == nil {
@@ -544,7 +543,7 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	return len(req.GetInclude()) > 0
 }
 
-// Expect returns the events that a request must receive, of the events present now. The start `now` receives none.
+// Expect returns the present events that a request must receive. The start `now` receives none.
 func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
 	var got []Event
 	from, arrived := decoders.Position{}, true
@@ -578,7 +577,7 @@ func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
 	return got, nil
 }
 
-// before returns the position of the last event before where a request starts at a tick.
+// before returns the position of the last event before a request's start at a tick.
 func (o *Oracle) before(tick int32) (last decoders.Position, some bool) {
 	for i := range o.events {
 		if o.events[i].tick >= tick {

@@ -22,8 +22,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// tables converts tables back to events. It shares no code with what made them: it knows Arrow, the .proto and what docs/api.md
-// says of tables.
+// tables converts tables back to events. It shares no code with the daemon: it knows Arrow, the .proto and the page docs/api.md.
 type tables struct {
 	schemas map[string][]byte // by kind
 }
@@ -36,7 +35,7 @@ type row struct {
 	placed  bool // at is set
 }
 
-// learn notes the schemas of the tables of a state: those of a stream count for all that follows.
+// learn notes the schemas of the tables of a state: a stream's schemas hold for everything after them.
 func (t *tables) learn(r *replaydv1.StreamEventsResponse) {
 	for _, one := range r.GetState().GetTables() {
 		if len(one.GetSchema()) > 0 {
@@ -155,14 +154,14 @@ func widen(record arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, &about), columns, record.NumRows()), nil
 }
 
-// wideTypes has the types that narrow columns can stand for.
+// wideTypes holds the types of which columns may be narrowed.
 var wideTypes = map[string]arrow.DataType{
 	"int32": arrow.PrimitiveTypes.Int32, "int64": arrow.PrimitiveTypes.Int64, "uint32": arrow.PrimitiveTypes.Uint32,
 	"uint64": arrow.PrimitiveTypes.Uint64, "float64": arrow.PrimitiveTypes.Float64,
 }
 
-// whole checks that an array, with those below it, has the given number of values, those that a missing struct hides included, and
-// that every index into a dictionary has a text.
+// whole checks that an array, with the arrays below it, has the given number of values, including values that a missing struct
+// hides, and that every index into a dictionary has a text.
 func whole(d arrow.ArrayData, n int) error {
 	if d.Len() != n {
 		return fmt.Errorf("a column of %s has %d values instead of %d", d.DataType(), d.Len(), n)
@@ -265,7 +264,7 @@ type reading struct {
 	strings [][]byte
 }
 
-// fill sets the fields of a message from the columns of their names. Fields that are kinds are left out.
+// fill sets the fields of a message from the columns with their names. It leaves out fields that are kinds.
 func (r *reading) fill(m protoreflect.Message, column func(name string) arrow.Array) error {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -432,7 +431,7 @@ func (r *reading) value(f protoreflect.FieldDescriptor, from arrow.Array, i int)
 	return v, err
 }
 
-// nameAt returns a text of a dictionary, empty for a missing one.
+// nameAt returns the text of an index into a dictionary, empty if it is missing.
 func nameAt(from arrow.Array, i int) (string, error) {
 	d, ok := from.(*array.Dictionary)
 	if !ok {

@@ -13,48 +13,49 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// A game without an end is over when no process has its file open for writing any more: its server has crashed, or was killed. Which
-// game its server began next follows from the games of that name and port in the directory, taken as those of processes. A process is
-// over with its last game. Servers are started again one by one, so a process takes the place of one that is over. Where two or more
-// are over, it is not known whose place it takes.
+// A game without an end is over when no process has its file open for writing any more: its server has crashed, or was killed.
+// Which game its server began next follows from the games of that name and port in the directory, grouped by server process. A
+// process is over with its last game. Servers are started again one by one, so a process takes the place of one that is over.
+// Where two or more are over, it is not known whose place it takes.
 //
 // When a game began, its header says, and when another one was over, the time of its last write. A silent server does not write, so
 // this time is only the earliest at which it can have been over. Therefore the Finder remembers which games had a writer when it saw
 // another one begin: the process of that one took the place of none of them.
 
-// maxGroups is of how many names and ports in directories a Finder remembers something. With more, it forgets all others.
+// maxGroups limits the names and ports in directories of which a Finder remembers games. With more, it forgets all others.
 const maxGroups = 1024
 
 // startResolution is the resolution of the times in headers. Times of writes are compared with them directly, because the writer and its
 // file are on one machine.
 const startResolution = time.Second
 
-// group is what is remembered of the games of one name and port in one directory.
+// group holds the remembered games of one name and port in one directory.
 type group struct {
 	mu    sync.Mutex
-	seen  map[string]int   // of each first game of a process, by identity: the how many-th it was when it was seen, from 1
-	lives map[string]*life // of the last games of processes that have no end, by identity
+	seen  map[string]int   // of each first game of a process, by identity: its number in the order in which they were seen, from 1
+	lives map[string]*life // of the processes' last games without an end, by identity
 }
 
-// life is what is known of a game without an end.
+// life describes a game without an end.
 type life struct {
 	writer   source.Writer
-	size     int64     // when it was asked
+	size     int64     // at the time of the question
 	modified time.Time // likewise
-	// beside is how many first games had been seen when it had a writer last. It is 0 if it never had one.
+	// beside is the number of first games that had been seen when it last had a writer. It is 0 if it never had one.
 	beside int
-	// gone is when it was first found to have none.
+	// gone is when it was first found to have no writer.
 	gone time.Time
 }
 
-// process is a server process: the games that name one another.
+// process is a server process: a chain of games that name one another.
 type process struct {
-	first *index.Entry // the one with which it began; nil if that is not there
+	first *index.Entry // its first game; nil if that is missing
 	last  *index.Entry
-	life  *life // of last; nil if that has an end
+	life  *life // of last; nil if last has an end
 }
 
-// over returns the earliest time at which the process can have been over. It reports false if it is not over, or if that is not known.
+// over returns the earliest time at which the process may have ended. It reports false if the process has not ended, or if that
+// is not known.
 func (p *process) over() (time.Time, bool) {
 	if p.life == nil {
 		return until(p.last), true
@@ -62,11 +63,12 @@ func (p *process) over() (time.Time, bool) {
 	return p.life.modified, p.life.writer == source.Absent
 }
 
-// Crash is what is known of the end of a game that has none.
+// Crash describes the end of a game without its own end.
 type Crash struct {
-	// Next is the game with which its server has started again. It is nil if the game may not be over, and if that is not known.
+	// Next is the game that its server began after its restart. It is nil if the game may not be over, or if the next one is not
+	// known.
 	Next *index.Entry
-	// Writer is whether the game has a writer. It is source.NotAsked while no other process of that name and port is there.
+	// Writer says whether the game has a writer. It is source.NotAsked while no other process has that name and port.
 	Writer source.Writer
 }
 
@@ -99,7 +101,7 @@ func (f *Finder) crash(ctx context.Context, of *index.Entry, all []*index.Entry,
 	if crash.Writer != source.Absent {
 		return crash
 	}
-	kept := false // whether a writer here keeps its file open; who opens it for each write is not recognized
+	kept := false // whether a writer here keeps its file open; a writer that opens it for each write is not recognized
 	for _, p := range processes {
 		switch {
 		case p.life == nil || p.life.writer == source.Absent:
@@ -115,7 +117,7 @@ func (f *Finder) crash(ctx context.Context, of *index.Entry, all []*index.Entry,
 	return crash
 }
 
-// copies returns the games of the server of a game, one for each identity. Of several copies it takes one that may grow.
+// copies returns the games of a game's server, one for each identity. Of several copies it takes one that may grow.
 func copies(of *index.Entry, all []*index.Entry) map[string]*index.Entry {
 	games := map[string]*index.Entry{}
 	for _, e := range all {
@@ -129,7 +131,7 @@ func copies(of *index.Entry, all []*index.Entry) map[string]*index.Entry {
 	return games
 }
 
-// group returns what is remembered of the games of the name and port of a game.
+// group returns the remembered games of a game's name and port.
 func (f *Finder) group(of *index.Entry) *group {
 	key := path.Dir(of.Name) + "\x00" + of.Server
 	f.mu.Lock()
@@ -145,7 +147,7 @@ func (f *Finder) group(of *index.Entry) *group {
 	return g
 }
 
-// forget forgets what is not there any more. Games that were seen keep their order.
+// forget forgets missing games. Seen games keep their order.
 func (g *group) forget(games map[string]*index.Entry) {
 	gone := func(identity string) bool { return games[identity] == nil }
 	maps.DeleteFunc(g.lives, func(identity string, _ *life) bool { return gone(identity) })
@@ -154,7 +156,7 @@ func (g *group) forget(games map[string]*index.Entry) {
 	}
 }
 
-// processes returns the processes that wrote some games, and asks which of them have a writer.
+// processes returns the processes that wrote the games, and asks which of them have a writer.
 func (f *Finder) processes(
 	ctx context.Context, g *group, games map[string]*index.Entry, all []*index.Entry, family index.Family,
 ) []*process {
@@ -173,7 +175,7 @@ func (f *Finder) processes(
 	return list
 }
 
-// firstOf returns the game with which the process of a game began, nil if that is not there.
+// firstOf returns the first game of a game's process, nil if it is missing.
 func firstOf(e *index.Entry, games map[string]*index.Entry) *index.Entry {
 	for range games {
 		if e == nil || e.Previous == "" {
@@ -184,7 +186,7 @@ func firstOf(e *index.Entry, games map[string]*index.Entry) *index.Entry {
 	return nil // they name one another in a circle
 }
 
-// ask finds out whether a game has a writer. A game that had none, and was not written to since, has none.
+// ask finds out whether a game has a writer. A game that had none, and was not written to since then, has none.
 func (f *Finder) ask(ctx context.Context, g *group, e *index.Entry, all []*index.Entry) *life {
 	l := g.lives[e.Identity]
 	if l == nil {
@@ -214,8 +216,8 @@ func (f *Finder) ask(ctx context.Context, g *group, e *index.Entry, all []*index
 	return l
 }
 
-// places returns, for the last games of processes that are over, the first game of the process that took the place of each, as far as that
-// is known. Processes that were over before a time are left out.
+// places maps the last games of processes that are over to the first game of the process that took the place of each, as far as
+// it is known. It leaves out processes that were over before a time.
 func (g *group) places(processes []*process, since time.Time) map[string]*index.Entry {
 	var over []*process
 	var began []*process
@@ -238,8 +240,8 @@ func (g *group) places(processes []*process, since time.Time) map[string]*index.
 		return cmp.Or(a.first.Started.Compare(b.first.Started), cmp.Compare(g.seen[a.first.Identity], g.seen[b.first.Identity]))
 	})
 	next := map[string]*index.Entry{}
-	var free []*process // whose places may be free
-	taken := 0          // how many of these places are taken, where it is not known which
+	var free []*process // processes whose places may be free
+	taken := 0          // how many of these places are taken, if it is not known which
 	for i, p := range began {
 		over = slices.DeleteFunc(over, func(old *process) bool {
 			is := !slices.Contains(began[i:], old) && g.overBefore(old, p)
@@ -264,7 +266,7 @@ func (g *group) places(processes []*process, since time.Time) map[string]*index.
 // overBefore reports whether a process may have been over before another one began.
 func (g *group) overBefore(old, p *process) bool {
 	switch {
-	case old.life != nil && old.life.beside > 0: // it had a writer while those were there that had been seen
+	case old.life != nil && old.life.beside > 0: // it had a writer when the first games were there that had been seen
 		if g.seen[p.first.Identity] <= old.life.beside {
 			return false
 		}

@@ -15,8 +15,8 @@ import (
 type Finder struct {
 	// Index has the replays. Required.
 	Index *index.Index
-	// Writer returns who writes to the file of a replay, and when it was last written to: catalog.Catalog.Writer. With nil, nobody
-	// asks, and no crash is recognized.
+	// Writer returns who writes to the file of a replay, and when the file was last written to: catalog.Catalog.Writer. If it is
+	// nil, no crash is recognized.
 	Writer func(context.Context, *index.Entry) (source.Writer, time.Time)
 
 	mu     sync.Mutex
@@ -25,11 +25,11 @@ type Finder struct {
 
 // Found holds the replays around a replay. Each may be nil.
 type Found struct {
-	// Linked is the replay that names it as the one before.
+	// Linked is the replay that names the given one as its predecessor.
 	Linked *index.Entry
-	// Restarted is the only replay with which its server can have started again, provided that it is finished.
+	// Restarted is the only replay with which the server of a finished replay can have started again.
 	Restarted *index.Entry
-	// Crash is what is known of its end, if it is not finished and no other one names it.
+	// Crash describes the replay's end, if it is not finished and no other replay names it.
 	Crash Crash
 	// Next is the replay that began next in its directory.
 	Next *index.Entry
@@ -43,8 +43,8 @@ const maxLikely = 8
 // slack is the tolerance for the times in headers, which have a resolution of seconds.
 const slack = 2 * time.Second
 
-// Find returns the replays around a replay, of its family. The argument finished reports whether that replay is finished. If so, replays of
-// other servers in its directory are likely successors too.
+// Find returns the replays around a replay, within its family. finished reports whether the replay is finished. If so, replays of
+// other servers in its directory are likely successors, too.
 func (f *Finder) Find(ctx context.Context, of *index.Entry, finished bool, scope index.Scope) (Found, error) {
 	x := f.Index
 	family := x.Family(of.Name, scope)
@@ -84,7 +84,7 @@ func (f *Finder) Find(ctx context.Context, of *index.Entry, finished bool, scope
 	return found, nil
 }
 
-// linked returns the replay that names the given one as the one before. Of several copies it prefers one that may grow.
+// linked returns the replay that names the given one as its predecessor. Of several copies it prefers one that may grow.
 func linked(family index.Family, of *index.Entry) *index.Entry {
 	after := family.After(of.Identity)
 	if len(after) == 0 || of.Identity == "" {
@@ -129,12 +129,12 @@ func until(e *index.Entry) time.Time {
 	return e.Modified
 }
 
-// recent is how long before a game others must have been over to say nothing of how many servers there are.
+// recent is the time before a game in which other games show how many servers there are.
 const recent = time.Hour
 
-// restarted returns the first game of the server process that followed a finished game, or nil if it is ambiguous. The game
-// must be of a server of the same name and port, and must have begun after the finished game was over. No games of that name
-// and port may have been played at the same time. Otherwise there are two servers, and either may have started again.
+// restarted returns the first game of the server process that followed a finished game, or nil if that is ambiguous. Its server
+// must have the same name and port, and it must have begun after the finished game was over. If two games of that name and port
+// were played at the same time, there are two servers, and either may have started again.
 func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads []*index.Entry) *index.Entry {
 	var next *index.Entry
 	for _, e := range heads {
@@ -166,7 +166,7 @@ func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads 
 // atOnce reports whether two of some games were played at the same time: one went on after another had begun.
 func atOnce(ctx context.Context, x *index.Index, games []*index.Entry) bool {
 	slices.SortStableFunc(games, func(a, b *index.Entry) int { return a.Started.Compare(b.Started) })
-	var last *index.Entry // of the games so far, the one that was over last
+	var last *index.Entry // of the games so far, the last to be over
 	for i, e := range games {
 		if last != nil && last.Identity != e.Identity && until(last).After(e.Started.Add(slack)) {
 			return true

@@ -2,7 +2,7 @@
 // docs/following.md describes the rules to users.
 //
 //	find.go        finds the replays around a replay
-//	crash.go       finds out whether a replay without an end is over, and which one followed it
+//	crash.go       finds out whether a replay without an end is over, and which replay followed it
 //	succession.go  decides what to do next
 package succession
 

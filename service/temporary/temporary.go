@@ -16,7 +16,7 @@ import (
 // Prefix begins the name of every temporary replay. The alias of a root cannot begin with its first character.
 const Prefix = "@upload/"
 
-// Is reports whether a name is that of a temporary replay, existing or not.
+// Is reports whether a name is one of a temporary replay, which need not exist.
 func Is(name string) bool { return strings.HasPrefix(name, Prefix) }
 
 // Store holds temporary replays. It is safe for concurrent use.

@@ -9,7 +9,7 @@ import (
 type agenda []entry
 
 type entry struct {
-	at time.Duration // a copy of the appointment's, to be close in memory when the heap compares
+	at time.Duration // a copy of the appointment's time, close in memory for the heap's comparisons
 	visited
 }
 
@@ -52,7 +52,7 @@ func (a *agenda) remove(v visited) {
 	}
 }
 
-// due moves the visits that are due from the agenda to a list, and returns the list.
+// due moves due visits from the agenda to a list, and returns the list.
 func (a *agenda) due(list []visited, now time.Duration) []visited {
 	for len(*a) > 0 && (*a)[0].at <= now {
 		list = append(list, heap.Pop(a).(entry).visited)

@@ -28,10 +28,10 @@ type directory struct {
 	young  map[string]time.Time // new entries that have no bytes yet, with the times at which to drop them
 }
 
-// ask updates the notifier's watch of a directory. With add it starts to watch a directory that has targets. It stops
-// watching one that has none any more, or that was replaced at its path. The operating system may take long to answer, so
-// w.mu must not be held. Of several callers only one calls the notifier, on behalf of the others too. The others wait for it
-// only if wait is set. The error is always nil except in mode Inotify.
+// ask updates the notifier's watch of a directory. With add it starts to watch a directory that has targets. It stops watching a
+// directory that has none any more, or that was replaced at its path. The operating system may take long to answer, so w.mu must
+// not be held. Of several callers only one calls the notifier, on behalf of the others, too. The others wait for it only if wait
+// is set. The error is always nil except in mode Inotify.
 func (w *Watcher) ask(d *directory, add, wait bool) error {
 	if d == nil {
 		return nil
@@ -96,7 +96,7 @@ func (w *Watcher) watch(path string) (id source.ID, active bool, err error) {
 	return id, err == nil, err
 }
 
-// visit checks whether the notifier still watches the directory at its path, and tries again where it does not.
+// visit checks whether the notifier still watches the directory at its path, and otherwise tries again.
 func (d *directory) visit(w *Watcher, _ time.Duration) {
 	there := w.look(d.path)
 	w.mu.Lock()

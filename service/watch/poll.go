@@ -19,10 +19,10 @@ const (
 	// rewatch is how often the Watcher retries a directory that the operating system does not watch, and how often it checks
 	// a link.
 	rewatch = 2 * time.Second
-	// safety is the longest interval at which everything else is checked: files that have long been idle, and whether the
-	// watched directories are still at their paths.
+	// safety is the longest interval of all other checks: of files that have long been idle, and of whether the watched
+	// directories are still at their paths.
 	safety = 20 * time.Second
-	// patience is how long a visit may block the others, at least.
+	// patience is the least time for which a visit may block the others.
 	patience = time.Second
 	// maxStuck is the largest number of mounts that may be stuck without blocking other visits.
 	maxStuck = 32

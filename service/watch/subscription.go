@@ -10,7 +10,7 @@ import (
 type Subscription struct {
 	// C receives when the file may have changed. For a directory it receives when entries may have been added, removed or
 	// renamed, or when the first bytes may have been written to a new entry. It holds one value from the start, and never more
-	// than one. So the receiver has to check everything that may have changed since the last time. Nothing may have changed.
+	// than one. So the receiver must check everything that may have changed since the last time, and may find no change.
 	C <-chan struct{}
 
 	c      chan struct{}

@@ -75,7 +75,7 @@ func newWatcher(o Options, sys system) (*Watcher, error) {
 }
 
 // Close ends all subscriptions, so that none fires any more. It returns when the watcher's goroutines have ended. It does not
-// wait for those that wait for a file system that does not answer. They end when the file system answers.
+// wait for a goroutine on a file system that does not answer, which ends when the file system answers.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	if w.closed {

@@ -16,11 +16,11 @@
 //
 // # Where it comes from
 //
-// After a start, everything is read again from the stream, which has the files of games that are not over. With Options.Keep that is
-// only what came since an earlier Mirror of the directory ended, however it did.
-// Until that is done, the Store answers nothing but source.ErrStore, because a file that is not there yet may be there in a moment.
-// While NATS is away, the files are there, and do not grow. A stream that was lost is sent again by those who have the files, and
-// what is here already is compared with it. A generation that begins with the same bytes in a stream that was made anew is the same file.
+// After a start, everything is read again from the stream, which has the files of games that are not over. With Options.Keep that
+// is only what came since an earlier Mirror of the directory ended, however it did. Until that is done, the Store answers nothing
+// but source.ErrStore, because a file that is not there yet may be there in a moment. While NATS is away, the files are there,
+// and do not grow. A lost stream is sent again by the shippers that have the files, and compared with the bytes that are here
+// already. A generation that begins with the same bytes in a stream that was made anew is the same file.
 //
 // # The archive
 //

@@ -13,9 +13,10 @@
 //
 // # When a file is over
 //
-// A teehistorian file is over at its own end. Any other file, and one whose server was killed, is over when it was not written to for
-// Options.Quiet. If it is written to nevertheless, it is shipped on. A file that is over is written to the Archive, if there is
-// one, read back and compared, and leaves the stream. That needs no room in the stream: if it is full, what it has not is read from the disk.
+// A teehistorian file is over at its own end. Any other file, and one whose server was killed, is over when it was not written to
+// for Options.Quiet. If it is written to nevertheless, it is shipped on. A file that is over is written to the Archive, if there
+// is one, read back and compared, and leaves the stream. That needs no room in the stream: if the stream is full, missing bytes
+// are read from the disk.
 //
 // # What is shipped
 //
