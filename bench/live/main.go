@@ -57,7 +57,7 @@ func main() {
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "replayd-bench-live")
 	check(err)
-	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
 	daemon := filepath.Join(dir, "replayd")
 	build := exec.Command("go", "build", "-o", daemon, "./cmd/replayd")
 	build.Stderr = os.Stderr
@@ -136,13 +136,13 @@ func measure(dir, program string, s settings) {
 	var err error
 	s.Dir, err = os.MkdirTemp(dir, "files")
 	check(err)
-	defer os.RemoveAll(s.Dir) //nolint:errcheck // it is temporary
+	defer os.RemoveAll(s.Dir) //nolint:errcheck // the directory is temporary
 	s.Addr = freeAddr()
 	newTimes(s)
 	writer := role("write", s)
 	defer writer.end()
 	var ready bool
-	writer.line(&ready) // the files are there
+	writer.line(&ready) // once the files exist
 	var served *part
 	if s.Plain {
 		served = role("plain", s)
@@ -189,7 +189,7 @@ func measure(dir, program string, s settings) {
 func freeAddr() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
-	defer l.Close() //nolint:errcheck // it is only used to find a free port
+	defer l.Close() //nolint:errcheck // it only finds a free port
 	return l.Addr().String()
 }
 
@@ -203,7 +203,7 @@ func cpu(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// busyCPUs returns the time that all processors were busy, with any process.
+// busyCPUs returns the time for which all processors together were busy.
 func busyCPUs() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	check(err)

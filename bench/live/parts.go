@@ -46,7 +46,7 @@ func newTimes(s settings) { check(os.WriteFile(timesPath(s), make([]byte, 8*s.Fi
 func openTimes(s settings) times {
 	f, err := os.OpenFile(timesPath(s), os.O_RDWR, 0)
 	check(err)
-	defer f.Close() //nolint:errcheck // the mapping stays
+	defer f.Close() //nolint:errcheck // the mapping stays valid
 	n := s.Files * s.Ticks
 	b, err := syscall.Mmap(int(f.Fd()), 0, 8*n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	check(err)
@@ -89,7 +89,7 @@ func fileName(i int) string { return fmt.Sprintf("%04d.teehistorian", i) }
 func header(number int) []byte {
 	dir, err := os.MkdirTemp("", "replayd-bench-samples")
 	check(err)
-	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
 	check(testdata.Unpack(dir))
 	sample, err := os.ReadFile(filepath.Join(dir, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
 	check(err)
@@ -191,7 +191,7 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(8<<10),
 		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
 	check(err)
-	defer conn.Close() //nolint:errcheck // nothing is to be written any more
+	defer conn.Close() //nolint:errcheck // nothing more will be written
 	var stream grpc.ClientStream
 	for deadline := time.Now().Add(time.Minute); ; {
 		c := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.WaitForReady(true)}}
@@ -278,7 +278,7 @@ func (a *arrivals) readPlain(ctx context.Context, s settings, ready func()) {
 		}
 	}
 	check(err)
-	defer conn.Close() //nolint:errcheck // nothing is to be written any more
+	defer conn.Close() //nolint:errcheck // nothing more will be written
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	message := make([]byte, plainBytes)
 	binary.LittleEndian.PutUint32(message, uint32(a.file))

@@ -42,7 +42,7 @@ type Batch struct {
 // Len returns how many events there are.
 func (b *Batch) Len() int { return b.length }
 
-// Format returns the name of the replay's format, such as "teehistorian": that of the field of the response.
+// Format returns the name of the replay's format, such as "teehistorian". The field of the response decides it.
 func (b *Batch) Format() string {
 	if b.format == nil { // a state without events, or tables
 		return ""

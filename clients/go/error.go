@@ -29,7 +29,7 @@ type Error struct {
 	// Cursor is the cursor after the last event of a stream that failed. It is nil if no event was sent.
 	Cursor []byte
 
-	after     time.Duration // how long the daemon asks the client to wait before retrying
+	after     time.Duration // the least time that the daemon asks the client to wait before retrying
 	explained bool          // the daemon sent a reason, perhaps one that this client does not know
 	silent    bool          // no response arrived in time, so the connection is considered dead
 	err       error
@@ -83,8 +83,8 @@ func ReasonOf(err error) replaydv1.ErrorReason {
 	return explain(err).Reason
 }
 
-// ErrSequence reports missing or repeated events: the daemon's sequence numbers are not those that the client expects. It
-// indicates a bug.
+// ErrSequence reports missing or repeated events: the daemon's sequence numbers differ from the expected ones. It indicates a
+// bug.
 var ErrSequence = errors.New("replayd: events are not in sequence")
 
 const (

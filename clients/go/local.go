@@ -36,9 +36,9 @@ const (
 //
 // [Local.Name] is the name of the file for requests. Names of other replays in its directory begin with "local/".
 //
-// The program replayd must be in the PATH, or the environment variable REPLAYD must have its path. Otherwise the error says so, and
-// is an [exec.ErrNotFound]. An error for the file is that of [os.Stat]. The daemon listens at a socket that only this user can
-// reach, and ends when this process does, even if it is killed.
+// The program replayd must be in the PATH, or the environment variable REPLAYD must have its path. Otherwise the error says so,
+// and is an [exec.ErrNotFound]. For a missing file it is the error of [os.Stat]. The daemon listens at a socket that only this
+// user can reach, and ends when this process does, even if it is killed.
 func Open(ctx context.Context, path string, opts ...Option) (*Local, error) {
 	binary, err := findProgram()
 	if err != nil {
@@ -69,7 +69,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Local, error) {
 }
 
 // Close closes the connection, ends the daemon and waits for it. Calls and streams in progress end with an error. Further calls
-// have no effect and return the same.
+// of Close do nothing and return the same result.
 func (l *Local) Close() error { return l.end() }
 
 // findProgram returns the absolute path of the daemon's program.
@@ -93,7 +93,7 @@ func findProgram() (string, error) {
 // program is a daemon with one root. It listens at a socket in a directory of its own, which only this user can read.
 type program struct {
 	dir    string
-	stdin  io.Closer // at whose end the daemon ends
+	stdin  io.Closer // the daemon ends when it is closed
 	exited chan struct{}
 	kill   func() error
 }
@@ -165,7 +165,7 @@ func (p *program) wait(ctx context.Context) error {
 	}
 }
 
-// printed returns the end of what the daemon printed, for an error.
+// printed returns the end of the daemon's output, for an error.
 func (p *program) printed() string {
 	const most = 2000
 	text, _ := os.ReadFile(p.log())

@@ -37,7 +37,7 @@ func (c *Client) Batches(ctx context.Context, req *replaydv1.StreamEventsRequest
 // [Retry]. No event is missing and none is repeated. An error that is not [Transient] ends the stream at once. So does any error
 // before the stream has begun, unless it follows.
 type Stream struct {
-	ctx   context.Context //nolint:containedctx // an iterator has no other place for it
+	ctx   context.Context //nolint:containedctx // an iterator has no other place for a context
 	req   *replaydv1.StreamEventsRequest
 	open  func(context.Context, context.CancelCauseFunc) (grpc.ClientStream, error)
 	heal  func(*Error) // prepares the connection for the next attempt
@@ -54,7 +54,7 @@ type Stream struct {
 	replay     *replaydv1.Replay
 	end        *replaydv1.StreamEnd
 	state      replaydv1.FollowState
-	stateDone  bool // the state at the start position was yielded completely
+	stateDone  bool // the state at the start position was yielded as a whole
 	missed     uint64
 	reconnects int
 }
@@ -109,8 +109,8 @@ func (s *Stream) Missed() uint64 { return s.missed }
 // Reconnects returns how often the stream was resumed. Attempts that failed do not count; see [Retry.OnBreak] for those.
 func (s *Stream) Reconnects() int { return s.reconnects }
 
-// Cursor returns the cursor after the last batch that the loop has finished, which is when it takes the next item. Store it
-// together with the results of these events.
+// Cursor returns the cursor after the last batch that the loop has finished. The loop finishes a batch when it takes the next
+// item. Store the cursor together with the results of these events.
 func (s *Stream) Cursor() []byte { return s.cursor }
 
 // Response is one response of a stream.

@@ -24,7 +24,7 @@ type jobsCmd struct {
 	Retry  jobsRetryCmd  `cmd:"" help:"Queue failed or cancelled jobs again."`
 }
 
-// chosen are flags that choose jobs.
+// chosen holds flags that choose jobs.
 type chosen struct {
 	State  string `help:"Only jobs in this state: queued, running, done, failed or cancelled." enum:",queued,running,done,failed,cancelled" default:"" env:"-"`
 	Tenant string `help:"Only jobs of this tenant." env:"-"`
@@ -91,7 +91,7 @@ func failureText(r *queue.Record) string {
 	return text + ": " + printable(r.Detail)
 }
 
-// printable replaces what would disturb a terminal or a table.
+// printable replaces characters that would disturb a terminal or a table.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -147,7 +147,7 @@ func (c *jobsRetryCmd) Run(ctx context.Context, con command.Console) error {
 	return c.each(ctx, &c.queueFlags, c.ID, con, "queued", func(q *queue.Queue, id string) error { return q.Retry(ctx, id) })
 }
 
-// each calls f for the jobs that are named, or for those that are chosen and in a state for it, and prints how many there were.
+// each calls f for the named jobs, or for the chosen ones in a suitable state, and prints how many there were.
 func (c *chosen) each(ctx context.Context, flags *queueFlags, ids []string, con command.Console, what string, f func(*queue.Queue, string) error) error {
 	if len(ids) > 0 {
 		if c.any() {

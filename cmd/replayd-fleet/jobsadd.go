@@ -35,7 +35,7 @@ type jobsAddCmd struct {
 	Wait           bool     `help:"Wait until the jobs are over. The exit code is that of a failed job."`
 }
 
-// Validate rejects flags that do not fit.
+// Validate rejects flags that do not go together.
 func (c *jobsAddCmd) Validate() error {
 	for _, name := range c.Replay {
 		switch {
@@ -45,7 +45,7 @@ func (c *jobsAddCmd) Validate() error {
 			return errors.New("--watch never ends, so --wait cannot")
 		}
 		if bucket.Is(name) {
-			if _, err := bucket.Parse(name); err != nil { // without the URL, which may have secrets in it
+			if _, err := bucket.Parse(name); err != nil { // without the URL, which may have secrets
 				return err
 			}
 		}
@@ -58,8 +58,8 @@ type adding struct {
 	q         *queue.Queue
 	template  queue.Job
 	batch     []queue.Job
-	seen      map[string]bool // tags that were added, with --watch
-	ids       map[string]bool // with --wait
+	seen      map[string]bool // with --watch: tags of added jobs
+	ids       map[string]bool // with --wait: IDs of added jobs
 	added     int
 	known     int
 	failed    error // the first file that cannot be read
@@ -138,7 +138,7 @@ func (c *jobsAddCmd) Run(ctx context.Context, con command.Console) error {
 			switch {
 			case err != nil && (!c.Watch || ctx.Err() != nil):
 				return err
-			case err != nil: // a store or NATS that is gone comes back
+			case err != nil: // a store or NATS that is away comes back
 				a.note(command.Message(err))
 				clear(a.seen)
 				a.batch = a.batch[:0]
@@ -167,7 +167,7 @@ func (c *jobsAddCmd) Run(ctx context.Context, con command.Console) error {
 	return a.failed
 }
 
-// walk adds what a name stands for. It returns how often a bucket is to be listed.
+// walk adds jobs for a name. It returns how often to list a bucket.
 func (a *adding) walk(ctx context.Context, name string) (time.Duration, error) {
 	if bucket.Is(name) {
 		return a.objects(ctx, name)
@@ -225,7 +225,7 @@ func (a *adding) objects(ctx context.Context, url string) (time.Duration, error)
 	dir, base := cutLast(at.Path)
 	whole := at
 	at.Path = dir
-	if base != "" { // an object?
+	if base != "" { // is it an object?
 		store, err := bucket.Open(ctx, at, bucket.Options{})
 		if err != nil {
 			return whole.Refresh, err
@@ -286,7 +286,7 @@ func (a *adding) wait(ctx context.Context, con command.Console) error {
 	return jobError{why}
 }
 
-// jobError is the failure of a job that was waited for.
+// jobError is the failure of a job that jobs add has waited for.
 type jobError struct{ *queue.Record }
 
 func (e jobError) Error() string {

@@ -24,14 +24,14 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 )
 
-// livePlace is a root that is a stream of NATS.
+// livePlace is a stream of NATS as a root.
 type livePlace struct {
 	natsconn.Place
 
 	source   string
 	archive  string // the URL of a bucket, or empty
 	maxBytes int64  // 0 for the default
-	share    int64  // max_source_bytes, likewise
+	share    int64  // max_source_bytes; 0 for the default
 }
 
 // parseLive parses the URL of a live root. Its errors do not repeat the URL.
@@ -48,7 +48,7 @@ func parseLive(text string) (livePlace, error) {
 		return p, err
 	}
 	for name, list := range place.Values {
-		if !slices.Contains([]string{"source", "archive", "max_bytes", "max_source_bytes"}, name) { // its name may be a secret
+		if !slices.Contains([]string{"source", "archive", "max_bytes", "max_source_bytes"}, name) { // even its name may be a secret
 			return p, errors.New("a parameter is none of archive, max_bytes, max_source_bytes, server, source")
 		}
 		if len(list) != 1 {
@@ -83,13 +83,13 @@ func parseLive(text string) (livePlace, error) {
 	return p, nil
 }
 
-// streams are streams of NATS as roots of a daemon.
+// streams holds streams of NATS as roots of a daemon.
 type streams struct {
 	natsconn.Credentials
 
 	LiveDir string `help:"Where the files of roots of NATS lie while they are served, in a directory of their own. Default: below the system's directory for temporary files." placeholder:"DIR"`
 
-	buckets *buckets                  `kong:"-"` // of archives
+	buckets *buckets                  `kong:"-"` // for archives
 	mirrors map[string]*mirror.Mirror // by alias
 	stops   []func()
 }
@@ -184,7 +184,7 @@ func (l *streams) directory(alias string, place livePlace) (dir string, done fun
 	return dir, work.Close, os.Mkdir(dir, 0o700)
 }
 
-// Close implements command.Places. It ends everything, and removes the files that are not kept.
+// Close implements command.Places. It ends all mirrors, and removes files that are not kept.
 func (l *streams) Close() {
 	for _, stop := range slices.Backward(l.stops) {
 		stop()

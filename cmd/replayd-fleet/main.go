@@ -1,5 +1,5 @@
-// Command replayd-fleet is replayd for many machines: besides what that does, it reads buckets of objects and streams of NATS, keeps a
-// queue of jobs with workers, and publishes events to NATS.
+// Command replayd-fleet is replayd for many machines: in addition, it reads buckets of objects and streams of NATS, keeps a queue
+// of jobs with workers, and publishes events to NATS.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const name = "replayd-fleet"
 
-// commands are those that replayd does not have.
+// commands are the commands that replayd does not have.
 type commands struct {
 	Jobs    jobsCmd    `cmd:"" help:"Put replays into a queue, for workers that export them, and see what became of them."`
 	Work    workCmd    `cmd:"" help:"Export the replays of a queue, until stopped."`
@@ -21,7 +21,7 @@ type commands struct {
 
 func main() { command.Main(newProgram()) }
 
-// newProgram returns the program, which is run once.
+// newProgram returns the program. Run it once.
 func newProgram() command.Program {
 	objects := &buckets{}
 	roots := &streams{buckets: objects}

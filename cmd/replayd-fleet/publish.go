@@ -87,7 +87,7 @@ func (c *publishCmd) Run(ctx context.Context, con command.Console) error {
 	return c.Explain(c.publish(ctx, p))
 }
 
-// reports logs when NATS goes and comes back.
+// reports logs the loss and the return of NATS.
 func reports(ctx context.Context, log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -99,7 +99,7 @@ func reports(ctx context.Context, log *slog.Logger) []nats.Option {
 	}
 }
 
-// publish publishes each replay and directory. It returns the first error: a replay that fails does not stop the others.
+// publish publishes each replay and directory. A failure does not stop the others; publish returns the first one.
 func (c *publishCmd) publish(ctx context.Context, p *publish.Publisher) error {
 	what := c.Replay
 	if len(what) == 0 {

@@ -54,7 +54,7 @@ func publishMetrics(s *publish.Stats, conn *nats.Conn) *prometheus.Registry {
 	return reg
 }
 
-// publishing returns an error that says what a publisher waits for, if it does.
+// publishing returns an error that names what a publisher waits for, or nil.
 func publishing(s *publish.Stats, conn *nats.Conn) error {
 	switch {
 	case !conn.IsConnected():

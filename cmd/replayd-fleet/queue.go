@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/internal/natsconn"
 )
 
-// queueFlags say where the queue is. User and password are taken from the environment variables of the nats command, and from nowhere
+// queueFlags say where the queue is. User and password come from the environment variables of the nats command, and from nowhere
 // else.
 type queueFlags struct {
 	Nats string `help:"The NATS servers: nats://HOST:PORT?server=HOST:PORT&..., or comma-separated." default:"nats://127.0.0.1:4222" placeholder:"URL"`
@@ -41,12 +41,12 @@ type unreachableError struct{ error }
 
 func (e unreachableError) Unwrap() error { return e.error }
 
-// connect returns the queue. The caller calls stop. A connection that breaks is made again, for as long as it takes.
+// connect returns the queue. The caller calls stop. A broken connection is restored, however long that takes.
 func (f *queueFlags) connect(ctx context.Context, name string) (_ *queue.Queue, stop func(), err error) {
 	return f.open(ctx, name, queue.Options{})
 }
 
-// open is connect with options of the queue, but for the replicas, and more of the connection.
+// open is like connect, with further options of the queue (except the replicas) and of the connection.
 func (f *queueFlags) open(
 	ctx context.Context, name string, o queue.Options, options ...nats.Option,
 ) (_ *queue.Queue, stop func(), err error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 )
 
-// buckets are buckets of objects as places of replays.
+// buckets holds buckets of objects as places of replays.
 type buckets struct {
 	account func(alias string) func(string, bool, int64) // nil before the first root
 }

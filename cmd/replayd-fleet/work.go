@@ -40,7 +40,7 @@ type workCmd struct {
 func (c *workCmd) Validate() error {
 	for _, place := range append([]string{c.To}, c.From...) {
 		if bucket.Is(place) {
-			if _, err := bucket.Parse(place); err != nil { // without the URL, which may have secrets in it
+			if _, err := bucket.Parse(place); err != nil { // without the URL, which may have secrets
 				return fmt.Errorf("--from, --to: %w", err)
 			}
 		}
@@ -64,7 +64,7 @@ func (c *workCmd) Validate() error {
 // Run works until ctx ends.
 func (c *workCmd) Run(ctx context.Context, con command.Console) error {
 	log := c.Logger(con)
-	debug.SetGCPercent(50) // as export
+	debug.SetGCPercent(50) // as for an export
 	waits := func(err error) { log.WarnContext(ctx, "NATS is not ready; waiting for it", "error", err) }
 	q, stop, err := c.open(ctx, "work", queue.Options{Lease: c.Lease, Wait: electionWait, Waits: waits}, reports(ctx, log)...)
 	if err != nil {
@@ -96,6 +96,6 @@ func (c *workCmd) Run(ctx context.Context, con command.Console) error {
 	return w.Run(ctx, c.UntilDone)
 }
 
-// electionWait is how long a worker waits at its start for servers that elect a leader, which takes 4 to 9 s where one died, and as long
-// again where that one dies, too.
+// electionWait is how long a worker that starts waits for servers that elect a leader. An election after a server's death takes 4
+// to 9 s, and another one if the new leader dies, too.
 const electionWait = time.Minute

@@ -1,5 +1,5 @@
-// Command replayd-nats runs a NATS server with JetStream for the queue of one machine. It is a program of its own because the server's
-// packages start work when a program begins that has them, also in a daemon that needs no queue.
+// Command replayd-nats runs a NATS server with JetStream for the queue of one machine. It is a separate program because the
+// server's packages start work in every program that contains them, even in a daemon that needs no queue.
 package main
 
 import (

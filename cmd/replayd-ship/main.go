@@ -1,5 +1,5 @@
 // Command replayd-ship follows the replays of a directory and puts their bytes into a stream of NATS, from which daemons on other
-// machines serve them. It is a program of its own because it is small, and runs beside game servers.
+// machines serve them. It is a separate program because it is small, and runs beside game servers.
 package main
 
 import (

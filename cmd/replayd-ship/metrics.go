@@ -25,7 +25,7 @@ var (
 	shipArchived = prometheus.NewDesc("replayd_ship_archived_total", "Files that were archived.", nil, nil)
 )
 
-// collector has the figures of a shipper.
+// collector collects a shipper's figures.
 type collector struct {
 	s    *ship.Shipper
 	conn *nats.Conn
@@ -62,7 +62,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(shipArchived, prometheus.CounterValue, float64(n.Archived))
 }
 
-// healthy returns an error that says what is waited for, if anything is.
+// healthy returns an error that names what the shipper waits for, or nil.
 func healthy(s *ship.Shipper, conn *nats.Conn) error {
 	if !conn.IsConnected() {
 		return errors.New("NATS cannot be reached")

@@ -30,8 +30,8 @@ const (
 	exitUsage  = 2
 )
 
-// memory is the limit, in bytes, that the garbage collector works for. It counts the heap and what the runtime needs, but not the
-// program itself. What is held at once is bounded besides: see ship.Options.Chunks, and bucket.MaxHeld for the one file that is read back.
+// memory is the garbage collector's limit, in bytes. It counts the heap and the runtime's needs, but not the program itself.
+// Other limits bound what is held at once: see ship.Options.Chunks, and bucket.MaxHeld for the one file that is read back.
 const memory = 20 << 20
 
 // version is set by the linker.
@@ -82,7 +82,7 @@ func (c *command) parse(args []string, out, errs io.Writer) (code int, ok bool) 
 	return exitOK, true
 }
 
-// check rejects invalid flags, and repeats no URL, which could have secrets in it.
+// check rejects invalid flags. It repeats no URL, which may have secrets.
 func (c *command) check() (err error) {
 	if c.place, err = natsconn.Parse(c.To); err != nil {
 		return fmt.Errorf("--to: %w", err)
@@ -142,7 +142,7 @@ func (c *command) run(ctx context.Context, errs io.Writer) int {
 		_, _ = fmt.Fprintln(errs, "replayd-ship:", err)
 		return exitFailed
 	}
-	// What cannot be sent now is in the files: nothing is kept in memory meanwhile.
+	// What cannot be sent now stays in the files: nothing is kept in memory meanwhile.
 	conn, err := natsconn.Connect(c.place.Servers, "replayd-ship "+c.Source, c.Credentials, nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {

@@ -23,8 +23,8 @@ import (
 //go:embed bots/bots.mjs bots/package.json bots/package-lock.json
 var botsFiles embed.FS
 
-// Bots are the clients of one server, in one separate process. They execute
-// commands line by line. A Bots must not be used by several goroutines at once.
+// Bots are the clients of one server, in one separate process. They execute commands line by line. Only one goroutine at a time
+// may use a Bots.
 type Bots struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// Disk is a file system of its own in memory, which can be full.
+// Disk is a file system in memory that can be full.
 type Disk struct {
-	// Dir is where it is mounted.
+	// Dir is its mount point.
 	Dir string
 
 	size int64
 }
 
-// NewDisk mounts a disk of some bytes for the test. It returns nil where this process may not mount.
+// NewDisk mounts a disk of size bytes for the test. It returns nil if this process may not mount.
 func NewDisk(t *testing.T, size int64) *Disk {
 	t.Helper()
 	d := &Disk{Dir: t.TempDir(), size: size}
@@ -39,7 +39,7 @@ func NewDisk(t *testing.T, size int64) *Disk {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Dir, "ballast") }
 
-// Fill takes all that is free, but for some bytes.
+// Fill takes all free space except some bytes.
 func (d *Disk) Fill(t *testing.T, but int64) {
 	t.Helper()
 	f, err := os.Create(d.ballast())
@@ -50,7 +50,7 @@ func (d *Disk) Fill(t *testing.T, but int64) {
 		t.Error(err)
 		return
 	}
-	defer f.Close() //nolint:errcheck // what was written says nothing
+	defer f.Close() //nolint:errcheck // the written bytes mean nothing
 	b := make([]byte, 64<<10)
 	for n := int64(0); n <= d.size && err == nil; n += int64(len(b)) {
 		_, err = f.Write(b)
@@ -64,7 +64,7 @@ func (d *Disk) Fill(t *testing.T, but int64) {
 	}
 }
 
-// Free gives it back.
+// Free frees the space that Fill took.
 func (d *Disk) Free(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(d.ballast()); err != nil && !errors.Is(err, os.ErrNotExist) {

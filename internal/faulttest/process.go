@@ -20,18 +20,18 @@ type Process struct {
 	ended int
 }
 
-// Supervise starts a program. It ends, with SIGKILL, with the test. command is called for each start, from another goroutine.
+// Supervise starts a program, which is killed at the end of the test. command is called for each start, from another goroutine.
 func Supervise(t *testing.T, name string, command func() *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{Name: name}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		runtime.LockOSThread() // Pdeathsig goes by the thread
+		runtime.LockOSThread() // Pdeathsig depends on the thread
 		defer runtime.UnlockOSThread()
 		for ctx.Err() == nil {
 			cmd := command()
-			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it ends with the test, however that ends
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the program ends with the test, however that ends
 			p.mu.Lock()
 			err := cmd.Start()
 			p.cmd = cmd
@@ -41,7 +41,7 @@ func Supervise(t *testing.T, name string, command func() *exec.Cmd) *Process {
 				return
 			}
 			killed := context.AfterFunc(ctx, func() { p.Signal(syscall.SIGKILL) })
-			_ = cmd.Wait() // a supervisor does not ask why
+			_ = cmd.Wait() // a supervisor does not ask for the reason
 			killed()
 			p.mu.Lock()
 			p.ended++
@@ -61,7 +61,7 @@ func (p *Process) Signal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
-		_ = p.cmd.Process.Signal(s) // it may have ended
+		_ = p.cmd.Process.Signal(s) // the process may have ended
 	}
 }
 

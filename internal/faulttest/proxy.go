@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Proxy is the network between a program and a server: it passes TCP connections on until it is told otherwise. It ends with the test.
+// Proxy is the network between a program and a server: it passes TCP connections on until told otherwise. It ends with the test.
 type Proxy struct {
-	// Addr is where the program connects to.
+	// Addr is the address for the program.
 	Addr string
 
 	to string
@@ -44,7 +44,7 @@ func NewProxy(t *testing.T, to string) *Proxy {
 	return p
 }
 
-// Hold lets nothing pass, as a network does that loses everything. What is sent meanwhile arrives after Free, however late that is.
+// Hold lets nothing pass, like a network that loses everything. Bytes sent meanwhile arrive after Free, however late that is.
 func (p *Proxy) Hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Proxy) Hold() {
 	}
 }
 
-// Cut breaks all connections, and those that are made until Free.
+// Cut breaks all connections, and new ones until Free.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Proxy) accept(l net.Listener) {
 	}
 }
 
-// pass passes on what comes from one side, and ends both at its end.
+// pass passes on the bytes from one side, and ends both sides at their end.
 func (p *Proxy) pass(from, to net.Conn) {
 	b := make([]byte, 64<<10)
 	for {

@@ -1,5 +1,5 @@
-// Package frozen compares names that users write down with those that were frozen with the last release, as `buf breaking` does with
-// the .proto files: what is frozen must be as it was, and more may be added.
+// Package frozen compares names that users write down with the names that the last release has frozen, as `buf breaking` does
+// with the .proto files: frozen lines must not change, and lines may be added.
 package frozen
 
 import (
@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Check compares lines, one for each thing that users rely on, with those of testdata/compat/NAME.txt of the repository at root. A line
-// must say all that must not change, and two things must not have one line. `make freeze` writes the file again.
+// Check compares lines, one for each thing that users rely on, with testdata/compat/NAME.txt of the repository at root. A line
+// must contain everything that must not change, and no two things may have the same line. `make freeze` writes the file.
 func Check(tb testing.TB, root, name string, lines []string) {
 	tb.Helper()
 	slices.Sort(lines)
@@ -36,7 +36,7 @@ func Check(tb testing.TB, root, name string, lines []string) {
 	}
 }
 
-// Broken returns the lines that are frozen and not among the present ones, which are in order.
+// Broken returns the frozen lines that are missing among the present ones, in order.
 func Broken(frozen, present []string) (broken []string) {
 	for _, line := range frozen {
 		if _, there := slices.BinarySearch(present, line); !there {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// ErrSilent means that NATS did not answer a request in time. It may have done what was asked for.
+// ErrSilent means that NATS did not answer a request in time. NATS may have executed the request.
 var ErrSilent = errors.New("NATS does not answer")
 
-// Ask calls f, which makes a request of NATS with its context, and returns ErrSilent if it takes longer than most. Requests are lost
-// with the server that has them. The timeout of JetStream's client is no help there: it is only for contexts without a deadline.
+// Ask calls f, which makes a request of NATS with its context, and returns ErrSilent if it takes longer than most. A request is
+// lost with the server that has it. The timeout of JetStream's client does not help: it applies only to contexts without a
+// deadline.
 func Ask[T any](ctx context.Context, most time.Duration, f func(context.Context) (T, error)) (T, error) {
 	asking, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

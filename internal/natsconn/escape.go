@@ -17,7 +17,7 @@ func Escape(text string, plain func(byte) bool) string {
 	return b.String()
 }
 
-// Unescape is the reverse of Escape. It reports false for what Escape does not return, so that two texts never mean the same.
+// Unescape is the reverse of Escape. It reports false for a text that Escape does not return, so that no two texts mean the same.
 func Unescape(text string, plain func(byte) bool) (string, bool) {
 	b := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {

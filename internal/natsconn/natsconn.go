@@ -1,5 +1,5 @@
-// Package natsconn connects the programs of this repository to NATS: URLs, credentials from the usual places, errors that have none of
-// them, and texts as subjects and headers may have them.
+// Package natsconn connects the programs of this repository to NATS. It handles URLs, credentials, errors
+// without secrets, and escapes texts for subjects and headers.
 package natsconn
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Credentials are flags that say who connects. User and password are taken from the environment variables of the nats command, and
-// from nowhere else.
+// Credentials are flags for the identity of the connecting program. User and password come from the environment variables of the
+// nats command, and from nowhere else.
 type Credentials struct {
 	NatsCreds string `help:"A file with the credentials for NATS, as nsc makes it. A user and a password are taken from NATS_USER and NATS_PASSWORD." type:"existingfile" env:"NATS_CREDS" placeholder:"FILE"`
 	NatsCA    string `help:"Trust these certificate authorities for NATS." type:"existingfile" name:"nats-ca" env:"NATS_CA" placeholder:"FILE"`
@@ -32,7 +32,7 @@ func (c *Credentials) Check() error {
 	return nil
 }
 
-// ErrURL means that URLs of servers are invalid. It repeats nothing of them.
+// ErrURL means that a server's URL is invalid. It does not repeat the URL.
 var ErrURL = errors.New("want nats://HOST:PORT or tls://HOST:PORT, without a user or a password: these are taken from NATS_CREDS, or NATS_USER and NATS_PASSWORD")
 
 // CheckServers returns ErrURL unless a text is a list of URLs of servers, comma-separated, without credentials.
@@ -47,7 +47,7 @@ func CheckServers(list string) error {
 	return nil
 }
 
-// Is reports whether a text is meant as a Place.
+// Is reports whether a text looks like the URL of a Place.
 func Is(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && (strings.EqualFold(scheme, "nats") || strings.EqualFold(scheme, "tls"))
@@ -63,8 +63,8 @@ type Place struct {
 	Values url.Values
 }
 
-// Parse parses a URL of a stream: nats://HOST:PORT,HOST:PORT,.../STREAM?PARAMETER=VALUE&... Each parameter server is another server, for
-// where a comma separates values; it is not among the Values. Errors do not repeat the URL, which can have secrets in it.
+// Parse parses a URL of a stream: nats://HOST:PORT,HOST:PORT,.../STREAM?PARAMETER=VALUE&... Each parameter server adds a server,
+// for lists in which a comma separates values; it is not among the Values. Errors do not repeat the URL, which may have secrets.
 func Parse(text string) (Place, error) {
 	if !Is(text) {
 		return Place{}, ErrURL
@@ -96,8 +96,8 @@ func Parse(text string) (Place, error) {
 // String returns the URL without its parameters.
 func (p Place) String() string { return p.Servers + "/" + p.Stream }
 
-// Connect connects to servers, comma-separated. A connection that breaks is made again, for as long as it takes. name is what the servers
-// call the connection. The caller closes it.
+// Connect connects to comma-separated servers. A broken connection is restored, however long that takes. The servers show name as
+// the connection's name. The caller closes it.
 func Connect(servers, name string, c Credentials, options ...nats.Option) (*nats.Conn, error) {
 	options = append([]nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
@@ -119,14 +119,14 @@ func Connect(servers, name string, c Credentials, options ...nats.Option) (*nats
 	return nats.Connect(servers, options...)
 }
 
-// Conflict reports whether a message was refused because the last one of its subject is not the expected one. A replicated stream, in
-// which another message was on its way, says so by a code of its own.
+// Conflict reports whether a message was refused because its subject's last message is not the expected one. A replicated stream
+// in which another message was on its way has its own code for that.
 func Conflict(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// Explain says in few words why NATS cannot be used, for a log: what is not known is wrapped, and can have names in it.
+// Explain describes briefly why NATS cannot be used, for a log. It wraps unknown errors, which may contain names.
 func Explain(err error) error {
 	if known := reason(err); known != nil {
 		return known
@@ -134,7 +134,7 @@ func Explain(err error) error {
 	return fmt.Errorf("NATS: %w", err)
 }
 
-// Public says why NATS cannot be used, for anybody: no names of servers, users, files or streams are in it.
+// Public describes why NATS cannot be used, for anybody: without names of servers, users, files or streams.
 func Public(err error) error {
 	if known := reason(err); known != nil {
 		return known
@@ -142,7 +142,7 @@ func Public(err error) error {
 	return errors.New("NATS refuses a request; the log says more")
 }
 
-// reason returns an error without names for what often goes wrong, and nil for anything else.
+// reason returns an error without names for a frequent cause, and nil for others.
 func reason(err error) error {
 	_, network := errors.AsType[net.Error](err)
 	switch {

@@ -119,7 +119,7 @@ export class DemWorld implements World {
   apply(batch: Batch): void {
     for (const event of batch) {
       const tick = batch.state ? this.start : Math.max(0, event.tick);
-      if (tick > this.open && this.open >= 0) this.look(this.open); // that tick is complete
+      if (tick > this.open && this.open >= 0) this.look(this.open); // the earlier tick is complete
       this.open = tick;
       if (!batch.state) this.reach(tick);
       this.take(event, tick);

@@ -1,4 +1,4 @@
-// Who played in the replays of a list. The list that a daemon sends does not say it, since each header would have to be read for it.
+// Who played in the replays of a list. A daemon's list does not contain it, because the daemon would have to read each header.
 
 import { Format, type Replay } from "@replayd/client";
 import type { Player } from "@replayd/client/gen/replayd/v1/replay_pb.js";

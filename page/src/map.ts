@@ -130,7 +130,7 @@ export class GameMap {
     piece.width = piece.height = pieceTiles * detail;
     const context = piece.getContext("2d")!;
     for (let y = 0; y < pieceTiles; y++) {
-      let plain = 0; // tiles in a row that are nothing but wall, which most of many maps are: they are drawn at once
+      let plain = 0; // consecutive tiles of nothing but wall, which fill most of many maps: they are drawn at once
       for (let x = 0; x <= pieceTiles; x++) {
         const [atX, atY] = [column * pieceTiles + x, row * pieceTiles + y];
         if (x < pieceTiles && this.plain(atX, atY)) {

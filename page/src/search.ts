@@ -1,4 +1,5 @@
-// The search in the list of replays. Names of files and maps are searched here, those of players by the daemon, which knows them.
+// The search in the list of replays. It searches names of files and maps here; the daemon, which knows the players, searches
+// their names.
 
 import type { Replay } from "@replayd/client";
 import { client, sleep } from "./net.js";
@@ -31,7 +32,7 @@ export class Search {
     this.words = text.toLowerCase().split(/\s+/).filter(Boolean);
     this.asking.abort();
     this.asking = new AbortController();
-    void this.find(AbortSignal.any([this.signal, this.asking.signal])).catch(() => {}); // the rest of the list is searched without it
+    void this.find(AbortSignal.any([this.signal, this.asking.signal])).catch(() => {}); // meanwhile the rest is searched
   }
 
   private async find(signal: AbortSignal): Promise<void> {
@@ -39,7 +40,7 @@ export class Search {
     for (const word of this.words) {
       if (signal.aborted) return;
       const names = new Set<string>();
-      const playerName = `*${word.replaceAll(/[*?]/g, "?").slice(0, 80)}*`; // a star is none in the names that are meant
+      const playerName = `*${word.replaceAll(/[*?]/g, "?").slice(0, 80)}*`; // a star is no wildcard in the viewer's words
       for await (const { name } of client.replays("", { filter: { playerName }, pageSize: 1000 })) {
         if (signal.aborted) return;
         if (names.add(name).size >= most) break;

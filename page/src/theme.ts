@@ -15,7 +15,7 @@ const light: typeof dark = {
 };
 
 const scheme = matchMedia("(prefers-color-scheme: light)");
-let prefersLight = scheme.matches; // asking for it is slow, and it is asked for each tile
+let prefersLight = scheme.matches; // asking is slow, and the answer is needed for each tile
 scheme.addEventListener("change", () => (prefersLight = scheme.matches));
 
 /** The current colours. */

@@ -109,7 +109,7 @@ export class TeeWorld implements World {
         this.input(tick, clientId, input);
         break;
       }
-      case "damage": // who is there, and where, is not known any more
+      case "damage": // the players and their places are no longer known
         for (const { places, names, teams, joined } of this.clients.values()) {
           places.push(tick, undefined);
           names.push(tick, "");

@@ -8,7 +8,7 @@ import (
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
 
-// AppendFloat appends a number of 32 or 64 bits as protojson formats it: what is no number, and infinities, as text.
+// AppendFloat appends a number of 32 or 64 bits as protojson formats it: infinities and NaN as text.
 func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -9,8 +9,8 @@ import (
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// Room is by how much the index of an event is larger than that of the event before at the same offset, if nothing else is said.
-// It is decoders.Room.
+// Room is the difference between the indices of two consecutive events at the same offset, unless stated otherwise. It equals
+// decoders.Room.
 const Room = 128
 
 // The tags of the two fields. Each is one byte, and both are packed.
@@ -19,14 +19,14 @@ const (
 	tagIndexes = byte(protoscan.BatchIndexes<<3) | byte(protowire.BytesType)
 )
 
-// List is the positions of a batch's events, encoded. The zero value has none.
+// List holds the encoded positions of a batch's events. The zero value has none.
 type List struct {
 	offsets, indexes []byte // the elements of the packed fields
 	offset, index    int64  // of the last event
 }
 
-// AddNear adds an event's position if it is near the one before, as that of nearly all events is, and reports whether it did. It is
-// inlined where each call would count.
+// AddNear adds an event's position if it is near the previous one, as nearly all are, and reports whether it did. It is small
+// enough to be inlined in hot loops.
 func (l *List) AddNear(offset, index int64) bool {
 	d, n := offset-l.offset, len(l.offsets)
 	if index|d>>6 != 0 || d == 0 || n == cap(l.offsets) {
@@ -65,8 +65,8 @@ func (l *List) add(offset, index int64) {
 // MaxStep is the longest step of AddRun.
 const MaxStep = 63
 
-// AddRun adds n positions, at least one, of which each but the first is step bytes behind the one before, with an index of 0. It is for
-// events of which a few follow one another: all are written by the store of a word or some.
+// AddRun adds n positions, at least one. Each but the first is step bytes after the previous one, with an index of 0. It writes
+// short runs of events with a few stores.
 func (l *List) AddRun(offset, index int64, n int, step uint8) {
 	d := offset - l.offset
 	if n == 1 || index|d>>6 != 0 && (d != 0 || index != l.index+Room) || index|d == 0 {

@@ -10,7 +10,7 @@ import (
 type Field struct {
 	Number protowire.Number
 	Type   protowire.Type
-	Value  uint64 // of a number, as it travels: zigzag and the like are not undone
+	Value  uint64 // of a number as encoded: zigzag and the like are not undone
 	Bytes  []byte // of a string, bytes, a message or a packed list; they belong to the message
 }
 
@@ -44,8 +44,7 @@ func Next(b []byte) (f Field, rest []byte, ok bool) {
 	return f, b, ok
 }
 
-// Number reads the number with which b begins, of a packed list whose elements are of a type: a varint, or four or eight
-// bytes.
+// Number reads the number at the beginning of b, an element of a packed list of a type: a varint, or four or eight bytes.
 func Number(typ protowire.Type, b []byte) (v uint64, rest []byte, ok bool) {
 	switch {
 	case typ == protowire.VarintType:
@@ -58,7 +57,7 @@ func Number(typ protowire.Type, b []byte) (v uint64, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
-// Varint reads the varint with which b begins.
+// Varint reads the varint at the beginning of b.
 func Varint(b []byte) (v uint64, rest []byte, ok bool) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), b[1:], true
@@ -70,8 +69,8 @@ func Varint(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[end:], true
 }
 
-// VarintAt reads the varint at b[i:] and returns where it ends, or -1. Callers have looked at its first byte: it is 0x80 or
-// more, or it is not there.
+// VarintAt reads the varint at b[i:] and returns its end, or -1. Callers have looked at its first byte: it is 0x80 or more, or
+// missing.
 func VarintAt(b []byte, i int) (v uint64, end int) {
 	if i+1 < len(b) && b[i+1] < 0x80 {
 		return uint64(b[i]&0x7f) | uint64(b[i+1])<<7, i + 2

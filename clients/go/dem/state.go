@@ -133,9 +133,9 @@ type EntityState struct {
 	parents map[string]bool
 }
 
-// Apply updates the state by an event. Events of other kinds than [Kinds] change nothing. name returns the string at an index
-// of the batch's strings. Pass replayd.Event.StringAt. Apply returns the entity of the event, or nil if there is none. It also
-// returns an entity that the event deletes.
+// Apply updates the state by an event. Events of kinds that are not in [Kinds] change nothing. name returns the string at an
+// index of the batch's strings. Pass replayd.Event.StringAt. Apply returns the entity of the event, or nil if there is none. It
+// also returns an entity that the event deletes.
 func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entity {
 	if s.entities == nil {
 		s.entities, s.parents = map[uint32]*Entity{}, map[string]bool{}

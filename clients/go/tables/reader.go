@@ -33,8 +33,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Reader reads the events of one kind of a replay. It implements [array.RecordReader], so that the writers and tables of
-// arrow-go take it.
+// Reader reads the events of one kind of a replay. It implements [array.RecordReader], so that arrow-go's writers and tables
+// accept it.
 //
 // A Reader has one reference when it is made, and its last [Reader.Release] ends the stream. It belongs to one goroutine.
 type Reader struct {
@@ -47,7 +47,7 @@ type Reader struct {
 	wire   []byte // the message with the schema, which the daemon sends once
 	schema *arrow.Schema
 	record arrow.RecordBatch
-	ahead  bool // record was read for the sake of the schema, and Next has not returned it yet
+	ahead  bool // record was read to learn the schema, and Next has not returned it yet
 	state  bool
 	cursor []byte
 	err    error
@@ -118,8 +118,9 @@ func (r *Reader) Release() {
 	}
 }
 
-// Schema returns the columns. Before the first Next it waits for the first record batch: that of a live replay may take long. It
-// returns nil if there was none, because of an error, or because the daemon is too old to send the schema of a kind without events.
+// Schema returns the columns. Before the first Next it waits for the first record batch, which may take long for a live replay.
+// It returns nil if there was none, because of an error, or because the daemon is too old to send the schema of a kind without
+// events.
 func (r *Reader) Schema() *arrow.Schema {
 	if r.schema == nil && !r.ahead && r.err == nil {
 		r.ahead = r.advance()
@@ -137,7 +138,7 @@ func (r *Reader) Next() bool {
 }
 
 // RecordBatch returns the current record batch. It is valid until the next call of Next, or until the reader is released; to use
-// it longer, Retain it, and Release it then. It is nil before the first Next and after the last.
+// it longer, Retain it, and Release it afterwards. It is nil before the first Next and after the last.
 func (r *Reader) RecordBatch() arrow.RecordBatch {
 	if r.ahead {
 		return nil
@@ -155,8 +156,8 @@ func (r *Reader) Err() error { return r.err }
 // with the results of the rows.
 func (r *Reader) Cursor() []byte { return r.cursor }
 
-// IsState reports that the rows of the current record batch are of the state at the start position (Start.with_state). They have no
-// offset and index.
+// IsState reports that the rows of the current record batch describe the state at the start position (Start.with_state). They
+// have no offset and index.
 func (r *Reader) IsState() bool { return r.state }
 
 // Stream returns the stream that is read: which replay it is, whether it follows, how it ended. It must not be looped over.
@@ -191,13 +192,13 @@ func (r *Reader) advance() bool {
 				r.state, r.cursor = batch.State, batch.Cursor
 				return true
 			}
-			r.drop() // it has only told the schema
+			r.drop() // it only has the schema
 		}
 	}
 	return false
 }
 
-// read sets the record batch to that of a table.
+// read sets the record batch to a table's.
 func (r *Reader) read(t *replaydv1.Table) error {
 	if schema := t.GetSchema(); len(schema) > 0 {
 		r.wire = schema

@@ -1,4 +1,4 @@
-// Tables of Apache Arrow. The entry point "@replayd/client/arrow", which needs the package apache-arrow.
+// Tables of Apache Arrow: the entry point "@replayd/client/arrow", which needs the package apache-arrow.
 import { RecordBatchReader, Table as ArrowTable } from "apache-arrow";
 /** Returns a batch's table as a record batch. */
 export function recordBatch(table) {

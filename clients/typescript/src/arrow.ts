@@ -1,4 +1,4 @@
-// Tables of Apache Arrow. The entry point "@replayd/client/arrow", which needs the package apache-arrow.
+// Tables of Apache Arrow: the entry point "@replayd/client/arrow", which needs the package apache-arrow.
 
 import { type RecordBatch, RecordBatchReader, Table as ArrowTable } from "apache-arrow";
 import type { Client, StreamOptions } from "./client.js";

@@ -171,7 +171,7 @@ func (c *serveCmd) checkFiles() error {
 	for _, root := range c.Root {
 		_, dir := splitRoot(root)
 		if places, _ := c.program.places(dir); places != nil {
-			continue // Validate has parsed it, and asking the store takes the credentials of the daemon
+			continue // Validate has parsed the URL, and asking the store would need the daemon's credentials
 		}
 		if stat, err := os.Stat(dir); err == nil && !stat.IsDir() {
 			errs = append(errs, fmt.Errorf("--root %s: not a directory", root))

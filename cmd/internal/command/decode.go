@@ -49,7 +49,7 @@ func localResponses(
 	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), send)
 }
 
-// localFollow follows a file, or the newest one of a directory, with a server in this process that has no listener.
+// localFollow follows a file, or the newest file of a directory, with a server in this process that has no listener.
 func localFollow(ctx context.Context, p Program, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets, send stream.Send) error {
 	if req.GetReplay() == "-" {
 		return usageError{errors.New("--follow: the standard input cannot be followed; it is always read until it ends")}
@@ -89,7 +89,7 @@ func localFollow(ctx context.Context, p Program, req *replaydv1.StreamEventsRequ
 	defer func() { _ = watcher.Close() }()
 	server, err := service.NewServer(service.Config{
 		Catalog: cat, Watcher: watcher, Version: Version(), Secrets: codec.Secrets{Reveal: reveal}, Log: slog.New(slog.DiscardHandler),
-		IndexDepth: 1, // directories below are not followed
+		IndexDepth: 1, // files in directories below are not followed
 	})
 	if err != nil {
 		return err

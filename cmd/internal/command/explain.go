@@ -61,7 +61,7 @@ func statusExit(err error) (code int, ok bool) {
 	}
 }
 
-// Message returns the text to print for an error. For a status, wrapped or not, that is its message alone.
+// Message returns the text to print for an error. For a status, wrapped or not, it is the status's message alone.
 func Message(err error) string {
 	type statusError interface {
 		error

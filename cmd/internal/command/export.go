@@ -33,15 +33,15 @@ type exportCmd struct {
 	place *drafted
 }
 
-// drafted is a directory as a Place, with a directory for drafts in it while something is written. The next export removes the drafts
-// of one that was killed.
+// drafted is a directory as a Place, with a directory for drafts in it during writing. The next export removes the drafts of a
+// killed one.
 type drafted struct {
 	export.Dir
 
 	work *workdir.Dir
 }
 
-// Drafts implements export.Place. Where it cannot have a directory that others leave alone, drafts are beside the files.
+// Drafts implements export.Place. Without a directory that others leave alone, drafts lie beside the files.
 func (d *drafted) Drafts(name string) (string, error) {
 	if d.work == nil && d.Temp == "" {
 		if work, err := workdir.New(filepath.Join(d.Path, ".replayd-work")); err == nil {
@@ -63,13 +63,13 @@ const exportMemory = 76 << 20
 
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
-	debug.SetGCPercent(50) // most of the memory is record batches, which are garbage soon
+	debug.SetGCPercent(50) // most of the memory is record batches, which soon become garbage
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(exportMemory)
 	}
 	progress := newProgress(con)
 	if isTerminal(con.Err) {
-		progress.to = con.Err // nothing is written to the output
+		progress.to = con.Err // nothing else is written to the output
 	}
 	defer progress.done()
 	note := func(text string) {
@@ -100,7 +100,7 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 	return first
 }
 
-// export exports one replay. A damaged one is exported as far as it can be read; its error is returned, too.
+// export exports one replay. It exports a damaged one as far as it can be read, and returns its error, too.
 func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay string, progress *progress, note func(string)) error {
 	req := &replaydv1.StreamEventsRequest{
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
@@ -128,7 +128,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 				return Absent(err)
 			}
 		}
-		// It is not sent anywhere.
+		// The tables stay on this machine.
 		req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE
 	}
 	e := export.New(o)
@@ -142,7 +142,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 	return err
 }
 
-// damageOf describes the damage of a replay whose stream ended with an error. It is nil if the error is another one, or none.
+// damageOf describes the damage of a replay whose stream ended with an error. It is nil for other errors, and without one.
 func damageOf(err error) *export.Damage {
 	if d := export.DamageOf(err, Message); d != nil {
 		return d

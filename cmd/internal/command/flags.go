@@ -8,9 +8,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Flags returns what users of the program write down, a line for each thing: the flags and arguments of each command, their letters, the
-// variables of the environment that set them, the values that they may have, their defaults, and what a command needs. Tests compare
-// the lines with those of the last release.
+// Flags returns everything that users of the program write down, a line for each item: the flags and arguments of each command,
+// their letters, the variables of the environment that set them, the values that they may have, their defaults, and what a
+// command needs. Tests compare the lines with those of the last release.
 func (p Program) Flags() ([]string, error) {
 	parser, err := p.parser(context.Background(), p.cli(), Console{Out: io.Discard, Err: io.Discard})
 	if err != nil {

@@ -51,13 +51,13 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 	return err
 }
 
-// printJSON prints a description and, if the replay was decoded, what that has found.
+// printJSON prints a description and, if the replay was decoded, the results of decoding.
 func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(replay)
 	if err != nil {
 		return err
 	}
-	facts := map[string]json.RawMessage{} // fields of messages in it stay in their order
+	facts := map[string]json.RawMessage{} // the fields of messages in the description keep their order
 	if err := json.Unmarshal(text, &facts); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) 
 	return encoder.Encode(facts)
 }
 
-// addCounts adds what decoding a replay has found, apart from its last tick.
+// addCounts adds the results of decoding a replay, except its last tick.
 func addCounts(facts map[string]json.RawMessage, counts *terminal.Counts) error {
 	unknown, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(
 		&demv1.Summary{UnknownFields: counts.Unknown, MoreUnknownFields: counts.MoreUnknown})
@@ -87,7 +87,7 @@ func addCounts(facts map[string]json.RawMessage, counts *terminal.Counts) error 
 	if err != nil {
 		return err
 	}
-	return errors.Join(json.Unmarshal(unknown, &facts), json.Unmarshal(found, &facts)) // which add to the map
+	return errors.Join(json.Unmarshal(unknown, &facts), json.Unmarshal(found, &facts)) // both add to the map
 }
 
 // describe returns the description. It may return both a partial description and the error that makes it partial.

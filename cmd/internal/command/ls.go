@@ -71,7 +71,7 @@ func (c *lsCmd) Run(ctx context.Context, con Console, p Program) error {
 	return err
 }
 
-// unknownWidth is how many columns a table takes that is printed to no terminal.
+// unknownWidth is the number of columns of a table that is not printed to a terminal.
 const unknownWidth = 160
 
 // request returns the request for a page. A table has players, so headers are read for it.

@@ -22,7 +22,7 @@ func (manCmd) Run(con Console, app *kong.Kong) error {
 func writeMan(b *strings.Builder, app *kong.Application) {
 	fmt.Fprintf(b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", roff(strings.ToUpper(app.Name)), roff(app.Name), roff(Version()))
 	fmt.Fprintf(b, ".SH NAME\n%s \\- decodes game replays and streams what happened in them\n", roff(app.Name))
-	b.WriteString(".nh\n.ad l\n.SH SYNOPSIS\n") // names and paths in one piece, to be copied
+	b.WriteString(".nh\n.ad l\n.SH SYNOPSIS\n") // names and paths stay in one piece, so that they can be copied
 	commands := app.Leaves(true)
 	for _, c := range commands {
 		fmt.Fprintf(b, ".B %s\n.br\n", roff(app.Name+" "+c.Summary()))

@@ -1,4 +1,4 @@
-// Package command is the command line of the programs: what all of them can do, and how one of them can do more.
+// Package command is the command line of the programs: the commands that all programs have, and a way for a program to add more.
 package command
 
 import (
@@ -24,30 +24,31 @@ import (
 type Program struct {
 	// Name is the name of the program, such as replayd.
 	Name string
-	// Commands is a pointer to a struct of commands, in kong's terms, that the program has besides those of all. Its commands can take
-	// a context.Context and a Console. It may be nil.
+	// Commands points to a struct of commands, in kong's terms, that only this program has. Its commands can take a
+	// context.Context and a Console. It may be nil.
 	Commands any
-	// ServeFlags is a pointer to a struct of flags that its serve has besides those of all. It may be nil.
+	// ServeFlags points to a struct of flags of serve that only this program has. It may be nil.
 	ServeFlags any
 	// Objects are places of objects that roots and commands can name by URLs. Without them URLs are refused.
 	Objects Objects
-	// Streams are places of growing files that roots can name by URLs, likewise.
+	// Streams are places of growing files that roots can name by URLs. Without them URLs are refused.
 	Streams Places
-	// ExitCode returns the exit code of an error of Commands. ok is false for others. It may be nil.
+	// ExitCode returns the exit code of an error of Commands. ok is false for other errors. It may be nil.
 	ExitCode func(error) (code int, ok bool)
 }
 
-// Places are what URLs of a scheme name besides the file system. An implementation may keep what it opens until Close.
+// Places opens what roots and replays name by URLs of a scheme, instead of paths. An implementation may keep what it opens until
+// Close.
 type Places interface {
 	// Is reports whether the name of a root or a replay is a URL of the scheme.
 	Is(name string) bool
-	// Check returns why a URL is invalid. The error does not repeat the URL, which may have secrets in it.
+	// Check returns why a URL is invalid. The error does not repeat the URL, which may have secrets.
 	Check(url string) error
-	// Sources reports whether the names of replays begin with the name of a source, each with a writer of its own.
+	// Sources reports whether the names of replays begin with the name of a source, each with its own writer.
 	Sources() bool
 	// Root opens the root that a URL names.
 	Root(ctx context.Context, alias, url string, d Daemon) (catalog.Store, error)
-	// Close gives back what the roots have taken.
+	// Close frees what the roots hold.
 	Close()
 }
 
@@ -90,7 +91,7 @@ type cli struct {
 	Man        manCmd        `cmd:"" help:"Print the man page." hidden:""`
 }
 
-// AfterApply makes the process decode StarCraft II replays with the data of --sc2-data, before the command runs.
+// AfterApply makes the process decode StarCraft II replays with the data of --sc2-data. It is called before the command runs.
 func (c *cli) AfterApply() error {
 	if c.SC2Data == "" {
 		return nil
@@ -103,7 +104,7 @@ func (c *cli) AfterApply() error {
 	return nil
 }
 
-// Console is where a command reads and writes.
+// Console holds the input and the outputs of a command.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -119,7 +120,7 @@ func Main(p Program) {
 	os.Exit(code)
 }
 
-// Run runs a command line and returns the exit code. A Program is run once.
+// Run runs a command line and returns the exit code. Call it once for a Program.
 func (p Program) Run(ctx context.Context, args []string, con Console) int {
 	exited, alone := -1, len(args) == 0
 	if alone { // without arguments: print the help, as an error
@@ -150,7 +151,7 @@ func (p Program) Run(ctx context.Context, args []string, con Console) int {
 		return ExitOK
 	}
 	interrupted := ctx.Err() != nil
-	if !interrupted && !errors.Is(err, syscall.EPIPE) { // the reader of the output closed it
+	if !interrupted && !errors.Is(err, syscall.EPIPE) { // the reader of the output has closed it
 		say(Message(err))
 	}
 	if r, ok := errors.AsType[resumableError](err); ok {
@@ -167,7 +168,7 @@ func (p Program) Run(ctx context.Context, args []string, con Console) int {
 	return exitCode(err)
 }
 
-// The program that has more, and its commands: for messages of the program that has not.
+// fleetName is the program with more commands, and fleetCommands lists them, for messages of the program that lacks them.
 const fleetName = "replayd-fleet"
 
 var fleetCommands = []string{"jobs", "work", "publish"}
@@ -184,7 +185,7 @@ func (p Program) cli() *cli {
 	return c
 }
 
-// Check parses a command line without running it, and returns why it is invalid.
+// Check parses a command line without running it, and returns its error.
 func (p Program) Check(ctx context.Context, args []string, con Console) error {
 	parser, err := p.parser(ctx, p.cli(), con)
 	if err == nil {
@@ -206,7 +207,7 @@ func (p Program) parser(ctx context.Context, into *cli, con Console, more ...kon
 	}, more...)...)
 }
 
-// objects reports whether a name is the URL of an object, or of objects. A URL of a scheme that the program does not know is an error.
+// objects reports whether a name is the URL of an object, or of objects. A URL of an unknown scheme is an error.
 func (p Program) objects(name string) (bool, error) {
 	if p.Objects != nil && p.Objects.Is(name) {
 		return true, nil
@@ -214,7 +215,7 @@ func (p Program) objects(name string) (bool, error) {
 	return false, p.foreign(name)
 }
 
-// places returns the places that the URL of a root belongs to, nil for a directory.
+// places returns the places that open the URL of a root, nil for a directory.
 func (p Program) places(dir string) (Places, error) {
 	switch {
 	case p.Objects != nil && p.Objects.Is(dir):
@@ -237,7 +238,7 @@ func (p Program) foreign(name string) error {
 	return usageError{fmt.Errorf("%s is not a scheme that %s can read here", scheme, p.Name)}
 }
 
-// anyURL matches what a URL begins with.
+// anyURL matches the beginning of a URL.
 var anyURL = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 
 type versionCmd struct{}
@@ -252,7 +253,7 @@ type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"The command."`
 }
 
-// Run prints what --help prints.
+// Run prints the same text as --help.
 func (c *helpCmd) Run(app *kong.Kong) error {
 	command, err := kong.Trace(app, c.Command)
 	if err != nil {

@@ -69,7 +69,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// widthOf returns how many columns the terminal has to which a command prints. It returns 0 if it prints to no terminal.
+// widthOf returns the number of columns of the terminal that a command prints to. It returns 0 if the output is not a terminal.
 func widthOf(con Console) int {
 	f, ok := con.Out.(*os.File)
 	if !ok || !isTerminal(f) {
@@ -82,13 +82,13 @@ func widthOf(con Console) int {
 	return width
 }
 
-// Bar shows on a terminal how many of a number of things are done.
+// Bar shows on a terminal how much of some work is done.
 type Bar struct {
 	progress
 	all int
 }
 
-// NewBar returns a Bar of a number of things. It shows nothing if to is not a terminal.
+// NewBar returns a Bar for a number of things to do. It shows nothing if to is not a terminal.
 func NewBar(to io.Writer, all int) *Bar {
 	b := &Bar{all: all}
 	if isTerminal(to) {
@@ -97,7 +97,7 @@ func NewBar(to io.Writer, all int) *Bar {
 	return b
 }
 
-// barWidth is how many characters a full bar has.
+// barWidth is the number of characters of a full bar.
 const barWidth = 30
 
 // Show shows how many things are done, and how many of them have failed.

@@ -64,7 +64,7 @@ func (c *renderCmd) Validate() error {
 	return nil
 }
 
-// suffix returns the suffix of the file to write, which says its format.
+// suffix returns the suffix of the output file, which decides its format.
 func (c *renderCmd) suffix() string {
 	if c.Out == "-" {
 		return ".png"
@@ -99,7 +99,7 @@ func (c *renderCmd) Run(ctx context.Context, con Console) error {
 		_, err := con.Out.Write(b.Bytes())
 		return err
 	}
-	return os.WriteFile(c.Out, b.Bytes(), 0o644) //nolint:gosec // a picture may be readable by all users
+	return os.WriteFile(c.Out, b.Bytes(), 0o644) //nolint:gosec // all users may read a picture
 }
 
 // draw returns the picture, its legend, and the names of the images that are absent.
@@ -156,11 +156,11 @@ func (c *renderCmd) design(f *datafile.File, o render.Options) (image.Image, []s
 	return designed.Picture, designed.Absent, nil
 }
 
-// maxMapImage is the largest size of an external image, as a file and unpacked with 4 bytes for a pixel.
+// maxMapImage is the largest size of an external image, both of its file and unpacked with 4 bytes for each pixel.
 const maxMapImage = 64 << 20
 
-// mapImage reads an external image of a map. The map is not trusted: only plain names of regular files are read, and no image
-// that is very large. The error of a name that is not plain, or of no file, wraps fs.ErrNotExist.
+// mapImage reads an external image of a map. Because the map is not trusted, only plain names of regular files are read, and no
+// very large images. The error for another name, or a missing file, wraps fs.ErrNotExist.
 func mapImage(root *os.Root, name string) (image.Image, error) {
 	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsAny(name, "/\\:\x00") || !utf8.ValidString(name) {
 		return nil, fmt.Errorf("%q is no plain name: %w", name, fs.ErrNotExist)

@@ -23,7 +23,7 @@ type reportCmd struct {
 	Format string `short:"o" help:"table: for people. json: everything that the report has." enum:"table,json" default:"table" env:"-"`
 }
 
-// reportWidth is how many columns a report takes that is printed to no terminal.
+// reportWidth is the number of columns of a report that is not printed to a terminal.
 const reportWidth = 120
 
 // Run prints the report.

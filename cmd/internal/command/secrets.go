@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 )
 
-// Secrets is a flag of kinds of secrets. Without a value, it is all of them.
+// Secrets is a flag that names kinds of secrets. Without a value it means all kinds.
 type Secrets struct{ decoders.Secrets }
 
 // IsBool makes the flag's value optional.
@@ -32,8 +32,8 @@ func (s *Secrets) Decode(ctx *kong.DecodeContext) (err error) {
 // keySize is the size of a new key of pseudonyms, and the smallest one, in bytes.
 const keySize = 32
 
-// secretsOf returns what a daemon does with secrets. It reads the key of pseudonyms from a file, or writes a new one into it. An empty
-// path is no key.
+// secretsOf returns a daemon's handling of secrets. It reads the key of pseudonyms from a file, or writes a new one into it. An
+// empty path means no key.
 func secretsOf(reveal Secrets, path string) (codec.Secrets, error) {
 	s := codec.Secrets{Reveal: reveal.Secrets}
 	if path == "" {

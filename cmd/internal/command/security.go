@@ -81,7 +81,7 @@ func (s *security) certificates() (*access.Certificates, error) {
 	return access.NewCertificates(s.TLSCert, s.TLSKey, s.ClientCA)
 }
 
-// gate returns the gate that authenticates callers. together is that of access.Options.
+// gate returns the gate that authenticates callers. together is passed to access.Options.
 func (s *security) gate(together [][]string, log *slog.Logger, metrics prometheus.Registerer) (*access.Gate, error) {
 	o := access.Options{TokenFile: s.TokenFile, Together: together, Hosts: s.Host, Log: log, Metrics: metrics}
 	for _, text := range s.TrustedProxy {

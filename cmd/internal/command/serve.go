@@ -75,7 +75,7 @@ func (c *serveCmd) Validate() error {
 		places, err := c.program.places(dir)
 		switch {
 		case anyURL.MatchString(root):
-			return errors.New("--root: a URL needs an alias: ALIAS=URL") // without the URL, which may have secrets in it
+			return errors.New("--root: a URL needs an alias: ALIAS=URL") // without the URL, which may have secrets
 		case err != nil:
 			return fmt.Errorf("--root %s: %w", alias, err)
 		case places != nil:
@@ -152,7 +152,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		go func() { // ends with the process, if not before
+		go func() { // ends with the process at the latest
 			defer cancel()
 			_, _ = io.Copy(io.Discard, con.In)
 		}()
@@ -223,7 +223,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 
 	defer notify(ctx, log, c.DrainTimeout)()
 	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", Version(), "roots", len(roots))
-	var greeting sync.WaitGroup // it waits for the index, and for who reads the output
+	var greeting sync.WaitGroup // the greeting waits for the index, and for the reader of the output
 	greeting.Go(func() { c.greet(ctx, con, server, doors) })
 	defer greeting.Wait()
 	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
@@ -245,13 +245,13 @@ func (f LogFlags) Logger(con Console) *slog.Logger {
 	return slog.New(access.Sampled(handler))
 }
 
-// Daemon is what the roots of a daemon need of it.
+// Daemon holds what the roots of a daemon need.
 type Daemon struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 }
 
-// roots opens the --root flags. Without any it unpacks the bundled samples into a temporary directory. clean gives back what was taken.
+// roots opens the --root flags. Without any it unpacks the bundled samples into a temporary directory. clean undoes all of it.
 func (c *serveCmd) roots(ctx context.Context, d Daemon) (roots []catalog.Root, clean func(), err error) {
 	clean = func() {
 		for _, places := range []Places{c.program.Objects, c.program.Streams} {

@@ -14,12 +14,12 @@ type streaming struct {
 	target  *Target
 	program Program
 	in      io.Reader        // the standard input
-	reveal  decoders.Secrets // what is not redacted; ignored with a daemon
+	reveal  decoders.Secrets // the secrets to reveal; ignored with a daemon
 	each    func(client.Response) error
 	note    func(text string) // prints a note for the user
 
 	cursor []byte // the cursor after the last response that was passed on; empty before the first
-	some   bool   // whether the stream had events, besides those of a state
+	some   bool   // whether the stream had events besides those of a state
 }
 
 // run streams until the stream ends. It resumes a daemon's stream that follows, without a time limit. It does not resume other

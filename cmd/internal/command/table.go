@@ -24,7 +24,7 @@ const (
 	cyan   = 36
 )
 
-// dim returns a text in the colour of what matters less.
+// dim returns a text in the colour of less important text.
 func (p painter) dim(text string) string { return string(p.append(nil, dim, text)) }
 
 func (p painter) append(dst []byte, color int, text string) []byte {

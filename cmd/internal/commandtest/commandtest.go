@@ -1,4 +1,4 @@
-// Package commandtest is what tests of the programs share: the test binary as a program, built programs, and clients of daemons.
+// Package commandtest has what tests of the programs share: the test binary as a program, built programs, and clients of daemons.
 package commandtest
 
 import (
@@ -35,8 +35,8 @@ func FreeAddr(t testing.TB) string {
 	return addr
 }
 
-// Build returns the path of the program of a package, which is built once, without the race detector: a test binary that is built with it
-// takes long to start and to read a file again. TestMain calls RemoveBuilt.
+// Build returns the path of the program of a package. It builds the program once, without the race detector: a test binary built
+// with that takes long to start and to read a file again. TestMain calls RemoveBuilt.
 func Build(t *testing.T, pkg, name string) string {
 	t.Helper()
 	built.Lock()
@@ -58,21 +58,21 @@ func Build(t *testing.T, pkg, name string) string {
 	return program
 }
 
-// built has the directory of the programs that were built. RemoveBuilt removes it.
+// built holds the directory of the built programs.
 var built struct {
 	sync.Mutex
 
 	dir string
 }
 
-// RemoveBuilt removes what Build has built.
+// RemoveBuilt removes the programs that Build has built.
 func RemoveBuilt() {
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}
 }
 
-// Self returns a command that runs the test binary as a program: the first argument is its name.
+// Self returns a command that runs the test binary as a program. The first argument is the program's name.
 func Self(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -101,7 +101,7 @@ func Kill(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // "signal: killed"
+	_ = cmd.Wait() // the error is "signal: killed"
 }
 
 // Scrape returns the metrics that are served at an address.
@@ -185,7 +185,7 @@ func ReadSample(t *testing.T, root string) []byte {
 	return data
 }
 
-// Output is what a command writes, for several goroutines.
+// Output collects a command's output. It is safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -198,7 +198,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String returns what was written so far.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

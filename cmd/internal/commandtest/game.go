@@ -139,21 +139,21 @@ func lastX(response []byte) int32 {
 		return 0
 	}
 	var last client.Event
-	for e := range r.Batch.Events() { //nolint:errcheck // it is a sequence
+	for e := range r.Batch.Events() { //nolint:errcheck // Events is a sequence
 		last = e
 	}
 	diff, _ := last.Value().(*teehistorianv1.PlayerDiff)
 	return diff.GetX()
 }
 
-// Percentile returns what a share p of the latencies do not exceed.
+// Percentile returns the latency that a share p of the latencies do not exceed.
 func (f *Follower) Percentile(p float64) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return Percentile(f.Late, p)
 }
 
-// Percentile returns what a share p of durations do not exceed.
+// Percentile returns the duration that a share p of the durations do not exceed.
 func Percentile(all []time.Duration, p float64) time.Duration {
 	if len(all) == 0 {
 		return 0
@@ -165,14 +165,14 @@ func Percentile(all []time.Duration, p float64) time.Duration {
 // Ms returns a duration in milliseconds.
 func Ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Events returns how many events were written.
+// Events returns the number of written events.
 func (g *Game) Events() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return players * len(g.at)
 }
 
-// Forget forgets what was measured so far.
+// Forget drops the latencies measured so far.
 func (f *Follower) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,18 +13,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Counts are what decoding a whole replay has found.
+// Counts are the results of decoding a whole replay.
 type Counts struct {
-	// End is how the stream ended, Detail why, if there is a reason.
+	// End is how the stream ended, and Detail the reason, if there is one.
 	End, Detail string
 	// Events has the number of events of each kind.
 	Events map[string]int64
-	// Unknown are the fields of a demo's messages that the decoder does not know; of MoreUnknown others only their number.
+	// Unknown are the fields of a demo's messages that the decoder does not know. Of MoreUnknown further ones only the number is
+	// known.
 	Unknown     []*demv1.UnknownField
 	MoreUnknown int64
 }
 
-// Describe prints what is known of a replay: a line for each thing, with its name before it. counts may be nil.
+// Describe prints a description of a replay, with a line for each known fact and its name. counts may be nil.
 func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	d := description{}
 	d.add("name", clean(r.GetName()))
@@ -52,7 +53,7 @@ func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	return d.print(out)
 }
 
-// entry is a name and the lines behind it.
+// entry is a name with the lines after it.
 type entry struct {
 	name  string
 	lines []string
@@ -60,7 +61,7 @@ type entry struct {
 
 type description struct{ entries []entry }
 
-// add adds what is known under a name, a line for each. What is empty is left out.
+// add adds lines under a name. It leaves out empty lines.
 func (d *description) add(name string, lines ...string) {
 	if lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" }); len(lines) > 0 {
 		d.entries = append(d.entries, entry{name, lines})
@@ -85,7 +86,7 @@ func (d *description) print(out io.Writer) error {
 	return err
 }
 
-// header adds what the format's own header says of the server and the game.
+// header adds the server's and the game's facts from the format's own header.
 func (d *description) header(r *replaydv1.Replay) {
 	switch h := r.GetHeader().(type) {
 	case *replaydv1.Replay_Teehistorian:
@@ -141,7 +142,7 @@ func (d *description) people(r *replaydv1.Replay) {
 	d.add("took part", lines...)
 }
 
-// counts adds how decoding ended, and the kinds of events, the frequent ones first.
+// counts adds how decoding ended, and the kinds of events, most frequent first.
 func (d *description) counts(c *Counts) {
 	if c == nil {
 		return

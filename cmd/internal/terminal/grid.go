@@ -5,11 +5,11 @@ import "strings"
 // heading is the head of a column of a grid.
 type heading struct {
 	title string
-	right bool // values are at the right
-	spare int  // which columns go first where the terminal is too narrow: the larger ones, and of those with 0 the last
+	right bool // values are aligned right
+	spare int  // the order in which columns go on a narrow terminal: larger numbers first, and of those with 0 the last column
 }
 
-// grid is a table whose columns depend on what it has. Columns in which no row has anything are left out.
+// grid is a table that leaves out columns without any text.
 type grid struct {
 	heads []heading
 	rows  [][]string
@@ -18,11 +18,11 @@ type grid struct {
 // add adds a row, with a text for each column.
 func (g *grid) add(texts ...string) { g.rows = append(g.rows, texts) }
 
-// leastCells is how many columns of the terminal the first column of a grid keeps.
+// leastCells is the number of terminal columns that a grid's first column keeps.
 const leastCells = 12
 
-// print appends the lines of the grid, of which none is longer than width. Columns that do not fit are left out, and then the first is
-// cut.
+// print appends the lines of the grid, none of them longer than width. It leaves out columns that do not fit, and then cuts the
+// first.
 func (g *grid) print(b *strings.Builder, width int, dim func(string) string) {
 	widths := make([]int, len(g.heads))
 	for i, h := range g.heads {
@@ -80,8 +80,8 @@ func (g *grid) line(widths []int, text func(i int) string) string {
 	return strings.TrimRight(strings.Join(parts, strings.Repeat(" ", gap)), " ")
 }
 
-// wrapped appends parts to a line that begins with a head, and goes on in further lines that begin with as many spaces. None is longer
-// than width, except one with a single part.
+// wrapped appends parts to a line that begins with a head. Further lines begin with as many spaces. No line is longer than width,
+// except one with a single part.
 func wrapped(b *strings.Builder, head string, parts []string, width int) {
 	indent := strings.Repeat(" ", cells(head))
 	line := head

@@ -6,7 +6,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// few is up to how many players the lineup names the character of each.
+// few is the largest number of players whose characters the lineup names.
 const few = 4
 
 // lineup returns who played, such as "Serral (Zerg) vs Maru (Terran), Serral won". It is empty when no player is known.
@@ -27,7 +27,8 @@ func lineup(players []*replaydv1.Player) string {
 	return text
 }
 
-// sidesOf returns the names of players by team, in the order in which teams appear, those who won, and whether somebody did not.
+// sidesOf returns the names of players by team, in the order in which the teams appear, the winners, and whether somebody did not
+// win.
 func sidesOf(players []*replaydv1.Player) (sides [][]string, won []string, lost bool) {
 	named := 0
 	for _, p := range players {

@@ -13,13 +13,13 @@ const PageSize = 100
 // column is a column of a list.
 type column struct {
 	title string
-	most  int  // the most columns of the terminal that it takes; 0 is no limit
-	right bool // values are at the right
+	most  int  // the most terminal columns that it takes; 0 is no limit
+	right bool // values are aligned right
 	wide  bool // shown on wide terminals only
 	of    func(*replaydv1.Replay) string
 }
 
-// wide is how many columns a terminal has for which all columns of a list are shown.
+// wide is the number of terminal columns from which on all columns of a list are shown.
 const wide = 110
 
 var columns = []column{
@@ -43,15 +43,15 @@ var columns = []column{
 		}
 		return r.GetModifyTime().AsTime().UTC().Format("2006-01-02 15:04")
 	}},
-	{title: "NAME", of: func(r *replaydv1.Replay) string { return clean(r.GetName()) }}, // last, and never cut: it is what other commands take
+	{title: "NAME", of: func(r *replaydv1.Replay) string { return clean(r.GetName()) }}, // last, and never cut: other commands take it
 }
 
-// List prints replays as a table, page by page. Columns in which no replay of a page has anything are left out.
+// List prints replays as a table, page by page. It leaves out columns that are empty for all replays of a page.
 type List struct {
 	Out io.Writer
-	// Width is how many columns the terminal has.
+	// Width is the number of the terminal's columns.
 	Width int
-	// Dim returns a text in the colour of titles. Nil leaves it as it is.
+	// Dim returns a text in the colour of titles. Nil changes nothing.
 	Dim func(string) string
 
 	page   []*replaydv1.Replay
@@ -78,7 +78,7 @@ func (l *List) Flush() error {
 			shown, left = append(shown, one), left-one.width-gap
 		}
 	}
-	for _, one := range shown { // what is left is for those that were cut
+	for _, one := range shown { // the rest goes to the columns that were cut
 		more := max(0, min(left, one.full-one.width))
 		one.width, left = one.width+more, left-more
 	}
@@ -99,15 +99,15 @@ func (l *List) Flush() error {
 	return err
 }
 
-// gap is how many spaces are between columns.
+// gap is the number of spaces between columns.
 const gap = 2
 
-// laid is a column of one page.
+// laid is a column as laid out on one page.
 type laid struct {
 	column
 	texts []string
-	full  int // how wide its longest text is
-	width int // how wide it is printed
+	full  int // the width of its longest text
+	width int // its printed width
 }
 
 func lay(c column, page []*replaydv1.Replay) *laid {
@@ -139,7 +139,7 @@ func line(shown []*laid, text func(*laid) string) string {
 	return b.String()
 }
 
-// name returns the name of a value of an enum without its prefix, in small letters.
+// name returns the name of an enum's value without its prefix, in lower case.
 func name(value, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(value, prefix)), "_", " ")
 }

@@ -14,12 +14,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Reporter prints reports: where and when a game was, and tables of those who took part.
+// Reporter prints reports: where and when a game took place, and tables of the participants.
 type Reporter struct {
 	Out io.Writer
-	// Width is how many columns the terminal has.
+	// Width is the number of the terminal's columns.
 	Width int
-	// Dim returns a text in the colour of titles. Nil leaves it as it is.
+	// Dim returns a text in the colour of titles. Nil changes nothing.
 	Dim func(string) string
 }
 
@@ -44,7 +44,7 @@ func (p *Reporter) Print(r *replaydv1.Report) error {
 	return err
 }
 
-// sheet is a report on its way to the terminal.
+// sheet is a report that is being laid out.
 type sheet struct {
 	*Reporter
 
@@ -63,7 +63,7 @@ func (s *sheet) lasting(ticks int64) string {
 	return length(time.Duration(float64(ticks) / s.perSecond * float64(time.Second)))
 }
 
-// head prints what all formats have.
+// head prints the facts that all formats have.
 func (s *sheet) head() {
 	r, d := s.report.GetReplay(), description{}
 	d.add("replay", clean(r.GetName()))
@@ -87,7 +87,7 @@ func (s *sheet) head() {
 		d.add("stands", s.stands())
 	}
 	d.add("damage", clean(s.report.GetDamage()))
-	for _, e := range d.entries { // texts of files are not longer than a line
+	for _, e := range d.entries { // no text of a file is longer than a line
 		for i := range e.lines {
 			e.lines[i] = strings.TrimRight(fit(e.lines[i], max(s.Width-10, leastCells)), " ")
 		}
@@ -95,7 +95,7 @@ func (s *sheet) head() {
 	_ = d.print(&s.text)
 }
 
-// stands returns where in the game the report is.
+// stands returns the report's place in the game.
 func (s *sheet) stands() string {
 	text := s.at(s.report.GetTick())
 	if s.perSecond > 0 {
@@ -155,7 +155,7 @@ func run(ticks int32) string {
 	return fmt.Sprintf("%s.%s", length(time.Duration(n/perSecond)*time.Second), two(n%perSecond*100/perSecond))
 }
 
-// few and many limit the lines of sections; more are counted.
+// few and many limit the lines of sections; further ones are only counted.
 const (
 	mostPlayers = 64
 	mostLines   = 12
@@ -214,7 +214,7 @@ func (s *sheet) teehistorian(r *replaydv1.TeehistorianReport) {
 	}
 }
 
-// more says how many things are not shown.
+// more prints how many things are not shown.
 func (s *sheet) more(n int, what string) {
 	if n > 0 {
 		fmt.Fprintf(&s.text, "and %d more %s\n", n, what)
@@ -243,7 +243,7 @@ func (s *sheet) teams(finishes []*replaydv1.TeamFinish) {
 	s.more(len(finishes)-len(g.rows), "finishes")
 }
 
-// said prints what somebody said.
+// said prints a line of chat.
 func (s *sheet) said(tick int32, name string, id int32, what string) {
 	name = cmp.Or(clean(name), fmt.Sprintf("client %d", id))
 	s.text.WriteString(strings.TrimRight(fit(fmt.Sprintf("%7s  %s: %s", s.at(tick), name, what), s.Width), " ") + "\n")
@@ -272,7 +272,7 @@ func (s *sheet) sc2replay(r *replaydv1.Sc2ReplayReport) {
 	if r.GetUnproven() {
 		s.text.WriteString(strings.TrimRight(fit("values may be wrong: the replay's own table is not known", s.Width), " ") + "\n")
 	}
-	if len(r.GetPlayers()) > 4 { // what follows is long
+	if len(r.GetPlayers()) > 4 { // the following lines are long
 		return
 	}
 	for _, p := range r.GetPlayers() {
@@ -319,7 +319,7 @@ func (s *sheet) sc2player(p *replaydv1.Sc2ReplayPlayer, teams bool) []string {
 		fmt.Sprintf("%d/%d", e.GetMineralsCollectionRate(), e.GetVespeneCollectionRate()), left)
 }
 
-// forces returns how many units live, and how many were lost.
+// forces returns how many units live and how many were lost, as a text.
 func forces(alive, lost uint32) string {
 	if lost == 0 {
 		return strconv.FormatUint(uint64(alive), 10)
@@ -327,7 +327,7 @@ func forces(alive, lost uint32) string {
 	return fmt.Sprintf("%d (-%d)", alive, lost)
 }
 
-// forces prints what a player has, and has researched.
+// forces prints a player's units and research.
 func (s *sheet) forces(p *replaydv1.Sc2ReplayPlayer) {
 	var army, structures, upgrades []string
 	for _, u := range p.GetUnits() {
@@ -356,7 +356,7 @@ func (s *sheet) forces(p *replaydv1.Sc2ReplayPlayer) {
 	}
 }
 
-// sides holds names that games show for those that their files have.
+// sides maps names in files to names that games show.
 var sides = map[string]string{"#DOTA_GoodGuys": "Radiant", "#DOTA_BadGuys": "Dire", "CT": "CT", "TERRORIST": "T"}
 
 // side returns the name of a team.
@@ -367,7 +367,7 @@ func hero(name string) string {
 	return clean(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(name, "npc_dota_"), "hero_"), "_", " "))
 }
 
-// spectates returns 1 for a player of a team that the engine has for those who do not play, and 0 for others.
+// spectates returns 1 for a player in one of the engine's teams for spectators, and 0 for others.
 func spectates(p *replaydv1.DemPlayer) int {
 	if p.GetTeam() > 1 {
 		return 0
@@ -407,7 +407,7 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 		g.add(clean(p.GetName()), team, hero(p.GetHero()), known(p.Kills), known(p.Deaths), known(p.Assists), known(p.Score), known(p.Level),
 			known(p.NetWorth), id)
 	}
-	if len(g.rows) == 0 { // the match's own summary is all that there is
+	if len(g.rows) == 0 { // the match's own summary is all there is
 		for _, p := range r.GetMatch().GetPlayers() {
 			g.add(clean(p.GetPlayerName()), strconv.Itoa(int(p.GetTeam())), hero(p.GetHeroName()), "", "", "", "", "", "", "")
 		}

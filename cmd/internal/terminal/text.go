@@ -22,7 +22,7 @@ func clean(text string) string {
 	}, text))
 }
 
-// cells returns how many columns of a terminal a text takes.
+// cells returns the number of terminal columns that a text takes.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -42,13 +42,13 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// fit returns a text that takes exactly so many columns: it is cut, with an ellipsis, or filled up with spaces.
+// fit returns a text that takes exactly so many columns: cut, with an ellipsis, or filled with spaces.
 func fit(text string, columns int) string {
 	if n := cells(text); n <= columns {
 		return text + strings.Repeat(" ", columns-n)
 	}
 	var b strings.Builder
-	n := 1 // of the ellipsis
+	n := 1 // for the ellipsis
 	for _, r := range text {
 		if n += cellsOf(r); n > columns {
 			n -= cellsOf(r)
