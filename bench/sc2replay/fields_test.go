@@ -241,6 +241,9 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 		c.list(path, theirs, ours)
 	case int64:
 		c.values++
+		if path == "details.timeUTC" { // a point in time in ours
+			theirs = (theirs - 116_444_736_000_000_000) / 10
+		}
 		switch path {
 		case "tracker.UnitBorn.x", "tracker.UnitBorn.y", "tracker.UnitInit.x", "tracker.UnitInit.y",
 			"tracker.UnitDied.x", "tracker.UnitDied.y":

@@ -3,6 +3,10 @@
 
 package dem
 
+import (
+	decoders "github.com/replayd/replayd/decoders"
+)
+
 // Event: One event.
 //
 // Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
@@ -938,8 +942,10 @@ type Match struct {
 	RadiantTeamTag []byte
 	// The tag of Dire's team.
 	DireTeamTag []byte
-	// When the match ended, in seconds since 1970. Absent when not known.
-	EndTime uint32
+	// When the match ended. Absent when not known.
+	EndTime decoders.Time
+	// HasEndTime reports whether EndTime is set.
+	HasEndTime bool
 	// The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
 	GameModeName []byte
 }
@@ -1530,8 +1536,10 @@ type MatchSummary struct {
 	MatchId uint64
 	// The length in seconds.
 	Duration uint32
-	// When the match began, in seconds since 1970. Absent when not known.
-	StartTime uint32
+	// When the match began. Absent when not known.
+	StartTime decoders.Time
+	// HasStartTime reports whether StartTime is set.
+	HasStartTime bool
 	// The mode: the game's number.
 	GameMode int32
 	// Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.

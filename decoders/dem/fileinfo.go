@@ -1,6 +1,7 @@
 package dem
 
 import (
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/facts"
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
@@ -98,8 +99,13 @@ func parseMatch(g *Match, m pb.Reader) bool {
 		case 10:
 			g.DireTeamTag = m.Raw
 		case 11:
-			g.EndTime = m.Uint32()
+			g.EndTime, g.HasEndTime = timeOf(m.Uint32())
 		}
 	}
 	return !m.Bad
+}
+
+// timeOf returns the time of a number of seconds since 1970, as the games have them; known is false for 0.
+func timeOf(seconds uint32) (t decoders.Time, known bool) {
+	return decoders.Time(seconds) * 1e6, seconds != 0
 }

@@ -44,7 +44,7 @@ func readDotaSummary(_ *Decoder, ev *Event, m *pb.Reader) {
 		case 3:
 			s.Duration = m.Uint32()
 		case 4:
-			s.StartTime = m.Uint32()
+			s.StartTime, s.HasStartTime = timeOf(m.Uint32())
 		case 5:
 			s.readDotaPlayer(m)
 		case 6:
@@ -171,7 +171,7 @@ func (s *MatchSummary) readCitadelMatch(m *pb.Reader) {
 		case 4:
 			s.readCitadelPlayer(&q)
 		case 5:
-			s.StartTime = q.Uint32()
+			s.StartTime, s.HasStartTime = timeOf(q.Uint32())
 		case 6:
 			s.MatchId = q.Val
 		case 9:

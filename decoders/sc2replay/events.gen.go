@@ -3,6 +3,10 @@
 
 package sc2replay
 
+import (
+	decoders "github.com/replayd/replayd/decoders"
+)
+
 // Event: One event.
 type Event struct {
 	// The gameloop in which it happened. 0 before the game starts. It never decreases from event to event.
@@ -753,9 +757,12 @@ type Details struct {
 	HasThumbnail bool
 	// The map is Blizzard's.
 	IsBlizzardMap bool
-	// The time when the replay was saved, in units of 100 ns since 1601, UTC.
-	TimeUtc int64
-	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
+	// When the replay was saved, in whole microseconds. Absent when the file has no time after 1970.
+	TimeUtc decoders.Time
+	// HasTimeUtc reports whether TimeUtc is set.
+	HasTimeUtc bool
+	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself, in such units since 1601: so it is
+	// a number as in the replay, and neither a duration nor a timestamp.
 	TimeLocalOffset int64
 	// The map's description.
 	Description []byte

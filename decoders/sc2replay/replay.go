@@ -268,6 +268,7 @@ func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err e
 		toon.ProgramId = bytes.Trim(toon.ProgramId, "\x00") // four bytes, of which two are "S2"
 	}
 	handleTexts(d.CacheHandles)
+	d.TimeUtc, d.HasTimeUtc = timeOf(int64(d.TimeUtc))
 	used = v.Offset()
 	switch {
 	case v.Failed():
@@ -277,6 +278,18 @@ func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err e
 			"%d bytes follow", len(data)-used)
 	}
 	return d, used, err
+}
+
+// filetime is 1970 in units of 100 ns since 1601, in which the files have times.
+const filetime = 116444736000000000
+
+// timeOf returns the time of such a number. It is known only after 1970, and in years of four digits.
+func timeOf(units int64) (t decoders.Time, known bool) {
+	const year10000 = 253402300800
+	if units <= filetime || units >= filetime+year10000*1e7 {
+		return 0, false
+	}
+	return decoders.Time((units - filetime) / 10), true
 }
 
 // readLobby reads replay.initData, or the copy that clients leave when they rewrite it.

@@ -107,6 +107,9 @@ func (f *field) appendValue(dst []byte, v uint64, bytes []byte, strings [][]byte
 	}
 	switch f.kind {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
+		if f.time {
+			return appendTimestamp(dst, bytes)
+		}
 		return f.message.append(dst, bytes, strings, depth-1)
 	case protoreflect.StringKind:
 		return AppendString(dst, bytes), nil

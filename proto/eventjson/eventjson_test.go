@@ -14,8 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/replayd/replayd/proto/eventjson"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -41,6 +43,12 @@ var texts = []string{"CDOTA_Unit_Hero_Axe", "m_iHealth", "ä \" \\ \u2028", ""}
 // fill fills a message with random values.
 func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
+	if m.Descriptor().FullName() == "google.protobuf.Timestamp" {
+		seconds := []int64{-62135596800, -1, 0, 1790000000, 253402300799}[r.IntN(5)]
+		m.Set(fields.ByName("seconds"), protoreflect.ValueOfInt64(seconds))
+		m.Set(fields.ByName("nanos"), protoreflect.ValueOfInt32([]int32{0, 1, 5000, 120000000, 999999999}[r.IntN(5)]))
+		return
+	}
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		switch {
@@ -242,6 +250,23 @@ func TestEveryKind(t *testing.T) {
 					compare(t, p, event)
 				}
 			})
+		}
+	}
+}
+
+// TestTimes: what is no time of the years 1 to 9999 is an error, and no line.
+func TestTimes(t *testing.T) {
+	p := eventjson.New((&demv1.EventList{}).ProtoReflect().Descriptor())
+	for what, at := range map[string]*timestamppb.Timestamp{
+		"before the year 1": {Seconds: -62135596801}, "the year 10000": {Seconds: 253402300800}, "negative nanoseconds": {Nanos: -1},
+		"a second of nanoseconds": {Nanos: 1e9},
+	} {
+		wire, err := proto.Marshal(&demv1.Event{Kind: &demv1.Event_MatchSummary{MatchSummary: &demv1.MatchSummary{StartTime: at}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := p.AppendLine(nil, eventjson.Place{}, wire, nil); err == nil {
+			t.Errorf("%s: %s", what, line)
 		}
 	}
 }

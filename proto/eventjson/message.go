@@ -29,6 +29,7 @@ type field struct {
 	isKind   bool           // in Event's oneof `kind`
 	ref      bool           // is an index into the batch's strings
 	message  *message
+	time     bool // is a google.protobuf.Timestamp
 	enum     protoreflect.EnumValueDescriptors
 }
 
@@ -56,6 +57,7 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 		}
 		if fd.Message() != nil {
 			f.message = compile(fd.Message(), done)
+			f.time = fd.Message().FullName() == "google.protobuf.Timestamp"
 		}
 		if fd.Enum() != nil {
 			f.enum = fd.Enum().Values()

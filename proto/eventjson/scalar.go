@@ -1,9 +1,13 @@
 package eventjson
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"time"
 	"unicode/utf8"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
@@ -30,6 +34,44 @@ func AppendFloat(dst []byte, v float64, bits int) []byte {
 		dst = dst[:n-1]
 	}
 	return dst
+}
+
+// appendTimestamp appends the contents of a google.protobuf.Timestamp with quotes.
+func appendTimestamp(dst, b []byte) ([]byte, error) {
+	var seconds, nanos int64
+	for len(b) > 0 {
+		f, rest, ok := protoscan.Next(b)
+		if !ok {
+			return dst, errMalformed
+		}
+		b = rest
+		switch f.Number {
+		case 1:
+			seconds = int64(f.Value)
+		case 2:
+			nanos = int64(int32(f.Value))
+		}
+	}
+	const first, end = -62135596800, 253402300800 // the years 1 to 9999
+	if seconds < first || seconds >= end || nanos < 0 || nanos >= 1e9 {
+		return dst, fmt.Errorf("%w: no time: %d s and %d ns", errMalformed, seconds, nanos)
+	}
+	return append(AppendTime(append(dst, '"'), time.Unix(seconds, nanos)), '"'), nil
+}
+
+// AppendTime appends a time of the years 1 to 9999 in UTC as protojson formats it: RFC 3339, with none, 3, 6 or 9 digits behind the
+// second.
+func AppendTime(dst []byte, t time.Time) []byte {
+	layout := "2006-01-02T15:04:05.000000000Z"
+	switch n := t.Nanosecond(); {
+	case n == 0:
+		layout = "2006-01-02T15:04:05Z"
+	case n%1e6 == 0:
+		layout = "2006-01-02T15:04:05.000Z"
+	case n%1e3 == 0:
+		layout = "2006-01-02T15:04:05.000000Z"
+	}
+	return t.UTC().AppendFormat(dst, layout)
 }
 
 const hex = "0123456789abcdef"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
@@ -186,6 +187,9 @@ func (c *Column) Float32(v float32) { c.Uint32(math.Float32bits(v)) }
 
 // Float64 appends a value.
 func (c *Column) Float64(v float64) { c.Uint64(math.Float64bits(v)) }
+
+// Time appends a value.
+func (c *Column) Time(v decoders.Time) { c.Uint64(uint64(v)) }
 
 // Bool appends a value.
 func (c *Column) Bool(v bool) {

@@ -23,6 +23,7 @@ func made() *table.Format {
 		{Name: "name", Type: table.Name, Nullable: true},
 		{Name: "pair", Type: table.Struct, Nullable: true, Fields: pair},
 		{Name: "list", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
+		{Name: "at", Type: table.Time, Nullable: true},
 	}}}}
 }
 
@@ -35,6 +36,7 @@ type row struct {
 	name   *string
 	pair   *pair
 	list   []string
+	at     *decoders.Time
 }
 
 type pair struct {
@@ -63,6 +65,7 @@ func (r *row) add(s *table.Set, at int64) {
 	for _, item := range r.list {
 		c[9].Text([]byte(item))
 	}
+	put(&c[10], r.at, (*table.Column).Time)
 }
 
 func put[T any](c *table.Column, v *T, add func(*table.Column, T)) {
@@ -91,6 +94,8 @@ func read(columns []table.Column, i int) string {
 		return fmt.Sprint(int32(binary.LittleEndian.Uint32(c.Data[4*i:])))
 	case table.Int64:
 		return fmt.Sprint(int64(binary.LittleEndian.Uint64(c.Data[8*i:])))
+	case table.Time:
+		return decoders.Time(binary.LittleEndian.Uint64(c.Data[8*i:])).String()
 	case table.Float64:
 		return fmt.Sprint(math.Float64frombits(binary.LittleEndian.Uint64(c.Data[8*i:])))
 	case table.Text:
@@ -119,7 +124,7 @@ func (r *row) String() string {
 	} else {
 		text += " {" + shown(r.pair.x) + " " + r.pair.who + "}"
 	}
-	return text + fmt.Sprintf(" %q", r.list)
+	return text + fmt.Sprintf(" %q ", r.list) + shown(r.at)
 }
 
 func shown[T any](v *T) string {
@@ -136,6 +141,7 @@ func rows() *rapid.Generator[*row] {
 			flag: rapid.Ptr(rapid.Bool(), true).Draw(t, "flag"), number: rapid.Ptr(rapid.Int64(), true).Draw(t, "number"),
 			double: rapid.Ptr(rapid.Float64(), true).Draw(t, "double"), text: rapid.Ptr(word, true).Draw(t, "text"),
 			name: rapid.Ptr(word, true).Draw(t, "name"), list: rapid.SliceOfN(word, 0, 3).Draw(t, "list"),
+			at: rapid.Ptr(rapid.Map(rapid.Int64Range(-1<<55, 1<<57), func(n int64) decoders.Time { return decoders.Time(n) }), true).Draw(t, "at"),
 			pair: rapid.Ptr(rapid.Custom(func(t *rapid.T) pair {
 				return pair{rapid.Ptr(rapid.Int32(), true).Draw(t, "x"), word.Draw(t, "who")}
 			}), true).Draw(t, "pair"),

@@ -22,6 +22,7 @@ const (
 	Uint64
 	Float32
 	Float64
+	Time // a decoders.Time
 	Text
 	Binary
 	Name
@@ -34,7 +35,7 @@ func (t Type) bytes() int {
 	switch t {
 	case Bool:
 		return 1
-	case Int64, Uint64, Float64:
+	case Int64, Uint64, Float64, Time:
 		return 8
 	case Struct:
 		return 0
@@ -46,7 +47,7 @@ func (t Type) bytes() int {
 // String returns the type's name in the documentation.
 func (t Type) String() string {
 	return [...]string{
-		"bool", "int32", "int64", "uint32", "uint64", "float32", "float64", "text", "binary", "dictionary of texts", "list", "struct",
+		"bool", "int32", "int64", "uint32", "uint64", "float32", "float64", "timestamp", "text", "binary", "dictionary of texts", "list", "struct",
 	}[t]
 }
 

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/replayd/replayd/decoders"
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
@@ -307,6 +308,13 @@ func (r *reading) set(m protoreflect.Message, f protoreflect.FieldDescriptor, fr
 		if !f.HasPresence() {
 			return errors.New("a value is missing")
 		}
+		return nil
+	case f.Message() != nil && f.Message().FullName() == "google.protobuf.Timestamp":
+		at, ok := from.(*array.Timestamp)
+		if !ok || from.DataType().String() != "timestamp[us, tz=UTC]" {
+			return fmt.Errorf("a time is %s", from.DataType())
+		}
+		proto.Merge(m.Mutable(f).Message().Interface(), timestamppb.New(at.Value(i).ToTime(arrow.Microsecond)))
 		return nil
 	case f.Message() != nil:
 		return r.fillStruct(m.Mutable(f).Message(), from)

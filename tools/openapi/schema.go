@@ -49,19 +49,14 @@ func described(schema object, text string) object {
 func (s schemas) message(m protoreflect.MessageDescriptor, events bool) (object, error) {
 	switch m.FullName() {
 	case "google.protobuf.Timestamp":
-		return object{"type": "string", "format": "date-time"}, wellKnown(m, events)
+		return object{"type": "string", "format": "date-time"}, nil
 	case "google.protobuf.Duration":
-		return object{"type": "string", "pattern": `^-?[0-9]+(\.[0-9]+)?s$`}, wellKnown(m, events)
+		if events {
+			return nil, fmt.Errorf("an event contains a %s", m.FullName()) // eventjson prints it as an object
+		}
+		return object{"type": "string", "pattern": `^-?[0-9]+(\.[0-9]+)?s$`}, nil
 	}
 	return s.refer(nameOf(m), func() (any, error) { return s.fields(m, events) })
-}
-
-// wellKnown: eventjson knows no messages that are not printed as objects.
-func wellKnown(m protoreflect.MessageDescriptor, events bool) error {
-	if events {
-		return fmt.Errorf("an event contains a %s", m.FullName())
-	}
-	return nil
 }
 
 // fields returns the schema of a message with all its fields. Fields without presence are always printed.

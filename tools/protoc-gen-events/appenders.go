@@ -142,14 +142,18 @@ func (f *format) writeValue(g *protogen.GeneratedFile, field *protogen.Field, ex
 // writeMessage writes code for a message. It reserves one byte for the length, which protoappend.Close widens if
 // necessary.
 func (f *format) writeMessage(g *protogen.GeneratedFile, field *protogen.Field, expr string) {
-	if !f.isPointer(field) {
+	if !f.isPointer(field) && !isTime(field) {
 		expr = "&" + expr
 	}
 	at := "at"
 	g.P("{")
 	g.P("b = append(b, ", tagBytes(field, protowire.BytesType), ", 0)")
 	g.P(at, " := len(b)")
-	g.P("b = ", f.funcName(field.Message), "(b, ", expr, ")")
+	if isTime(field) {
+		g.P("b = ", appendPath.Ident("Time"), "(b, ", expr, ")")
+	} else {
+		g.P("b = ", f.funcName(field.Message), "(b, ", expr, ")")
+	}
 	g.P("b = ", appendPath.Ident("Close"), "(b, ", at, ")")
 	g.P("}")
 }

@@ -13,6 +13,7 @@
 //	string, bytes          []byte; the appender makes strings valid UTF-8
 //	enum                   a named int32 type with constants
 //	message                a value and a bool Has<Field>; for a recursive message a pointer, nil if absent
+//	google's Timestamp     a decoders.Time and a bool Has<Field>
 //	optional scalar        a value and a bool Has<Field>; with the option absent, that number or an empty text if not set
 //	repeated               a slice of values
 //	oneof kind in Event    a Kind and a value for each alternative
@@ -99,8 +100,8 @@ func (f *format) collect(m *protogen.Message, seen map[protoreflect.FullName]boo
 		}
 	}
 	for _, field := range m.Fields {
-		if field.Message != nil {
-			f.collect(field.Message, seen)
+		if m := messageOf(field); m != nil {
+			f.collect(m, seen)
 		}
 	}
 }
@@ -181,6 +182,19 @@ func present(g *protogen.GeneratedFile, field *protogen.Field, expr string) stri
 // absent returns the number that means that a field is not set.
 func absent(field *protogen.Field) int32 {
 	return proto.GetExtension(field.Desc.Options(), optionsv1.E_Absent).(int32)
+}
+
+// isTime reports whether a field is a point in time.
+func isTime(field *protogen.Field) bool {
+	return field.Message != nil && field.Message.Desc.FullName() == "google.protobuf.Timestamp"
+}
+
+// messageOf returns the message of a field that has a struct, or nil.
+func messageOf(field *protogen.Field) *protogen.Message {
+	if isTime(field) {
+		return nil
+	}
+	return field.Message
 }
 
 // isPointer reports whether a message field is a pointer, because its message can contain itself.

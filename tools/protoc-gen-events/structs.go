@@ -42,7 +42,7 @@ func (f *format) writeStruct(g *protogen.GeneratedFile, m *protogen.Message) {
 			g.P(name, " ", typ)
 		}
 		comment(g, "", field.Comments)
-		g.P(field.GoName, " ", f.goType(field))
+		g.P(field.GoName, " ", f.goType(g, field))
 		if f.hasPresence(field) {
 			g.P("// Has", field.GoName, " reports whether ", field.GoName, " is set.")
 			g.P("Has", field.GoName, " bool")
@@ -52,7 +52,7 @@ func (f *format) writeStruct(g *protogen.GeneratedFile, m *protogen.Message) {
 	g.P()
 }
 
-func (f *format) goType(field *protogen.Field) string {
+func (f *format) goType(g *protogen.GeneratedFile, field *protogen.Field) string {
 	var typ string
 	switch field.Desc.Kind() {
 	case protoreflect.BoolKind:
@@ -75,6 +75,9 @@ func (f *format) goType(field *protogen.Field) string {
 		typ = field.Enum.GoIdent.GoName
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		typ = field.Message.GoIdent.GoName
+		if isTime(field) {
+			typ = g.QualifiedGoIdent(decodersPath.Ident("Time"))
+		}
 	}
 	switch {
 	case field.Desc.IsList():

@@ -156,7 +156,7 @@ func uniqueColumns(m *protogen.Message) error {
 func containsItself(m, of *protogen.Message, seen map[*protogen.Message]bool) bool {
 	for _, field := range m.Fields {
 		switch {
-		case field.Message == nil || isBranch(field):
+		case messageOf(field) == nil || isBranch(field):
 		case field.Message == of:
 			return true
 		case !seen[field.Message]:
@@ -263,7 +263,7 @@ func (f *format) writeColumn(g *protogen.GeneratedFile, field *protogen.Field, n
 	}
 	parts = append(parts, ", Type: ", tablePath.Ident(columnType(field)))
 	switch {
-	case field.Message != nil:
+	case messageOf(field) != nil:
 		parts = append(parts, ", Fields: ", columnsVar(field.Message))
 	case field.Enum != nil:
 		parts = append(parts, ", Enum: ", enumVar(field.Enum))
@@ -304,6 +304,9 @@ func columnType(field *protogen.Field) string {
 	case protoreflect.EnumKind:
 		return "Name"
 	default:
+		if isTime(field) {
+			return "Time"
+		}
 		return "Struct"
 	}
 }
@@ -330,8 +333,8 @@ func (f *format) columnWidth(field *protogen.Field) int {
 	if field.Desc.IsList() {
 		n++
 	}
-	if field.Message != nil {
-		n += f.messageWidth(field.Message)
+	if m := messageOf(field); m != nil {
+		n += f.messageWidth(m)
 	}
 	return n
 }
@@ -473,7 +476,7 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 		f.writeCellValue(g, field, expr, at)
 		return
 	}
-	if field.Message != nil {
+	if messageOf(field) != nil {
 		g.P("if !c[", at, "].Off {")
 		defer g.P("}")
 	}
@@ -486,7 +489,7 @@ func (f *format) writeCell(g *protogen.GeneratedFile, field *protogen.Field, at 
 
 func (f *format) writeCellValue(g *protogen.GeneratedFile, field *protogen.Field, expr string, at int) {
 	switch {
-	case field.Message != nil:
+	case messageOf(field) != nil:
 		g.P(tablePath.Ident("Fields"), "(c[", at, ":])")
 		g.P(rowFunc(field.Message), "(c[", at+1, ":], &", expr, ")")
 	case isRef(field):

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/decoders"
 )
 
 // equal compares a struct with a message, and returns an error that describes the difference.
@@ -74,10 +77,31 @@ func equalField(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDe
 	return equalValue(f, m.Get(fd), fd)
 }
 
+// isTime reports whether a field is a point in time.
+func isTime(fd protoreflect.FieldDescriptor) bool {
+	return fd.Message() != nil && fd.Message().FullName() == "google.protobuf.Timestamp"
+}
+
+// timeOf returns the time that a google.protobuf.Timestamp has.
+func timeOf(m protoreflect.Message) time.Time {
+	fields := m.Descriptor().Fields()
+	nanos := m.Get(fields.ByName("nanos")).Int()
+	if nanos < 0 || nanos >= 1e9 {
+		return time.Time{}
+	}
+	return time.Unix(m.Get(fields.ByName("seconds")).Int(), nanos).UTC()
+}
+
 func equalValue(f reflect.Value, got protoreflect.Value, fd protoreflect.FieldDescriptor) error {
 	var same bool
 	switch fd.Kind() {
 	case protoreflect.MessageKind:
+		if isTime(fd) {
+			if t := timeOf(got.Message()); t != decoders.Time(f.Int()).Time() {
+				return fmt.Errorf("%v, not %v", t, f)
+			}
+			return nil
+		}
 		return equal(reflect.Indirect(f), got.Message())
 	case protoreflect.StringKind:
 		same = got.String() == string(bytes.ToValidUTF8(f.Bytes(), []byte("\uFFFD")))

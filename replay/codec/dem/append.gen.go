@@ -1808,9 +1808,13 @@ func appendMatch(b []byte, m *dem.Match) []byte {
 		b = append(b, 0x52)
 		b = protoappend.String(b, m.DireTeamTag)
 	}
-	if m.EndTime != 0 {
-		b = append(b, 0x58)
-		b = protoappend.Varint(b, uint64(m.EndTime))
+	if m.HasEndTime {
+		{
+			b = append(b, 0x5a, 0)
+			at := len(b)
+			b = protoappend.Time(b, m.EndTime)
+			b = protoappend.Close(b, at)
+		}
 	}
 	if len(m.GameModeName) > 0 {
 		b = append(b, 0x62)
@@ -2816,9 +2820,13 @@ func appendMatchSummary(b []byte, m *dem.MatchSummary) []byte {
 		b = append(b, 0x10)
 		b = protoappend.Varint(b, uint64(m.Duration))
 	}
-	if m.StartTime != 0 {
-		b = append(b, 0x18)
-		b = protoappend.Varint(b, uint64(m.StartTime))
+	if m.HasStartTime {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = protoappend.Time(b, m.StartTime)
+			b = protoappend.Close(b, at)
+		}
 	}
 	if m.GameMode != 0 {
 		b = append(b, 0x20)

@@ -106,7 +106,10 @@ func (h *header) addInfo(at io.ReaderAt) {
 	m := &info.Match
 	match := &demv1.Match{
 		Id: m.Id, GameMode: m.GameMode, GameModeName: codec.Known(string(m.GameModeName)), Winner: m.Winner, LeagueId: codec.Known(m.LeagueId), RadiantTeamId: codec.Known(m.RadiantTeamId),
-		DireTeamId: codec.Known(m.DireTeamId), RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag), EndTime: codec.Known(m.EndTime),
+		DireTeamId: codec.Known(m.DireTeamId), RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag),
+	}
+	if m.HasEndTime {
+		match.EndTime = timestamppb.New(m.EndTime.Time())
 	}
 	for _, p := range m.Players {
 		match.Players = append(match.Players, &demv1.MatchPlayer{
@@ -139,8 +142,8 @@ func (h *header) describe(r *replaydv1.Replay) {
 		r.LastTick = &h.lastTick
 	}
 	m := info.GetMatch()
-	if end := m.GetEndTime(); end > 0 && r.Duration != nil {
-		r.StartTime = timestamppb.New(time.Unix(int64(end), 0).Add(-r.Duration.AsDuration()))
+	if end := m.GetEndTime(); end != nil && r.Duration != nil {
+		r.StartTime = timestamppb.New(end.AsTime().Add(-r.Duration.AsDuration()))
 	}
 	for i, p := range m.GetPlayers() {
 		player := &replaydv1.Player{Id: int32(i), Name: p.GetPlayerName(), Team: &p.Team, Character: p.GetHeroName()}

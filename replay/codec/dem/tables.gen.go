@@ -525,7 +525,7 @@ var Tables = table.Format{
 		{Name: "match_summary", Comment: "The results of the match, as the game sends them at its end.", Fields: []table.Field{
 			{Name: "match_id", Comment: "The match's number.", Type: table.Uint64},
 			{Name: "duration", Comment: "The length in seconds.", Type: table.Uint32},
-			{Name: "start_time", Nullable: true, Comment: "When the match began, in seconds since 1970. Absent when not known.", Type: table.Uint32},
+			{Name: "start_time", Nullable: true, Comment: "When the match began. Absent when not known.", Type: table.Time},
 			{Name: "game_mode", Comment: "The mode: the game's number.", Type: table.Int32},
 			{Name: "game_mode_name", Nullable: true, Comment: "Dota: the name of the mode, such as \"game_mode_captains_mode\". Absent when it is not in the decoder's table.", Type: table.Name},
 			{Name: "outcome", Comment: "The outcome: the game's number. Dota: such as 2 Radiant's victory, 3 Dire's. Deadlock: 0 a team won, 1 an error, 2 a draw.", Type: table.Int32},
@@ -668,7 +668,7 @@ var columnsOfMatch = []table.Field{
 	{Name: "dire_team_id", Nullable: true, Comment: "Dire's team. Absent for none.", Type: table.Uint32},
 	{Name: "radiant_team_tag", Comment: "The tag of Radiant's team.", Type: table.Text},
 	{Name: "dire_team_tag", Comment: "The tag of Dire's team.", Type: table.Text},
-	{Name: "end_time", Nullable: true, Comment: "When the match ended, in seconds since 1970. Absent when not known.", Type: table.Uint32},
+	{Name: "end_time", Nullable: true, Comment: "When the match ended. Absent when not known.", Type: table.Time},
 	{Name: "game_mode_name", Nullable: true, Comment: "The name of the mode, such as \"game_mode_captains_mode\". Absent when it is not in the decoder's table.", Type: table.Name},
 }
 
@@ -1869,8 +1869,8 @@ func rowMatch(c []table.Column, m *dem.Match) {
 	}
 	c[19].Text(m.RadiantTeamTag)
 	c[20].Text(m.DireTeamTag)
-	if m.EndTime != 0 {
-		c[21].Uint32(m.EndTime)
+	if m.HasEndTime {
+		c[21].Time(m.EndTime)
 	} else {
 		c[21].Null()
 	}
@@ -2577,8 +2577,8 @@ func rowMatchSummary(c []table.Column, m *dem.MatchSummary) {
 	_ = c[46]
 	c[0].Uint64(m.MatchId)
 	c[1].Uint32(m.Duration)
-	if m.StartTime != 0 {
-		c[2].Uint32(m.StartTime)
+	if m.HasStartTime {
+		c[2].Time(m.StartTime)
 	} else {
 		c[2].Null()
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"math"
 	"unicode/utf8"
+
+	"github.com/replayd/replayd/decoders"
 )
 
 // Varint appends v in base 128.
@@ -53,6 +55,22 @@ func Float(b []byte, v float32) []byte { return Fixed32(b, math.Float32bits(v)) 
 
 // Double appends v as a double.
 func Double(b []byte, v float64) []byte { return Fixed64(b, math.Float64bits(v)) }
+
+// Time appends the contents of a google.protobuf.Timestamp.
+func Time(b []byte, v decoders.Time) []byte {
+	const second = 1e6
+	seconds, rest := int64(v)/second, int64(v)%second
+	if rest < 0 { // the nanoseconds count forward
+		seconds, rest = seconds-1, rest+second
+	}
+	if seconds != 0 {
+		b = Varint(append(b, 0x08), uint64(seconds))
+	}
+	if rest != 0 {
+		b = Varint(append(b, 0x10), uint64(rest*1000))
+	}
+	return b
+}
 
 // Bytes appends v with its length.
 func Bytes(b, v []byte) []byte {

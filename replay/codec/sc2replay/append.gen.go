@@ -1548,9 +1548,13 @@ func appendDetails(b []byte, m *sc2replay.Details) []byte {
 		b = append(b, 0x28)
 		b = protoappend.Bool(b, m.IsBlizzardMap)
 	}
-	if m.TimeUtc != 0 {
-		b = append(b, 0x30)
-		b = protoappend.Sint64(b, m.TimeUtc)
+	if m.HasTimeUtc {
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = protoappend.Time(b, m.TimeUtc)
+			b = protoappend.Close(b, at)
+		}
 	}
 	if m.TimeLocalOffset != 0 {
 		b = append(b, 0x38)

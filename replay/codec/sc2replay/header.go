@@ -44,8 +44,8 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error 
 		}
 		header.Details = m.GetDetails()
 		r.MapName = header.GetDetails().GetTitle()
-		if saved := saved(p.Details.TimeUtc); !saved.IsZero() {
-			r.StartTime = timestamppb.New(saved.Add(-seconds(p.Start.RealSeconds)))
+		if p.Details.HasTimeUtc {
+			r.StartTime = timestamppb.New(p.Details.TimeUtc.Time().Add(-seconds(p.Start.RealSeconds)))
 		}
 	}
 	if p.Has.Metadata {
@@ -89,18 +89,6 @@ func message(ev *sc2replay.Event) (*sc2replayv1.Event, error) {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// filetime is the number of units of 100 ns from 1601, the epoch of replays, to 1970.
-const filetime = 116_444_736_000_000_000
-
-// saved returns the time at which a replay was saved, or the zero time if the value makes no sense.
-func saved(utc int64) time.Time {
-	t := utc - filetime
-	if t <= 0 || t > 1<<57 {
-		return time.Time{}
-	}
-	return time.Unix(t/1e7, t%1e7*100)
-}
 
 // maxHashed is the largest number of bytes of a file that are hashed, more than ten times the size of the largest replays.
 const maxHashed = 64 << 20

@@ -172,8 +172,8 @@ var Tables = table.Format{
 			{Name: "difficulty", Comment: "As in the replay.", Type: table.Text},
 			{Name: "thumbnail", Nullable: true, Comment: "A picture of the map.", Type: table.Struct, Fields: columnsOfThumbnail},
 			{Name: "is_blizzard_map", Comment: "The map is Blizzard's.", Type: table.Bool},
-			{Name: "time_utc", Comment: "The time when the replay was saved, in units of 100 ns since 1601, UTC.", Type: table.Int64},
-			{Name: "time_local_offset", Comment: "The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.", Type: table.Int64},
+			{Name: "time_utc", Nullable: true, Comment: "When the replay was saved, in whole microseconds. Absent when the file has no time after 1970.", Type: table.Time},
+			{Name: "time_local_offset", Comment: "The client's offset from UTC in units of 100 ns. In some old replays, the local time itself, in such units since 1601: so it is a number as in the replay, and neither a duration nor a timestamp.", Type: table.Int64},
 			{Name: "description", Comment: "The map's description.", Type: table.Text},
 			{Name: "image_file_path", Comment: "As in the replay.", Type: table.Text},
 			{Name: "campaign_index", Comment: "As in the replay. Since 2.0.", Type: table.Uint32},
@@ -1852,7 +1852,11 @@ func rowDetails(c []table.Column, m *sc2replay.Details) {
 		}
 	}
 	c[26].Bool(m.IsBlizzardMap)
-	c[27].Int64(m.TimeUtc)
+	if m.HasTimeUtc {
+		c[27].Time(m.TimeUtc)
+	} else {
+		c[27].Null()
+	}
 	c[28].Int64(m.TimeLocalOffset)
 	c[29].Text(m.Description)
 	c[30].Text(m.ImageFilePath)

@@ -71,6 +71,8 @@ func typeOf(f *table.Field) arrow.DataType {
 		return arrow.PrimitiveTypes.Float32
 	case table.Float64:
 		return arrow.PrimitiveTypes.Float64
+	case table.Time:
+		return arrow.FixedWidthTypes.Timestamp_us
 	case table.Text:
 		return arrow.BinaryTypes.String
 	case table.Binary:

@@ -79,6 +79,8 @@ func appendValue(b []byte, values arrow.Array, i int) ([]byte, error) {
 		return eventjson.AppendFloat(b, float64(a.Value(i)), 32), nil
 	case *array.Float64:
 		return eventjson.AppendFloat(b, a.Value(i), 64), nil
+	case *array.Timestamp:
+		return append(eventjson.AppendTime(append(b, '"'), a.Value(i).ToTime(arrow.Microsecond)), '"'), nil
 	case *array.String:
 		return eventjson.AppendString(b, []byte(a.Value(i))), nil
 	case *array.Dictionary:

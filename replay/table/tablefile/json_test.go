@@ -23,6 +23,7 @@ func TestText(t *testing.T) {
 		{Name: "name", Type: name, Nullable: true}, {Name: "bytes", Type: arrow.BinaryTypes.Binary, Nullable: true},
 		{Name: "place", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), Nullable: true},
 		{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true},
+		{Name: "time", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -44,6 +45,7 @@ func TestText(t *testing.T) {
 	list := b.Field(11).(*array.ListBuilder)
 	list.Append(true)
 	list.ValueBuilder().(*array.Float64Builder).AppendValues([]float64{1.5, math.NaN()}, nil)
+	b.Field(12).(*array.TimestampBuilder).Append(-1)
 	for i := range schema.NumFields() {
 		switch i {
 		case 9:
@@ -58,11 +60,11 @@ func TestText(t *testing.T) {
 	defer r.Release()
 	for format, want := range map[tablefile.Format]string{
 		tablefile.JSONL: `{"bool":true,"int":-1,"uint":4294967295,"long":"-9223372036854775808","steam_id":"76561197960265729","float":0.1,` +
-			`"double":"-Infinity","text":"a \"b\",\n","name":"axe","bytes":"/+8=","place":{"x":"1152921504606846976"},"list":[1.5,"NaN"]}` + "\n" +
+			`"double":"-Infinity","text":"a \"b\",\n","name":"axe","bytes":"/+8=","place":{"x":"1152921504606846976"},"list":[1.5,"NaN"],"time":"1969-12-31T23:59:59.999999Z"}` + "\n" +
 			`{"bytes":"","list":[]}` + "\n",
-		tablefile.CSV: "bool,int,uint,long,steam_id,float,double,text,name,bytes,place,list\n" +
+		tablefile.CSV: "bool,int,uint,long,steam_id,float,double,text,name,bytes,place,list,time\n" +
 			`true,-1,4294967295,-9223372036854775808,76561197960265729,0.1,-Infinity,"a ""b"",` + "\n" +
-			`",axe,/+8=,"{""x"":""1152921504606846976""}","[1.5,""NaN""]"` + "\n" + `,,,,,,,,,,,[]` + "\n",
+			`",axe,/+8=,"{""x"":""1152921504606846976""}","[1.5,""NaN""]",1969-12-31T23:59:59.999999Z` + "\n" + `,,,,,,,,,,,[],` + "\n",
 	} {
 		var out bytes.Buffer
 		w, err := tablefile.New(format, &out, schema, nil, nil)

@@ -120,6 +120,9 @@ func nodeOf(f arrow.Field) (schema.Node, error) {
 		return schema.NewFloat32Node(f.Name, repetition, -1), nil
 	case *arrow.Float64Type:
 		return schema.NewFloat64Node(f.Name, repetition, -1), nil
+	case *arrow.TimestampType:
+		typ := schema.NewTimestampLogicalType(true, schema.TimeUnitMicros)
+		return schema.NewPrimitiveNodeLogical(f.Name, repetition, typ, parquet.Types.Int64, 0, -1)
 	case *arrow.BinaryType:
 		return schema.NewByteArrayNode(f.Name, repetition, -1), nil
 	case *arrow.StringType, *arrow.DictionaryType:
@@ -366,6 +369,8 @@ func (l *levels) value(a arrow.Array, i int) {
 	case *array.Int64:
 		l.int64s = append(l.int64s, a.Value(i))
 	case *array.Uint64:
+		l.int64s = append(l.int64s, int64(a.Value(i)))
+	case *array.Timestamp:
 		l.int64s = append(l.int64s, int64(a.Value(i)))
 	case *array.Float32:
 		l.float32s = append(l.float32s, a.Value(i))

@@ -2,6 +2,7 @@ package tablefile_test
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/replayd/replayd/replay/table/tablefile"
 )
@@ -66,5 +68,31 @@ func TestRowGroups(t *testing.T) {
 				t.Errorf("%d row groups with %d rows, in %d bytes", n, r.NumRows(), out.Len())
 			}
 		})
+	}
+}
+
+// TestParquetTimes: a column of times is one of microseconds in UTC for every reader, and has what is missing.
+func TestParquetTimes(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "end_time", Type: arrow.FixedWidthTypes.Timestamp_us, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	b.Field(0).(*array.TimestampBuilder).Append(-1)
+	b.Field(0).AppendNull()
+	var out bytes.Buffer
+	create, _ := files(t)
+	w, err := tablefile.New(tablefile.Parquet, &out, schema, nil, tablefile.NewBudget(4<<20, create))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write([]arrow.RecordBatch{b.NewRecordBatch()}), w.Close(nil)); err != nil {
+		t.Fatal(err)
+	}
+	read, err := pqarrow.ReadTable(t.Context(), bytes.NewReader(out.Bytes()), nil, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := read.Column(0)
+	if got := column.Data().Chunk(0).String(); column.DataType().String() != "timestamp[us, tz=UTC]" || got != "[-1 (null)]" {
+		t.Errorf("%s: %s", column.DataType(), got)
 	}
 }

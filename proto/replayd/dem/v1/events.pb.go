@@ -19,6 +19,7 @@ import (
 	_ "github.com/replayd/replayd/proto/replayd/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -7226,8 +7227,8 @@ type MatchSummary struct {
 	MatchId uint64 `protobuf:"varint,1,opt,name=match_id,json=matchId,proto3" json:"match_id,omitempty"`
 	// The length in seconds.
 	Duration uint32 `protobuf:"varint,2,opt,name=duration,proto3" json:"duration,omitempty"`
-	// When the match began, in seconds since 1970. Absent when not known.
-	StartTime *uint32 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// When the match began. Absent when not known.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// The mode: the game's number.
 	GameMode int32 `protobuf:"varint,4,opt,name=game_mode,json=gameMode,proto3" json:"game_mode,omitempty"`
 	// Dota: the name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
@@ -7307,11 +7308,11 @@ func (x *MatchSummary) GetDuration() uint32 {
 	return 0
 }
 
-func (x *MatchSummary) GetStartTime() uint32 {
-	if x != nil && x.StartTime != nil {
-		return *x.StartTime
+func (x *MatchSummary) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
 	}
-	return 0
+	return nil
 }
 
 func (x *MatchSummary) GetGameMode() int32 {
@@ -7769,8 +7770,8 @@ type Match struct {
 	RadiantTeamTag string `protobuf:"bytes,9,opt,name=radiant_team_tag,json=radiantTeamTag,proto3" json:"radiant_team_tag,omitempty"`
 	// The tag of Dire's team.
 	DireTeamTag string `protobuf:"bytes,10,opt,name=dire_team_tag,json=direTeamTag,proto3" json:"dire_team_tag,omitempty"`
-	// When the match ended, in seconds since 1970. Absent when not known.
-	EndTime *uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// When the match ended. Absent when not known.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.
 	GameModeName  *string `protobuf:"bytes,12,opt,name=game_mode_name,json=gameModeName,proto3,oneof" json:"game_mode_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -7877,11 +7878,11 @@ func (x *Match) GetDireTeamTag() string {
 	return ""
 }
 
-func (x *Match) GetEndTime() uint32 {
-	if x != nil && x.EndTime != nil {
-		return *x.EndTime
+func (x *Match) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
 	}
-	return 0
+	return nil
 }
 
 func (x *Match) GetGameModeName() string {
@@ -8972,7 +8973,7 @@ var File_replayd_dem_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a replayd/options/v1/options.proto\"T\n" +
+	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
 	"\astrings\x18\x02 \x03(\tR\astrings\"\xb6\x13\n" +
@@ -9768,31 +9769,30 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05_nameB\a\n" +
 	"\x05_teamB\a\n" +
 	"\x05_leftB\a\n" +
-	"\x05_lane\"\xe2\x05\n" +
+	"\x05_lane\"\xe4\x05\n" +
 	"\fMatchSummary\x12\x19\n" +
 	"\bmatch_id\x18\x01 \x01(\x04R\amatchId\x12\x1a\n" +
-	"\bduration\x18\x02 \x01(\rR\bduration\x12(\n" +
+	"\bduration\x18\x02 \x01(\rR\bduration\x129\n" +
 	"\n" +
-	"start_time\x18\x03 \x01(\rB\x04\xf0\xe1\x18\x00H\x00R\tstartTime\x88\x01\x01\x12\x1b\n" +
+	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x1b\n" +
 	"\tgame_mode\x18\x04 \x01(\x05R\bgameMode\x12/\n" +
-	"\x0egame_mode_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\fgameModeName\x88\x01\x01\x12\x18\n" +
+	"\x0egame_mode_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\fgameModeName\x88\x01\x01\x12\x18\n" +
 	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x1b\n" +
-	"\x06winner\x18\a \x01(\x05H\x02R\x06winner\x88\x01\x01\x127\n" +
+	"\x06winner\x18\a \x01(\x05H\x01R\x06winner\x88\x01\x01\x127\n" +
 	"\aplayers\x18\b \x03(\v2\x1d.replayd.dem.v1.SummaryPlayerR\aplayers\x123\n" +
-	"\x10first_blood_time\x18\t \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\x0efirstBloodTime\x88\x01\x01\x12\x1f\n" +
+	"\x10first_blood_time\x18\t \x01(\rB\x04\xf0\xe1\x18\x00H\x02R\x0efirstBloodTime\x88\x01\x01\x12\x1f\n" +
 	"\vfirst_score\x18\n" +
 	" \x01(\rR\n" +
 	"firstScore\x12!\n" +
 	"\fsecond_score\x18\v \x01(\rR\vsecondScore\x12*\n" +
 	"\x11pre_game_duration\x18\f \x01(\rR\x0fpreGameDuration\x12&\n" +
-	"\tleague_id\x18\r \x01(\rB\x04\xf0\xe1\x18\x00H\x04R\bleagueId\x88\x01\x01\x12!\n" +
+	"\tleague_id\x18\r \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\bleagueId\x88\x01\x01\x12!\n" +
 	"\ftower_status\x18\x0e \x03(\rR\vtowerStatus\x12'\n" +
 	"\x0fbarracks_status\x18\x0f \x03(\rR\x0ebarracksStatus\x12\x1d\n" +
 	"\n" +
 	"lobby_type\x18\x10 \x01(\rR\tlobbyType\x12\x10\n" +
 	"\x03raw\x18\x11 \x01(\fR\x03raw\x12\x19\n" +
-	"\braw_size\x18\x12 \x01(\rR\arawSizeB\r\n" +
-	"\v_start_timeB\x11\n" +
+	"\braw_size\x18\x12 \x01(\rR\arawSizeB\x11\n" +
 	"\x0f_game_mode_nameB\t\n" +
 	"\a_winnerB\x13\n" +
 	"\x11_first_blood_timeB\f\n" +
@@ -9835,7 +9835,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12&\n" +
 	"\thero_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\bheroName\x88\x01\x01B\f\n" +
 	"\n" +
-	"_hero_name\"\xb4\x04\n" +
+	"_hero_name\"\xb8\x04\n" +
 	"\x05Match\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tgame_mode\x18\x02 \x01(\x05R\bgameMode\x12\x16\n" +
@@ -9848,14 +9848,13 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"direTeamId\x88\x01\x01\x12(\n" +
 	"\x10radiant_team_tag\x18\t \x01(\tR\x0eradiantTeamTag\x12\"\n" +
 	"\rdire_team_tag\x18\n" +
-	" \x01(\tR\vdireTeamTag\x12$\n" +
-	"\bend_time\x18\v \x01(\rB\x04\xf0\xe1\x18\x00H\x03R\aendTime\x88\x01\x01\x12/\n" +
-	"\x0egame_mode_name\x18\f \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\fgameModeName\x88\x01\x01B\f\n" +
+	" \x01(\tR\vdireTeamTag\x125\n" +
+	"\bend_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12/\n" +
+	"\x0egame_mode_name\x18\f \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\fgameModeName\x88\x01\x01B\f\n" +
 	"\n" +
 	"_league_idB\x12\n" +
 	"\x10_radiant_team_idB\x0f\n" +
-	"\r_dire_team_idB\v\n" +
-	"\t_end_timeB\x11\n" +
+	"\r_dire_team_idB\x11\n" +
 	"\x0f_game_mode_name\"\xd8\x01\n" +
 	"\bFileInfo\x12#\n" +
 	"\rplayback_time\x18\x01 \x01(\x02R\fplaybackTime\x12%\n" +
@@ -10082,72 +10081,73 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
-	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
-	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
-	(ModifierState)(0),       // 2: replayd.dem.v1.ModifierState
-	(UserCmdSource)(0),       // 3: replayd.dem.v1.UserCmdSource
-	(AbilityChangeType)(0),   // 4: replayd.dem.v1.AbilityChangeType
-	(VoiceFormat)(0),         // 5: replayd.dem.v1.VoiceFormat
-	(FaultKind)(0),           // 6: replayd.dem.v1.FaultKind
-	(*EventList)(nil),        // 7: replayd.dem.v1.EventList
-	(*Event)(nil),            // 8: replayd.dem.v1.Event
-	(*Vector)(nil),           // 9: replayd.dem.v1.Vector
-	(*Tuple)(nil),            // 10: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),       // 11: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),    // 12: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),    // 13: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),    // 14: replayd.dem.v1.EntityEntered
-	(*EntityLeft)(nil),       // 15: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),    // 16: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),             // 17: replayd.dem.v1.Tick
-	(*CombatLog)(nil),        // 18: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),     // 19: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),        // 20: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil), // 21: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),    // 22: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),      // 23: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil), // 24: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),         // 25: replayd.dem.v1.Modifier
-	(*Order)(nil),            // 26: replayd.dem.v1.Order
-	(*Sound)(nil),            // 27: replayd.dem.v1.Sound
-	(*UserCmd)(nil),          // 28: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),        // 29: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),      // 30: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),     // 31: replayd.dem.v1.InputHistory
-	(*Message)(nil),          // 32: replayd.dem.v1.Message
-	(*MessageField)(nil),     // 33: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),        // 34: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),             // 35: replayd.dem.v1.Chat
-	(*Ping)(nil),             // 36: replayd.dem.v1.Ping
-	(*MapLine)(nil),          // 37: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),        // 38: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),           // 39: replayd.dem.v1.Damage
-	(*Kill)(nil),             // 40: replayd.dem.v1.Kill
-	(*KillStreak)(nil),       // 41: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),    // 42: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),             // 43: replayd.dem.v1.Shot
-	(*Tracer)(nil),           // 44: replayd.dem.v1.Tracer
-	(*Impact)(nil),           // 45: replayd.dem.v1.Impact
-	(*Voice)(nil),            // 46: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),    // 47: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),     // 48: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),       // 49: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),      // 50: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),        // 51: replayd.dem.v1.DraftPick
-	(*Match)(nil),            // 52: replayd.dem.v1.Match
-	(*FileInfo)(nil),         // 53: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),       // 54: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),        // 55: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),  // 56: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),       // 57: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),       // 58: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),         // 59: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),         // 60: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),             // 61: replayd.dem.v1.Stop
-	(*Command)(nil),          // 62: replayd.dem.v1.Command
-	(*Fault)(nil),            // 63: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),       // 64: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),       // 65: replayd.dem.v1.PlayerInfo
+	(GamePhase)(0),                // 0: replayd.dem.v1.GamePhase
+	(CombatLogType)(0),            // 1: replayd.dem.v1.CombatLogType
+	(ModifierState)(0),            // 2: replayd.dem.v1.ModifierState
+	(UserCmdSource)(0),            // 3: replayd.dem.v1.UserCmdSource
+	(AbilityChangeType)(0),        // 4: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),              // 5: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),                // 6: replayd.dem.v1.FaultKind
+	(*EventList)(nil),             // 7: replayd.dem.v1.EventList
+	(*Event)(nil),                 // 8: replayd.dem.v1.Event
+	(*Vector)(nil),                // 9: replayd.dem.v1.Vector
+	(*Tuple)(nil),                 // 10: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),            // 11: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),         // 12: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),         // 13: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),         // 14: replayd.dem.v1.EntityEntered
+	(*EntityLeft)(nil),            // 15: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 16: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 17: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 18: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 19: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 20: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 21: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 22: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 23: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 24: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 25: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 26: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 27: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 28: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 29: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 30: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 31: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 32: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 33: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 34: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 35: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 36: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 37: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 38: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 39: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 40: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 41: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 42: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 43: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 44: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 45: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 46: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 47: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 48: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 49: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 50: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 51: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 52: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 53: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 54: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 55: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 56: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 57: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 58: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 59: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 60: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 61: replayd.dem.v1.Stop
+	(*Command)(nil),               // 62: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 63: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 64: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 65: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
@@ -10228,18 +10228,20 @@ var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	9,  // 75: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
 	9,  // 76: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
 	5,  // 77: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	47, // 78: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	50, // 79: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	51, // 80: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	52, // 81: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	56, // 82: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	33, // 83: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	6,  // 84: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	66, // 78: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	47, // 79: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	50, // 80: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	51, // 81: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	66, // 82: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	52, // 83: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	56, // 84: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	33, // 85: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	6,  // 86: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }

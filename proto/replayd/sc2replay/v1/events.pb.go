@@ -24,6 +24,7 @@ import (
 	_ "github.com/replayd/replayd/proto/replayd/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -8670,9 +8671,10 @@ type Details struct {
 	Thumbnail *Thumbnail `protobuf:"bytes,4,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
 	// The map is Blizzard's.
 	IsBlizzardMap bool `protobuf:"varint,5,opt,name=is_blizzard_map,json=isBlizzardMap,proto3" json:"is_blizzard_map,omitempty"`
-	// The time when the replay was saved, in units of 100 ns since 1601, UTC.
-	TimeUtc int64 `protobuf:"zigzag64,6,opt,name=time_utc,json=timeUtc,proto3" json:"time_utc,omitempty"`
-	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
+	// When the replay was saved, in whole microseconds. Absent when the file has no time after 1970.
+	TimeUtc *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time_utc,json=timeUtc,proto3" json:"time_utc,omitempty"`
+	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself, in such units since 1601: so it is
+	// a number as in the replay, and neither a duration nor a timestamp.
 	TimeLocalOffset int64 `protobuf:"zigzag64,7,opt,name=time_local_offset,json=timeLocalOffset,proto3" json:"time_local_offset,omitempty"`
 	// The map's description.
 	Description string `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
@@ -8766,11 +8768,11 @@ func (x *Details) GetIsBlizzardMap() bool {
 	return false
 }
 
-func (x *Details) GetTimeUtc() int64 {
+func (x *Details) GetTimeUtc() *timestamppb.Timestamp {
 	if x != nil {
 		return x.TimeUtc
 	}
-	return 0
+	return nil
 }
 
 func (x *Details) GetTimeLocalOffset() int64 {
@@ -11318,7 +11320,7 @@ var File_replayd_sc2replay_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a replayd/options/v1/options.proto\"@\n" +
+	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"@\n" +
 	"\tEventList\x123\n" +
 	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xb1/\n" +
 	"\x05Event\x12\x17\n" +
@@ -11957,7 +11959,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x04hero\x18\v \x01(\tR\x04heroB\x16\n" +
 	"\x14_working_set_slot_id\"\x1f\n" +
 	"\tThumbnail\x12\x12\n" +
-	"\x04file\x18\x01 \x01(\tR\x04file\"\x85\x06\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\"\xa1\x06\n" +
 	"\aDetails\x12D\n" +
 	"\vplayer_list\x18\x01 \x03(\v2#.replayd.sc2replay.v1.DetailsPlayerR\n" +
 	"playerList\x12\x14\n" +
@@ -11966,8 +11968,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"difficulty\x18\x03 \x01(\tR\n" +
 	"difficulty\x12=\n" +
 	"\tthumbnail\x18\x04 \x01(\v2\x1f.replayd.sc2replay.v1.ThumbnailR\tthumbnail\x12&\n" +
-	"\x0fis_blizzard_map\x18\x05 \x01(\bR\risBlizzardMap\x12\x19\n" +
-	"\btime_utc\x18\x06 \x01(\x12R\atimeUtc\x12*\n" +
+	"\x0fis_blizzard_map\x18\x05 \x01(\bR\risBlizzardMap\x125\n" +
+	"\btime_utc\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\atimeUtc\x12*\n" +
 	"\x11time_local_offset\x18\a \x01(\x12R\x0ftimeLocalOffset\x12 \n" +
 	"\vdescription\x18\b \x01(\tR\vdescription\x12&\n" +
 	"\x0fimage_file_path\x18\t \x01(\tR\rimageFilePath\x12%\n" +
@@ -12490,6 +12492,7 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(*FactUnit)(nil),                            // 115: replayd.sc2replay.v1.FactUnit
 	(*FactBuildStep)(nil),                       // 116: replayd.sc2replay.v1.FactBuildStep
 	(*FactPlayer)(nil),                          // 117: replayd.sc2replay.v1.FactPlayer
+	(*timestamppb.Timestamp)(nil),               // 118: google.protobuf.Timestamp
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	11,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
@@ -12634,38 +12637,39 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	96,  // 139: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
 	97,  // 140: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
 	98,  // 141: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	16,  // 142: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	101, // 148: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	102, // 149: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	104, // 150: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	105, // 151: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	100, // 152: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	103, // 153: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	106, // 154: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	108, // 155: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	110, // 156: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	12,  // 157: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 158: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	96,  // 159: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	8,   // 160: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
-	90,  // 161: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	13,  // 162: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	9,   // 163: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
-	13,  // 164: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 165: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 166: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 167: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
-	7,   // 168: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	169, // [169:169] is the sub-list for method output_type
-	169, // [169:169] is the sub-list for method input_type
-	169, // [169:169] is the sub-list for extension type_name
-	169, // [169:169] is the sub-list for extension extendee
-	0,   // [0:169] is the sub-list for field type_name
+	118, // 142: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
+	16,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	101, // 149: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	102, // 150: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	104, // 151: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	105, // 152: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	100, // 153: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	103, // 154: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	106, // 155: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	108, // 156: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	110, // 157: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	12,  // 158: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 159: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	96,  // 160: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	8,   // 161: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
+	90,  // 162: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	13,  // 163: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	9,   // 164: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	13,  // 165: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 166: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 167: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 168: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 169: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	170, // [170:170] is the sub-list for method output_type
+	170, // [170:170] is the sub-list for method input_type
+	170, // [170:170] is the sub-list for extension type_name
+	170, // [170:170] is the sub-list for extension extendee
+	0,   // [0:170] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }

@@ -17,6 +17,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import google.protobuf.timestamp_pb2
 import sys
 import typing
 
@@ -3886,8 +3887,6 @@ class MatchSummary(google.protobuf.message.Message):
     """The match's number."""
     duration: builtins.int
     """The length in seconds."""
-    start_time: builtins.int
-    """When the match began, in seconds since 1970. Absent when not known."""
     game_mode: builtins.int
     """The mode: the game's number."""
     game_mode_name: builtins.str
@@ -3915,6 +3914,10 @@ class MatchSummary(google.protobuf.message.Message):
     raw_size: builtins.int
     """The size of the game's own message in bytes."""
     @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the match began. Absent when not known."""
+
+    @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SummaryPlayer]:
         """The players, in the game's order."""
 
@@ -3931,7 +3934,7 @@ class MatchSummary(google.protobuf.message.Message):
         *,
         match_id: builtins.int = ...,
         duration: builtins.int = ...,
-        start_time: builtins.int | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         game_mode: builtins.int = ...,
         game_mode_name: builtins.str | None = ...,
         outcome: builtins.int = ...,
@@ -3948,9 +3951,9 @@ class MatchSummary(google.protobuf.message.Message):
         raw: builtins.bytes = ...,
         raw_size: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_start_time", b"_start_time", "_winner", b"_winner", "first_blood_time", b"first_blood_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "start_time", b"start_time", "winner", b"winner"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_winner", b"_winner", "first_blood_time", b"first_blood_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "start_time", b"start_time", "winner", b"winner"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_start_time", b"_start_time", "_winner", b"_winner", "barracks_status", b"barracks_status", "duration", b"duration", "first_blood_time", b"first_blood_time", "first_score", b"first_score", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "lobby_type", b"lobby_type", "match_id", b"match_id", "outcome", b"outcome", "players", b"players", "pre_game_duration", b"pre_game_duration", "raw", b"raw", "raw_size", b"raw_size", "second_score", b"second_score", "start_time", b"start_time", "tower_status", b"tower_status", "winner", b"winner"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_winner", b"_winner", "barracks_status", b"barracks_status", "duration", b"duration", "first_blood_time", b"first_blood_time", "first_score", b"first_score", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "lobby_type", b"lobby_type", "match_id", b"match_id", "outcome", b"outcome", "players", b"players", "pre_game_duration", b"pre_game_duration", "raw", b"raw", "raw_size", b"raw_size", "second_score", b"second_score", "start_time", b"start_time", "tower_status", b"tower_status", "winner", b"winner"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__first_blood_time: typing_extensions.TypeAlias = typing.Literal["first_blood_time"]
     _WhichOneofArgType__first_blood_time: typing_extensions.TypeAlias = typing.Literal["_first_blood_time", b"_first_blood_time"]
@@ -3958,8 +3961,6 @@ class MatchSummary(google.protobuf.message.Message):
     _WhichOneofArgType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["_game_mode_name", b"_game_mode_name"]
     _WhichOneofReturnType__league_id: typing_extensions.TypeAlias = typing.Literal["league_id"]
     _WhichOneofArgType__league_id: typing_extensions.TypeAlias = typing.Literal["_league_id", b"_league_id"]
-    _WhichOneofReturnType__start_time: typing_extensions.TypeAlias = typing.Literal["start_time"]
-    _WhichOneofArgType__start_time: typing_extensions.TypeAlias = typing.Literal["_start_time", b"_start_time"]
     _WhichOneofReturnType__winner: typing_extensions.TypeAlias = typing.Literal["winner"]
     _WhichOneofArgType__winner: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner"]
     @typing.overload
@@ -3968,8 +3969,6 @@ class MatchSummary(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__game_mode_name) -> _WhichOneofReturnType__game_mode_name | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__league_id) -> _WhichOneofReturnType__league_id | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__start_time) -> _WhichOneofReturnType__start_time | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
 
@@ -4169,8 +4168,6 @@ class Match(google.protobuf.message.Message):
     """The tag of Radiant's team."""
     dire_team_tag: builtins.str
     """The tag of Dire's team."""
-    end_time: builtins.int
-    """When the match ended, in seconds since 1970. Absent when not known."""
     game_mode_name: builtins.str
     """The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table."""
     @property
@@ -4180,6 +4177,10 @@ class Match(google.protobuf.message.Message):
     @property
     def draft(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DraftPick]:
         """The draft, in order."""
+
+    @property
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the match ended. Absent when not known."""
 
     def __init__(
         self,
@@ -4194,17 +4195,15 @@ class Match(google.protobuf.message.Message):
         dire_team_id: builtins.int | None = ...,
         radiant_team_tag: builtins.str = ...,
         dire_team_tag: builtins.str = ...,
-        end_time: builtins.int | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         game_mode_name: builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_end_time", b"_end_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "end_time", b"end_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "radiant_team_id", b"radiant_team_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "end_time", b"end_time", "game_mode_name", b"game_mode_name", "league_id", b"league_id", "radiant_team_id", b"radiant_team_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_end_time", b"_end_time", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id", "_game_mode_name", b"_game_mode_name", "_league_id", b"_league_id", "_radiant_team_id", b"_radiant_team_id", "dire_team_id", b"dire_team_id", "dire_team_tag", b"dire_team_tag", "draft", b"draft", "end_time", b"end_time", "game_mode", b"game_mode", "game_mode_name", b"game_mode_name", "id", b"id", "league_id", b"league_id", "players", b"players", "radiant_team_id", b"radiant_team_id", "radiant_team_tag", b"radiant_team_tag", "winner", b"winner"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__dire_team_id: typing_extensions.TypeAlias = typing.Literal["dire_team_id"]
     _WhichOneofArgType__dire_team_id: typing_extensions.TypeAlias = typing.Literal["_dire_team_id", b"_dire_team_id"]
-    _WhichOneofReturnType__end_time: typing_extensions.TypeAlias = typing.Literal["end_time"]
-    _WhichOneofArgType__end_time: typing_extensions.TypeAlias = typing.Literal["_end_time", b"_end_time"]
     _WhichOneofReturnType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["game_mode_name"]
     _WhichOneofArgType__game_mode_name: typing_extensions.TypeAlias = typing.Literal["_game_mode_name", b"_game_mode_name"]
     _WhichOneofReturnType__league_id: typing_extensions.TypeAlias = typing.Literal["league_id"]
@@ -4213,8 +4212,6 @@ class Match(google.protobuf.message.Message):
     _WhichOneofArgType__radiant_team_id: typing_extensions.TypeAlias = typing.Literal["_radiant_team_id", b"_radiant_team_id"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__dire_team_id) -> _WhichOneofReturnType__dire_team_id | None: ...
-    @typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__end_time) -> _WhichOneofReturnType__end_time | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__game_mode_name) -> _WhichOneofReturnType__game_mode_name | None: ...
     @typing.overload

@@ -22,6 +22,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import google.protobuf.timestamp_pb2
 import sys
 import typing
 
@@ -4060,10 +4061,10 @@ class Details(google.protobuf.message.Message):
     """As in the replay."""
     is_blizzard_map: builtins.bool
     """The map is Blizzard's."""
-    time_utc: builtins.int
-    """The time when the replay was saved, in units of 100 ns since 1601, UTC."""
     time_local_offset: builtins.int
-    """The client's offset from UTC in units of 100 ns. In some old replays, the local time itself."""
+    """The client's offset from UTC in units of 100 ns. In some old replays, the local time itself, in such units since 1601: so it is
+    a number as in the replay, and neither a duration nor a timestamp.
+    """
     description: builtins.str
     """The map's description."""
     image_file_path: builtins.str
@@ -4091,6 +4092,10 @@ class Details(google.protobuf.message.Message):
         """A picture of the map."""
 
     @property
+    def time_utc(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the replay was saved, in whole microseconds. Absent when the file has no time after 1970."""
+
+    @property
     def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The files that the game was played with: region, SHA-256 in hexadecimal and type, such as "EU/6de4…9c01.s2ma". The last one
         is the map. A handle of another form is in hexadecimal as a whole.
@@ -4108,7 +4113,7 @@ class Details(google.protobuf.message.Message):
         difficulty: builtins.str = ...,
         thumbnail: Global___Thumbnail | None = ...,
         is_blizzard_map: builtins.bool = ...,
-        time_utc: builtins.int = ...,
+        time_utc: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         time_local_offset: builtins.int = ...,
         description: builtins.str = ...,
         image_file_path: builtins.str = ...,
@@ -4122,7 +4127,7 @@ class Details(google.protobuf.message.Message):
         restart_as_transition_map: builtins.bool | None = ...,
         disable_recover_game: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_restart_as_transition_map", b"_restart_as_transition_map", "restart_as_transition_map", b"restart_as_transition_map", "thumbnail", b"thumbnail"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_restart_as_transition_map", b"_restart_as_transition_map", "restart_as_transition_map", b"restart_as_transition_map", "thumbnail", b"thumbnail", "time_utc", b"time_utc"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
     _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_restart_as_transition_map", b"_restart_as_transition_map", "cache_handles", b"cache_handles", "campaign_index", b"campaign_index", "default_difficulty", b"default_difficulty", "description", b"description", "difficulty", b"difficulty", "disable_recover_game", b"disable_recover_game", "game_speed", b"game_speed", "image_file_path", b"image_file_path", "is_blizzard_map", b"is_blizzard_map", "map_file_name", b"map_file_name", "mini_save", b"mini_save", "mod_paths", b"mod_paths", "player_list", b"player_list", "restart_as_transition_map", b"restart_as_transition_map", "thumbnail", b"thumbnail", "time_local_offset", b"time_local_offset", "time_utc", b"time_utc", "title", b"title"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

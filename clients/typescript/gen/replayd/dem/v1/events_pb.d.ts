@@ -13,6 +13,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message as Message$1 } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file replayd/dem/v1/events.proto.
@@ -4174,11 +4175,11 @@ export declare type MatchSummary = Message$1<"replayd.dem.v1.MatchSummary"> & {
   duration: number;
 
   /**
-   * When the match began, in seconds since 1970. Absent when not known.
+   * When the match began. Absent when not known.
    *
-   * @generated from field: optional uint32 start_time = 3;
+   * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
-  startTime?: number | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * The mode: the game's number.
@@ -4577,11 +4578,11 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   direTeamTag: string;
 
   /**
-   * When the match ended, in seconds since 1970. Absent when not known.
+   * When the match ended. Absent when not known.
    *
-   * @generated from field: optional uint32 end_time = 11;
+   * @generated from field: google.protobuf.Timestamp end_time = 11;
    */
-  endTime?: number | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * The name of the mode, such as "game_mode_captains_mode". Absent when it is not in the decoder's table.

@@ -18,6 +18,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file replayd/sc2replay/v1/events.proto.
@@ -4402,14 +4403,15 @@ export declare type Details = Message<"replayd.sc2replay.v1.Details"> & {
   isBlizzardMap: boolean;
 
   /**
-   * The time when the replay was saved, in units of 100 ns since 1601, UTC.
+   * When the replay was saved, in whole microseconds. Absent when the file has no time after 1970.
    *
-   * @generated from field: sint64 time_utc = 6;
+   * @generated from field: google.protobuf.Timestamp time_utc = 6;
    */
-  timeUtc: bigint;
+  timeUtc?: Timestamp | undefined;
 
   /**
-   * The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
+   * The client's offset from UTC in units of 100 ns. In some old replays, the local time itself, in such units since 1601: so it is
+   * a number as in the replay, and neither a duration nor a timestamp.
    *
    * @generated from field: sint64 time_local_offset = 7;
    */
