@@ -88,6 +88,9 @@ func TestPlayers(t *testing.T) {
 	if r.GetState() != replaydv1.ReplayState_REPLAY_STATE_GROWING {
 		t.Errorf("state %v", r.GetState())
 	}
+	if r.GetLineup() != codec.Lineup(r.GetPlayers()) || r.GetLineup() == "" {
+		t.Errorf("lineup %q", r.GetLineup())
+	}
 	for _, sample := range []string{samples("sc2replay", "beta.SC2Replay")} {
 		if _, err := os.Stat(sample); err != nil {
 			continue

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
@@ -95,11 +96,11 @@ func (s *Server) addHeader(ctx context.Context, e *index.Entry, r *replaydv1.Rep
 
 // addPlayers adds the players.
 func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := describe.CodecOf(e.Format)
+	c, err := describe.CodecOf(e.Format)
 	if err != nil {
 		return err
 	}
-	if codec.Players == nil {
+	if c.Players == nil {
 		err := s.addHeader(ctx, e, r)
 		r.Header = nil
 		return err
@@ -109,25 +110,26 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	}
 	roster := e.Survey.Roster
 	if before := s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous); before != nil {
-		roster, _ = codec.CarryRoster(roster, before)
+		roster, _ = c.CarryRoster(roster, before)
 	}
-	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
+	r.Players, r.PlayersTick = c.Players(roster), &e.Survey.LastTick
+	r.Lineup = codec.Lineup(r.GetPlayers())
 	return nil
 }
 
 // addParticipants adds everybody who took part.
 func (s *Server) addParticipants(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := describe.CodecOf(e.Format)
+	c, err := describe.CodecOf(e.Format)
 	if err != nil {
 		return err
 	}
-	if codec.Participants == nil {
+	if c.Participants == nil {
 		return s.addPlayers(ctx, e, r)
 	}
 	if e = s.index.Refresh(ctx, e); e.Survey == nil {
 		return nil
 	}
-	codec.Participants(r, e.Survey.Participants, s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous), &s.Secrets)
+	c.Participants(r, e.Survey.Participants, s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous), &s.Secrets)
 	r.PlayersTick = &e.Survey.LastTick
 	return nil
 }

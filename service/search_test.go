@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,6 +201,52 @@ func TestDemosOver(t *testing.T) {
 			packed.GetLastTick() != whole.GetLastTick() || packed.GetDuration().AsDuration() != whole.GetDuration().AsDuration() ||
 			packed.GetTicksPerSecond() != whole.GetTicksPerSecond() {
 			t.Errorf("%s: %v, compressed %v", run, whole, packed)
+		}
+		d.stop()
+	}
+}
+
+// TestLineups: a list says who played, as a description does, without the header of each file being read for it. A demo says it when its end
+// is there, and the index keeps it.
+func TestLineups(t *testing.T) {
+	dir, kept := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	copyIn(t, dir, samples("sc2replay", "battle.SC2Replay"))
+	data := read(t, samples("dem", "dota.dem"))
+	want := map[string]string{
+		"battle.SC2Replay": "Alice (Terran) vs Bob (Zerg), Alice won", "live.dem": "somebody (npc_dota_hero_axe) vs another (npc_dota_hero_lina), somebody won",
+	}
+	lineups := func(d *daemon) map[string]string {
+		r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, replay := range r.GetReplays() {
+			found[filepath.Base(replay.GetName())] = replay.GetLineup()
+		}
+		return found
+	}
+	w := create(t, dir, "live.dem")
+	w.write(data[:len(data)/2])
+	for _, run := range []string{"at first", "from the stored index"} {
+		d := start(t, dir, func(c *service.Config) { c.IndexPath = kept })
+		d.searched(t)
+		if run == "at first" {
+			if got := lineups(d)["live.dem"]; got != "" {
+				t.Errorf("a demo without its end says %q", got)
+			}
+			w.write(data[len(data)/2:])
+		}
+		for deadline := time.Now().Add(time.Minute); !maps.Equal(lineups(d), want); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %q, want %q", run, lineups(d), want)
+			}
+		}
+		for file, lineup := range want {
+			r, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: name(file)})
+			if err != nil || r.GetReplay().GetLineup() != lineup {
+				t.Errorf("%s, %s: %q, %v", run, file, r.GetReplay().GetLineup(), err)
+			}
 		}
 		d.stop()
 	}

@@ -5,8 +5,6 @@ import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js
 import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { baseOf, fill, h, icon, pathOf, sizeText, timeText } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
-import { lineupText } from "./lineup.js";
-import { Lineups } from "./lineups.js";
 import { client, sleep, token, wantsToken } from "./net.js";
 import { Search } from "./search.js";
 import { askToken } from "./token.js";
@@ -19,9 +17,8 @@ const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
 /** The number of replays that are shown before the first click on "More". */
 const page = 100;
 
-/** The replays, and what was asked about them. They are kept while a replay is shown, so that the list is there at once when the viewer comes back. */
+/** The replays. They are kept while a replay is shown, so that the list is there at once when the viewer comes back. */
 const replays = new Map<string, Replay>();
-const lineups = new Lineups();
 
 /** What the browser keeps of a view of the list in its history: how many replays are shown, and how far down the view is. */
 interface Kept {
@@ -82,7 +79,6 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     fill(live, ...growing.slice(0, 12).map(card));
     const rest = matching.filter(({ state }) => state !== ReplayState.GROWING).sort((a, b) => when(b) - when(a) || (a.name < b.name ? -1 : 1));
     fill(list, ...rest.slice(0, limit).map(row));
-    lineups.watch(list.children);
     more.hidden = rest.length <= limit;
     if (whole) status.textContent = replays.size === 0 ? "Nothing is there yet. Drop a file here, or start replayd with --root." : `${matching.length} of ${replays.size}`;
     const present = [...new Set([...replays.values()].map((replay) => replay.format))].sort((a, b) => a - b);
@@ -106,7 +102,6 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     setTimeout(() => { due = false; if (!signal.aborted) draw(); }, 120);
   };
   const found = new Search(signal, drawSoon);
-  lineups.changed = drawSoon;
 
   const watch = async () => {
     while (!signal.aborted) {
@@ -179,12 +174,10 @@ function lengthText(replay: Replay): string {
 function row(replay: Replay): HTMLElement {
   const [short] = formatNames[replay.format] ?? ["file"];
   const base = baseOf(replay.name);
-  const players = lineupText(lineups.of(replay));
-  const item = h("li", {}, h("a", { href: pathOf(replay.name) },
+  return h("li", {}, h("a", { href: pathOf(replay.name) },
     h("span", { class: `badge ${short}` }, short),
-    h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, players ? `${players} · ${replay.name}` : replay.name)),
+    h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, replay.lineup ? `${replay.lineup} · ${replay.name}` : replay.name)),
     h("span", { class: "length" }, lengthText(replay)),
     h("span", { class: "size" }, sizeText(Number(replay.sizeBytes))),
     h("time", {}, dateText(replay))));
-  return lineups.wanted(item, replay);
 }

@@ -9,7 +9,6 @@ import type { Choice } from "./draft.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
-import { doubts } from "./doubts.js";
 import { facts, Inspector } from "./inspector.js";
 import { participants } from "./participants.js";
 import { sc2 } from "./sc2.js";
@@ -149,7 +148,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         format.draft && draft,
         format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
         h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
-        ...doubts(replay).map((text) => h("p", { class: "doubt", role: "note" }, text)),
+        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)),
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), participants(replay)),
       h("footer", { class: "transport" },
         timeline.element,
@@ -381,6 +380,11 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   }
   signal.addEventListener("abort", () => game.close());
   requestAnimationFrame(frame);
+}
+
+/** Says that a game is drawn without its map. */
+function unmapped({ format, mapName, mapReplay }: Replay): string[] {
+  return format === Format.TEEHISTORIAN && !mapReplay ? [`The map “${mapName}” is in no directory of this daemon, so the game is drawn without it.`] : [];
 }
 
 /** Gives elements their keys, for update. Equal keys are numbered. */

@@ -5,8 +5,6 @@ import { test } from "node:test";
 import { source } from "./source.js";
 
 const { draftOf, words, chosen } = await source("draft.ts");
-const { doubts } = await source("doubts.ts");
-const { lineupText } = await source("lineup.ts");
 const { TeeWorld, kinds, wholeKinds } = await source("world.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Steps, placeBetween } = await source("steps.ts");
@@ -104,28 +102,6 @@ test("the clock of a live game catches up, passes nothing that has not arrived, 
       assert.ok(next >= tick && next <= Math.max(tick, 150), `from ${tick} by ${step} to ${next}`);
     }
   }
-});
-
-test("a replay of an unknown build of StarCraft II says what is uncertain", () => {
-  const of = (decodeInfo) => doubts({ header: { case: "sc2replay", value: { start: { decodeInfo } } } });
-  assert.deepEqual(of({ match: 1, baseBuild: 80949, tableBuild: 80949, names: { build: 80949 } }), []);
-  assert.deepEqual(of({ match: 4, baseBuild: 99999, tableBuild: 80949, names: { build: 97364, buildGuessed: true } }),
-    ["Build 99999 of the game is unknown: it is read like build 80949.", "Names of orders are guesses, from build 97364."]);
-  assert.deepEqual(of({ match: 5, baseBuild: 99999, tableBuild: 80669, names: { expansion: "LotV", expansionGuessed: true } }),
-    ["Build 99999 of the game is unknown: it is read like build 80669.", "Names of orders are guesses, as of LotV."]);
-  assert.deepEqual(of({ match: 5, baseBuild: 99999, tableBuild: 80669, unproven: true }),
-    ["Build 99999 of the game is unknown: it is read like build 80669.", "It does not fit: orders and selections may be false."]);
-  assert.deepEqual(doubts({ header: { case: "dem", value: {} } }), []);
-  assert.deepEqual(doubts({ header: { case: undefined } }), []);
-});
-
-test("a line says who played against whom, and who won", () => {
-  const [ada, bob, eve] = [{ name: "Ada", team: 0, character: "Zerg", result: 1 }, { name: "Bob", team: 1, character: "Terran", result: 2 }, { name: "Eve", team: 0, character: "", result: 1 }];
-  assert.equal(lineupText([ada, bob]), "Ada (Zerg) vs Bob (Terran), Ada won");
-  assert.equal(lineupText([ada, eve, bob]), "Ada (Zerg), Eve vs Bob (Terran), Ada and Eve won");
-  assert.equal(lineupText([{ name: "Ada", character: "", result: 0 }, { name: "", character: "", result: 0 }]), "Ada");
-  assert.equal(lineupText([ada, eve]), "Ada (Zerg), Eve"); // all who are known
-  assert.equal(lineupText([]), "");
 });
 
 /** A world of Deadlock with three players, whose bodies are the entities 10 to 12, and a trooper. */

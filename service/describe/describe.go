@@ -110,7 +110,7 @@ func ReportOf(ctx context.Context, in source.Input, info *source.Info, c *codec.
 // Entry returns the description of a replay from its entry in an index.
 func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	r := Info(&e.Info)
-	r.Identity, r.MapName = e.Identity, e.MapName
+	r.Identity, r.MapName, r.Lineup = e.Identity, e.MapName, e.Lineup
 	if !e.Started.IsZero() {
 		r.StartTime = timestamppb.New(e.Started)
 	}

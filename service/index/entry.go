@@ -17,7 +17,7 @@ type Entry struct {
 	Identified bool
 	// tried reports whether the beginning was read but has to be read again: see unsettled.
 	tried bool
-	// checked is when the check began that the entry was made from, in nanoseconds. It is set below roots that are listed.
+	// checked is when the check began from which the entry was made, in nanoseconds. It is set below roots that are listed.
 	checked int64
 	// Facts come from the header. They are empty if it could not be read.
 	Facts
@@ -33,7 +33,7 @@ func newEntry(f *catalog.File) *Entry {
 	}
 }
 
-// is reports whether the entry describes the contents of a file. The ID of a file that never changes identifies its contents.
+// is reports whether the entry is of the same contents as a file. The ID of a file that never changes is that of its contents.
 func (e *Entry) is(f *catalog.File) bool {
 	return e.ID == f.ID && e.Size == f.Size && e.Fixed == f.Fixed && (f.Fixed || e.Modified.Equal(f.Modified))
 }
@@ -51,6 +51,7 @@ type Facts struct {
 	LastTick       int32 // -1 if the header does not have it
 	Length         time.Duration
 	Players        []string // the names in the header
+	Lineup         string   // who played, by the header
 }
 
 // State is the state of a replay: whether it may still grow. The API's ReplayState has the same names.
@@ -84,7 +85,7 @@ func (s State) String() string { return stateNames[s] }
 // quiet is how long after the last write a file without an end counts as Growing.
 const quiet = time.Minute
 
-// state returns the state of the entry's replay. succeeded reports whether another replay names it as its predecessor; c is the
+// state returns the state of the entry's replay. succeeded reports whether another replay names it as the one before; c is the
 // codec of its format.
 func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 	recent := now.Sub(e.Modified) < quiet

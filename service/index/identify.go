@@ -85,7 +85,7 @@ func (x *Index) describe(ctx context.Context, e *Entry) error {
 func factsOf(r *replaydv1.Replay) Facts {
 	f := Facts{
 		Identity: r.GetIdentity(), MapName: r.GetMapName(), TicksPerSecond: r.GetTicksPerSecond(), LastTick: -1,
-		Length: r.GetDuration().AsDuration(),
+		Length: r.GetDuration().AsDuration(), Lineup: r.GetLineup(),
 	}
 	if r.StartTime != nil {
 		f.Started = r.GetStartTime().AsTime()

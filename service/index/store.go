@@ -20,7 +20,7 @@ import (
 const storeEvery = 5 * time.Second
 
 // storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
-const storedVersion = 4
+const storedVersion = 5
 
 // fixedBit marks an entry as Fixed, in the byte with the compression.
 const fixedBit = 0x80
@@ -174,7 +174,7 @@ func (e *Entry) encoded() []byte {
 	b = binary.AppendUvarint(b, math.Float64bits(e.TicksPerSecond))
 	b = binary.AppendVarint(b, int64(e.LastTick))
 	b = binary.AppendVarint(b, int64(e.Length))
-	b = appendTexts(b, e.Players)
+	b = appendText(appendTexts(b, e.Players), e.Lineup)
 	if e.Survey == nil {
 		return append(b, 0)
 	}
@@ -226,7 +226,7 @@ func parse(name string, value []byte) *Entry {
 		e.Started = time.Unix(0, started)
 	}
 	e.TicksPerSecond = math.Float64frombits(r.uint())
-	e.LastTick, e.Length, e.Players = int32(r.int()), time.Duration(r.int()), r.texts()
+	e.LastTick, e.Length, e.Players, e.Lineup = int32(r.int()), time.Duration(r.int()), r.texts(), r.text()
 	if r.byte() == 1 {
 		flags := r.byte()
 		s := &codec.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}

@@ -177,6 +177,12 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 	if e.Growable() && s.Offset > e.Size { // it grew meanwhile: report that first, because nothing grows after its end
 		_, _, _ = x.look(e.Name)
 	}
+	header := e.Facts
+	if s.Ended && codec.Players == nil && len(header.Players) == 0 { // a demo names its players at its end
+		if r, err := x.Describe(ctx, file); err == nil {
+			header = factsOf(r)
+		}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range s.Names {
@@ -187,7 +193,7 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 		return e
 	}
 	known := *now // it may have grown meanwhile
-	known.Survey = s
+	known.Survey, known.Players, known.Lineup = s, header.Players, header.Lineup
 	if known.TicksPerSecond == 0 {
 		known.TicksPerSecond = s.TicksPerSecond
 	}

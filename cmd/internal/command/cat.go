@@ -9,7 +9,6 @@ import (
 	"reflect"
 
 	client "github.com/replayd/replayd/clients/go"
-	"github.com/replayd/replayd/cmd/internal/terminal"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -197,7 +196,7 @@ func printLines(
 
 // noteResponse passes to note the content of a response without events, if it matters to a reader of the events.
 func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
-	for _, doubt := range terminal.Doubts(r.GetStart().GetReplay().GetSc2Replay().GetStart().GetDecodeInfo()) {
+	for _, doubt := range r.GetStart().GetReplay().GetDoubts() {
 		note(doubt)
 	}
 	status := r.GetFollowStatus()

@@ -49,7 +49,7 @@ func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	}
 	d.people(r)
 	d.counts(counts)
-	d.add("doubts", Doubts(r.GetSc2Replay().GetStart().GetDecodeInfo())...)
+	d.add("doubts", cleaned(r.GetDoubts())...)
 	return d.print(out)
 }
 
@@ -103,22 +103,14 @@ func (d *description) header(r *replaydv1.Replay) {
 	}
 }
 
-// people adds the players by side, or everybody who took part.
+// people adds who played, and everybody who took part.
 func (d *description) people(r *replaydv1.Replay) {
-	sides, won, lost := sidesOf(r.GetPlayers())
-	lines := make([]string, len(sides))
-	for i, side := range sides {
-		lines[i] = strings.Join(side, ", ")
-	}
-	d.add("players", lines...)
-	if lost {
-		d.add("won", strings.Join(won, ", "))
-	}
+	d.add("players", clean(r.GetLineup()))
 	perSecond := cmp.Or(r.GetTicksPerSecond(), 50)
 	at := func(tick int32) string {
 		return length(time.Duration(float64(tick) / perSecond * float64(time.Second)))
 	}
-	lines = nil
+	var lines []string
 	for _, p := range r.GetParticipants() {
 		to := "the end"
 		if p.ToTick != nil {

@@ -35,7 +35,7 @@ var columns = []column{
 		return length(r.GetDuration().AsDuration())
 	}},
 	{title: "MAP", most: 20, of: func(r *replaydv1.Replay) string { return clean(r.GetMapName()) }},
-	{title: "PLAYERS", most: 24, of: func(r *replaydv1.Replay) string { return lineup(r.GetPlayers()) }},
+	{title: "PLAYERS", most: 24, of: func(r *replaydv1.Replay) string { return clean(r.GetLineup()) }},
 	{title: "SIZE", right: true, wide: true, of: func(r *replaydv1.Replay) string { return size(r.GetSizeBytes()) }},
 	{title: "CHANGED", wide: true, of: func(r *replaydv1.Replay) string {
 		if r.GetModifyTime() == nil {

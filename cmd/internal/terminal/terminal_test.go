@@ -17,6 +17,7 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -25,16 +26,16 @@ var update = flag.Bool("update", false, "write the golden files")
 func replays() []*replaydv1.Replay {
 	at := timestamppb.New(time.Date(2026, 7, 19, 9, 31, 43, 0, time.UTC))
 	team := func(n int32) *int32 { return &n }
-	return []*replaydv1.Replay{{
+	all := []*replaydv1.Replay{{
 		Name: "games/a.SC2Replay", Format: replaydv1.Format_FORMAT_SC2REPLAY, State: replaydv1.ReplayState_REPLAY_STATE_FINISHED,
 		MapName: "Ruby Rock LE", SizeBytes: 243_100, ModifyTime: at, StartTime: at, Duration: durationpb.New(1122 * time.Second),
 		Players: []*replaydv1.Player{
 			{Name: "herO", Character: "Protoss", Team: team(0), Result: replaydv1.PlayerResult_PLAYER_RESULT_WIN},
 			{Name: "SHIN", Character: "Zerg", Team: team(1), Result: replaydv1.PlayerResult_PLAYER_RESULT_LOSS},
 		},
+		Doubts: []string{"names are guesses\x1b[2J", "events may be false"},
 		Header: &replaydv1.Replay_Sc2Replay{Sc2Replay: &sc2replayv1.Header{Start: &sc2replayv1.Start{
-			Version:    &sc2replayv1.Version{Major: 5, Minor: 0, Revision: 16, Build: 97563},
-			DecodeInfo: &sc2replayv1.DecodeInfo{BaseBuild: 97563, TableBuild: 95299, Match: sc2replayv1.TableMatch_TABLE_MATCH_NEAREST},
+			Version: &sc2replayv1.Version{Major: 5, Minor: 0, Revision: 16, Build: 97563},
 		}}},
 	}, {
 		Name: "games/live.teehistorian", Format: replaydv1.Format_FORMAT_TEEHISTORIAN, State: replaydv1.ReplayState_REPLAY_STATE_GROWING,
@@ -53,6 +54,10 @@ func replays() []*replaydv1.Replay {
 			{Name: "a1", Team: team(2)}, {Name: "a2", Team: team(2)}, {Name: "a3", Team: team(2)}, {Name: "b1", Team: team(3)}, {Name: "b2", Team: team(3)},
 		},
 	}, {Name: "maps/empty.map", Format: replaydv1.Format_FORMAT_DATAFILE}}
+	for _, r := range all {
+		r.Lineup = codec.Lineup(r.GetPlayers())
+	}
+	return all
 }
 
 // golden compares what was printed with a file, which -update writes. Nothing printed may command a terminal.

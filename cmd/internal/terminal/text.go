@@ -22,6 +22,15 @@ func clean(text string) string {
 	}, text))
 }
 
+// cleaned returns texts without what could command a terminal.
+func cleaned(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, text := range texts {
+		out[i] = clean(text)
+	}
+	return out
+}
+
 // cells returns the number of terminal columns that a text takes.
 func cells(text string) int {
 	n := 0
@@ -42,13 +51,13 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// fit returns a text that takes exactly so many columns: cut, with an ellipsis, or filled with spaces.
+// fit returns a text that takes exactly so many columns: it is cut, with an ellipsis, or filled up with spaces.
 func fit(text string, columns int) string {
 	if n := cells(text); n <= columns {
 		return text + strings.Repeat(" ", columns-n)
 	}
 	var b strings.Builder
-	n := 1 // for the ellipsis
+	n := 1 // of the ellipsis
 	for _, r := range text {
 		if n += cellsOf(r); n > columns {
 			n -= cellsOf(r)

@@ -493,6 +493,12 @@ type Replay struct {
 	// The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
 	// seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
+	// Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
+	// characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
+	Lineup string `protobuf:"bytes,24,opt,name=lineup,proto3" json:"lineup,omitempty"`
+	// What is uncertain about the events, as sentences for people: of a StarCraft II replay the tables that it was decoded with. Empty
+	// when nothing is, and where the header was not read.
+	Doubts []string `protobuf:"bytes,25,rep,name=doubts,proto3" json:"doubts,omitempty"`
 	// The format's own header.
 	//
 	// Types that are valid to be assigned to Header:
@@ -667,6 +673,20 @@ func (x *Replay) GetPlayersTick() int32 {
 		return *x.PlayersTick
 	}
 	return 0
+}
+
+func (x *Replay) GetLineup() string {
+	if x != nil {
+		return x.Lineup
+	}
+	return ""
+}
+
+func (x *Replay) GetDoubts() []string {
+	if x != nil {
+		return x.Doubts
+	}
+	return nil
 }
 
 func (x *Replay) GetHeader() isReplay_Header {
@@ -1829,7 +1849,7 @@ var File_replayd_v1_replay_proto protoreflect.FileDescriptor
 const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/replay.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\x91\t\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xc1\t\n" +
 	"\x06Replay\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x1a\n" +
@@ -1855,7 +1875,9 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\aplayers\x18\x10 \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12;\n" +
 	"\fparticipants\x18\x16 \x03(\v2\x17.replayd.v1.ParticipantR\fparticipants\x122\n" +
 	"\x15participants_left_out\x18\x17 \x01(\x05R\x13participantsLeftOut\x12&\n" +
-	"\fplayers_tick\x18\x11 \x01(\x05H\x03R\vplayersTick\x88\x01\x01\x12E\n" +
+	"\fplayers_tick\x18\x11 \x01(\x05H\x03R\vplayersTick\x88\x01\x01\x12\x16\n" +
+	"\x06lineup\x18\x18 \x01(\tR\x06lineup\x12\x16\n" +
+	"\x06doubts\x18\x19 \x03(\tR\x06doubts\x12E\n" +
 	"\fteehistorian\x18\x12 \x01(\v2\x1f.replayd.teehistorian.v1.HeaderH\x00R\fteehistorian\x12:\n" +
 	"\bdatafile\x18\x13 \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafile\x12*\n" +
 	"\x03dem\x18\x14 \x01(\v2\x16.replayd.dem.v1.HeaderH\x00R\x03dem\x12<\n" +

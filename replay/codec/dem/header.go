@@ -156,6 +156,7 @@ func (h *header) describe(r *replaydv1.Replay) {
 		}
 		r.Players = append(r.Players, player)
 	}
+	r.Lineup = codec.Lineup(r.GetPlayers())
 }
 
 // length returns the length of a recording, and its ticks per second, from the summary at its end. 0 means not known.

@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -37,6 +38,7 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error 
 		return err
 	}
 	header.Start = start.GetStart()
+	r.Doubts = doubtsOf(header.GetStart().GetDecodeInfo())
 	if p.Has.Details {
 		m, err := message(&sc2replay.Event{Kind: sc2replay.KindDetails, Details: p.Details})
 		if err != nil {
@@ -72,6 +74,7 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error 
 			})
 		}
 	}
+	r.Lineup = codec.Lineup(r.GetPlayers())
 	r.Header = &replaydv1.Replay_Sc2Replay{Sc2Replay: header}
 	return nil
 }

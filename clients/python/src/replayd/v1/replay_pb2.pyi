@@ -276,6 +276,8 @@ class Replay(google.protobuf.message.Message):
     PARTICIPANTS_FIELD_NUMBER: builtins.int
     PARTICIPANTS_LEFT_OUT_FIELD_NUMBER: builtins.int
     PLAYERS_TICK_FIELD_NUMBER: builtins.int
+    LINEUP_FIELD_NUMBER: builtins.int
+    DOUBTS_FIELD_NUMBER: builtins.int
     TEEHISTORIAN_FIELD_NUMBER: builtins.int
     DATAFILE_FIELD_NUMBER: builtins.int
     DEM_FIELD_NUMBER: builtins.int
@@ -307,6 +309,10 @@ class Replay(google.protobuf.message.Message):
     players_tick: builtins.int
     """The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
     seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
+    """
+    lineup: builtins.str
+    """Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
+    characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
     """
     @property
     def modify_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -341,6 +347,12 @@ class Replay(google.protobuf.message.Message):
         """Everybody who took part, in the order in which they connected. Only with REPLAY_VIEW_PARTICIPANTS, and only for a
         teehistorian file, of which players_tick says how far it was decoded. At most 4096, and less
         when they take more than 512 KiB together.
+        """
+
+    @property
+    def doubts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What is uncertain about the events, as sentences for people: of a StarCraft II replay the tables that it was decoded with. Empty
+        when nothing is, and where the header was not read.
         """
 
     @property
@@ -381,6 +393,8 @@ class Replay(google.protobuf.message.Message):
         participants: collections.abc.Iterable[Global___Participant] | None = ...,
         participants_left_out: builtins.int = ...,
         players_tick: builtins.int | None = ...,
+        lineup: builtins.str = ...,
+        doubts: collections.abc.Iterable[builtins.str] | None = ...,
         teehistorian: replayd.teehistorian.v1.header_pb2.Header | None = ...,
         datafile: replayd.datafile.v1.summary_pb2.Summary | None = ...,
         dem: replayd.dem.v1.header_pb2.Header | None = ...,
@@ -388,7 +402,7 @@ class Replay(google.protobuf.message.Message):
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "header", b"header", "last_tick", b"last_tick", "modify_time", b"modify_time", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "start_time", b"start_time", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "compression", b"compression", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "map_name", b"map_name", "map_replay", b"map_replay", "modify_time", b"modify_time", "name", b"name", "participants", b"participants", "participants_left_out", b"participants_left_out", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size_bytes", b"size_bytes", "start_time", b"start_time", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "compression", b"compression", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "doubts", b"doubts", "duration", b"duration", "expire_time", b"expire_time", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "lineup", b"lineup", "map_name", b"map_name", "map_replay", b"map_replay", "modify_time", b"modify_time", "name", b"name", "participants", b"participants", "participants_left_out", b"participants_left_out", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size_bytes", b"size_bytes", "start_time", b"start_time", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_tick: typing_extensions.TypeAlias = typing.Literal["last_tick"]
     _WhichOneofArgType__last_tick: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick"]

@@ -161,6 +161,22 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   playersTick?: number | undefined;
 
   /**
+   * Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
+   * characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
+   *
+   * @generated from field: string lineup = 24;
+   */
+  lineup: string;
+
+  /**
+   * What is uncertain about the events, as sentences for people: of a StarCraft II replay the tables that it was decoded with. Empty
+   * when nothing is, and where the header was not read.
+   *
+   * @generated from field: repeated string doubts = 25;
+   */
+  doubts: string[];
+
+  /**
    * The format's own header.
    *
    * @generated from oneof replayd.v1.Replay.header

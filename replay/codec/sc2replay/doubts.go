@@ -1,4 +1,4 @@
-package terminal
+package sc2replay
 
 import (
 	"fmt"
@@ -6,10 +6,9 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// Doubts says in words what is uncertain about the events of a replay of StarCraft II: their layouts, when the base build has no
-// protocol table, and the names of abilities and unit types, when the build has no list or the replay names no expansion. It is
-// empty when nothing is uncertain. The header and the end of a stream have the info.
-func Doubts(info *sc2replayv1.DecodeInfo) []string {
+// doubtsOf says in words what is uncertain about the events of a replay: their layouts, when the base build has no protocol table,
+// and the names of abilities and unit types, when the build has no list or the replay names no expansion.
+func doubtsOf(info *sc2replayv1.DecodeInfo) []string {
 	var doubts []string
 	switch info.GetMatch() {
 	case sc2replayv1.TableMatch_TABLE_MATCH_NEAREST:

@@ -1,10 +1,9 @@
-package terminal_test
+package sc2replay
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/replayd/replayd/cmd/internal/terminal"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
@@ -38,7 +37,7 @@ func TestDoubts(t *testing.T) {
 				"names of abilities and unit types are guesses: the replay names no expansion, and LotV is assumed",
 		},
 	} {
-		if got := strings.Join(terminal.Doubts(tt.info), "\n"); got != tt.want {
+		if got := strings.Join(doubtsOf(tt.info), "\n"); got != tt.want {
 			t.Errorf("got %q\nwant %q", got, tt.want)
 		}
 	}
