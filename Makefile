@@ -45,7 +45,7 @@ GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
 .PHONY: run
 run: build ## Start the daemon on the bundled samples; it prints lines to try
 	@[[ -x $(TOOLS)/grpcurl ]] || echo "grpcurl is being built meanwhile; the lines that call it work in a minute or so."
-	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd serve --grpcurl $(TOOLS)/grpcurl
+	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd demo --grpcurl $(TOOLS)/grpcurl
 
 .PHONY: build
 build: ## Build bin/replayd and bin/replayd-fleet

@@ -1,8 +1,9 @@
-// Command record generates the recordings under testdata/teehistorian. It runs
+// Command record generates the recordings under testdata/teehistorian, and the game of `replayd demo`. It runs
 // a real DDNet server with real clients on loopback, and keeps the files that
-// the server has written. Each scenario below becomes one directory.
+// the server has written. Each scenario below becomes one directory. Without the names of some, all of them are recorded.
 //
-//	go run ./e2e/record testdata/teehistorian
+//	go run ./e2e/record testdata/teehistorian [SCENARIO...]
+//	go run ./e2e/record cmd/internal/demo race
 //
 // It takes a few minutes. It requires Node with npm, and either an installed
 // DDNet server or root with apt-get. Each run gives new recordings, with other
@@ -19,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,6 +37,8 @@ type scenario struct {
 	end     func(*ddnet.Server) error
 	// gzip keeps a compressed copy of each recording too, in a directory of its own.
 	gzip bool
+	// draw has the server play on the course, and keeps that map beside the recording.
+	draw bool
 }
 
 var scenarios = []scenario{
@@ -47,17 +51,21 @@ var scenarios = []scenario{
 		gzip:    true,
 	},
 	{dir: "mapchange", title: "one map after another", play: changeMap, end: (*ddnet.Server).Stop},
+	{dir: "race", title: "a race that goes on and on", mapName: courseName, play: race, end: (*ddnet.Server).Stop, draw: true},
 	{dir: "killed", title: "killed in the middle", play: wander, end: (*ddnet.Server).Kill},
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: record DIRECTORY")
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: record DIRECTORY [SCENARIO...]")
 		os.Exit(2)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for _, s := range scenarios {
+		if len(os.Args) > 2 && !slices.Contains(os.Args[2:], s.dir) {
+			continue
+		}
 		if err := s.record(ctx, os.Args[1]); err != nil {
 			fmt.Fprintf(os.Stderr, "record: %s: %v\n", s.dir, err)
 			os.Exit(1) //nolint:gocritic // Nothing is left to cancel.
@@ -166,6 +174,41 @@ func changeMap(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 	`)
 }
 
+// race has players run from the start of the course to its finish, for a minute and a half.
+func race(ctx context.Context, _ *ddnet.Server, bots *ddnet.Bots) error {
+	return bots.Run(ctx, `
+		Ada join
+		Grace join
+		* race on
+		sleep 2s
+		Linus join
+		Margaret join
+		Linus race on
+		Margaret race on
+		Ada say hi all
+		sleep 3s
+		Edsger join
+		Edsger race on
+		Barbara join
+		Barbara race on
+		sleep 15s
+		Margaret say who is first?
+		sleep 20s
+		Grace emote 2
+		Linus say gg
+		sleep 20s
+		Ada say one more round
+		sleep 15s
+		Edsger leave
+		sleep 5s
+		Edsger join
+		Edsger race on
+		sleep 10s
+		* leave
+		sleep 500ms
+	`)
+}
+
 // wander leaves two players moving.
 func wander(ctx context.Context, _ *ddnet.Server, bots *ddnet.Bots) error {
 	return bots.Run(ctx, `
@@ -187,6 +230,11 @@ func (s scenario) record(ctx context.Context, out string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 
+	if s.draw {
+		if err := drawCourse(filepath.Join(home, "maps", courseName+".map")); err != nil {
+			return err
+		}
+	}
 	// Use the default port of DDNet servers, because the header contains it.
 	srv, err := ddnet.Start(ctx, ddnet.Config{Dir: home, Name: "replayd samples: " + s.title, Map: s.mapName, Port: 8303})
 	if err != nil {
@@ -216,6 +264,11 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 	gzipped := filepath.Join(out, "gzipped")
 	if s.gzip {
 		if err := emptyDir(gzipped); err != nil {
+			return err
+		}
+	}
+	if s.draw {
+		if err := drawCourse(filepath.Join(dir, courseName+".map")); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,7 @@ type cli struct {
 	SC2Data string `help:"A directory with protocol tables, names and build times of StarCraft II builds that are newer than this program: protocol.txt, names.txt, times.txt (docs/patch-day.md)." name:"sc2-data" env:"REPLAYD_SC2_DATA" type:"path" placeholder:"DIR"`
 
 	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
+	Demo   demoCmd   `cmd:"" help:"Run the daemon with a live game and samples, to look at."`
 	Ls     lsCmd     `cmd:"" help:"List replays."`
 	Info   infoCmd   `cmd:"" help:"Describe a replay, as JSON."`
 	Report reportCmd `cmd:"" help:"Say who took part in a replay, and how it stood or ended, as a table."`

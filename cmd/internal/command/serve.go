@@ -20,7 +20,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
@@ -29,7 +28,6 @@ import (
 	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/watch"
-	"github.com/replayd/replayd/testdata"
 )
 
 type serveCmd struct {
@@ -55,6 +53,7 @@ type serveCmd struct {
 	kong.Plugins // of the program
 
 	program  Program
+	demo     []catalog.Root // the roots of a demonstration, in place of those of flags
 	lineages index.Lineages // of Lineage
 
 	Limits   limits   `embed:""`
@@ -277,15 +276,14 @@ func (c *serveCmd) roots(ctx context.Context, d Daemon) (roots []catalog.Root, c
 	if len(roots) > 0 {
 		return roots, clean, nil
 	}
-	work, err := workdir.New(filepath.Join(os.TempDir(), fmt.Sprintf("replayd-samples-%d", os.Getuid())))
+	if c.demo != nil {
+		return c.demo, clean, nil
+	}
+	dir, err := samples()
 	if err != nil {
-		return nil, nil, fmt.Errorf("a directory for the samples: %w", err)
+		return nil, nil, err
 	}
-	if err := testdata.Unpack(work.Path()); err != nil {
-		work.Close()
-		return nil, nil, fmt.Errorf("unpacking the samples: %w", err)
-	}
-	return []catalog.Root{{Alias: "samples", Dir: work.Path()}}, work.Close, nil
+	return []catalog.Root{{Alias: "samples", Dir: filepath.Join(dir.Path(), "samples")}}, dir.Close, nil
 }
 
 // splitRoot splits a --root flag into alias and directory, or URL. Without an alias, the alias is the directory's base name.

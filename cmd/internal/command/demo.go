@@ -1,0 +1,74 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/replayd/replayd/cmd/internal/demo"
+	"github.com/replayd/replayd/fleet/workdir"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/testdata"
+)
+
+type demoCmd struct {
+	Listen    string `help:"The address to serve gRPC on." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen string `help:"The address to serve browsers on. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
+	Grpcurl   string `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
+}
+
+// Run serves a live game and the samples, until ctx ends.
+func (c *demoCmd) Run(ctx context.Context, con Console, p Program) (err error) {
+	args := []string{"serve", "--listen", c.Listen, "--grpcurl", c.Grpcurl, "--log-level", "warn"}
+	if c.WebListen != "" {
+		args = append(args, "--web-listen", c.WebListen)
+	}
+	serving := p.cli()
+	parser, err := p.parser(ctx, serving, con)
+	if err != nil {
+		return err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return err
+	}
+	dir, err := samples()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	player, err := demo.New(filepath.Join(dir.Path(), "live"))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	played := make(chan error, 1)
+	go func() {
+		defer stop() // without a game there is nothing to show
+		played <- player.Play(ctx)
+	}()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-played)
+	}()
+	serving.Serve.Root = nil
+	serving.Serve.demo = []catalog.Root{
+		{Alias: "live", Dir: filepath.Join(dir.Path(), "live")}, {Alias: "samples", Dir: filepath.Join(dir.Path(), "samples")},
+	}
+	return serving.Serve.Run(ctx, con)
+}
+
+// samples returns a temporary directory with the bundled samples below samples.
+func samples() (*workdir.Dir, error) {
+	dir, err := workdir.New(filepath.Join(os.TempDir(), fmt.Sprintf("replayd-samples-%d", os.Getuid())))
+	if err != nil {
+		return nil, fmt.Errorf("a directory for the samples: %w", err)
+	}
+	path := filepath.Join(dir.Path(), "samples")
+	if err := errors.Join(os.Mkdir(path, 0o700), testdata.Unpack(path)); err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("unpacking the samples: %w", err)
+	}
+	return dir, nil
+}
