@@ -64,9 +64,9 @@ type cause struct {
 func (c *cause) Error() string { return c.kind.Error() + ": " + c.detail }
 func (c *cause) Unwrap() error { return c.kind }
 
-// Position is a place in a replay. Positions are totally ordered. Each event has one, and it depends on the replay
-// alone: not on the decoder's options, nor on where decoding began. A decoder that starts at a position delivers
-// exactly the events at or behind it.
+// Position is a place in a replay. Positions are totally ordered. Each event has one, and it depends on the replay alone: not on
+// the decoder's options, nor on where decoding began. A decoder that starts at a position delivers exactly the events at or after
+// it.
 type Position struct {
 	// Offset is the byte offset, in the decompressed replay, at which the event's record starts.
 	Offset int64
@@ -76,8 +76,7 @@ type Position struct {
 	Index int64
 }
 
-// Room is the number of places of an event, in Position.Index: the first is its own, and the others are for events that are
-// derived from it, of which there are Room-1 at most.
+// Room is the number of places of an event in Position.Index: one for the event, and Room-1 for events that are derived from it.
 const Room = 1 << 7
 
 // Own returns the position of the event from which the event at p is derived. It is p for an event that the file contains.

@@ -27,8 +27,8 @@ func New(buf []byte) Reader { return Reader{buf: buf, end: 8 * len(buf)} }
 // Reset makes the reader read buf from its first bit.
 func (r *Reader) Reset(buf []byte) { *r = New(buf) }
 
-// Cut leaves out the bits from end on, counted from the beginning. Reading them is reading beyond the end, but they may read as what they
-// are.
+// Cut excludes the bits from end on, counted from the beginning. Reading them counts as reading beyond the end, but may return
+// their values.
 func (r *Reader) Cut(end int) { r.end = min(r.end, end) }
 
 // Pos returns the number of bits read, including bits beyond the end.

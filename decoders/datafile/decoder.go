@@ -37,7 +37,7 @@ type Decoder struct {
 	damage   error             // the error of the first blob that could not be read, returned at the end
 	begun    decoders.Position // the position at which decoding began
 	checking bool              // all events were delivered; data before begun is now checked for damage
-	later    error             // the first damage behind begun
+	later    error             // the first damage after begun
 
 	record int      // the current record: 0 is the header, then types, items, and one for the loose blobs
 	slot   int64    // the next place in the record

@@ -17,20 +17,20 @@ const (
 // tileUnits is the size of a tile in world units.
 const tileUnits = 32
 
-// derived makes the events that are derived from a layer's data: unpacked tiles, entities, links and bounds. They come behind
-// all others of the layer, from a second pass over its data.
+// derived makes the events that are derived from a layer's data: unpacked tiles, entities, links and bounds. They follow all
+// others of the layer, from a second pass over its data.
 type derived struct {
 	ended   bool // all data of the layer was read,
-	checked bool // and the rest of the blob, so that its checksum was checked
+	checked bool // and the rest of the blob, which checks its checksum
 	damaged bool
 	tiles   tileReader
 	r       rectangle // the last rectangle that was read,
 	data    []byte    // and its tiles
 
 	bounds bounds
-	ends   [2 * numbers]linkEnds // by number; those of checkpoints after the others
+	ends   [2 * numbers]linkEnds // by number; checkpoints after the others
 
-	// What events refer to.
+	// Memory that events refer to.
 	list     [tilesPerEvent]PhysicsTile
 	entities [tilesPerEvent]Entity
 	from, to [runsPerLink]LinkTile
@@ -269,7 +269,7 @@ func (s *derived) endOf(layer LayerKind, tile byte, number int) *linkEnd {
 	case "tele_checkpoint_out":
 		return &s.ends[numbers+number].to
 	}
-	return nil // entrances of all checkpoints
+	return nil // entrances for all checkpoints
 }
 
 // eachRun calls f for each run of equal tiles of the last rectangle that are not air.

@@ -9,8 +9,8 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Contract checks what all decoders have in common, on a file that is whole, and on its first half. open is how a file's
-// events are decoded; what it refuses must be the half.
+// Contract checks what all decoders have in common, on a whole file and on its first half. open decodes a file's events; it may
+// refuse only the half.
 func Contract[E any](t *testing.T, format decoders.Format, path string, open func(data []byte) (decoders.Decoder[E], error)) {
 	t.Helper()
 	data, err := os.ReadFile(path)

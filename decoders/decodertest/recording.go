@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// Recording is a run of a real DDNet server: its log, and its games in the order of the log, nil for those that the corpus
-// does not have.
+// Recording is a run of a real DDNet server: its log, and its games in the order of the log, nil for games that the corpus lacks.
 type Recording struct {
 	// Name is the path of the log, from its directory on.
 	Name  string
@@ -22,7 +21,7 @@ type Recording struct {
 
 var recordingLine = regexp.MustCompile(`recording to 'teehistorian/(\S+)'`)
 
-// Recordings returns the runs of DDNet 20.1.1 in the corpus. It skips the test if the corpus is not here.
+// Recordings returns the runs of DDNet 20.1.1 in the corpus. It skips the test without the corpus.
 func Recordings(tb testing.TB) (runs []Recording) {
 	tb.Helper()
 	for _, pattern := range []string{"ddnet-20.1.1/*.log", "ddnet-20.1.1-2/*/*.log.gz"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
-// alternate says that an entity is created from another entry of the table instancebaseline than its class's.
+// alternate says that an entity is created from another entry of the table instancebaseline than its class's entry.
 type alternate struct{ entity, entry int32 }
 
 func parseAlternate(m pb.Reader) (a alternate) {
@@ -28,8 +28,8 @@ func parseAlternate(m pb.Reader) (a alternate) {
 
 func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
 
-// startState returns the state that an entity's creation changes: its own baseline, the alternate that the packet names
-// for it, or the class's.
+// startState returns the state that an entity's creation changes: its own baseline, the alternate that the packet names for it,
+// or the class's baseline.
 func (d *Decoder) startState(c *entity.Class) *entity.State {
 	index := int32(d.ents.index)
 	alt := d.ents.alt
@@ -53,7 +53,7 @@ func (d *Decoder) startState(c *entity.Class) *entity.State {
 	return &b.State
 }
 
-// readBaseline reads the defaults of a class into s. When they cannot be read to the end, what is certain is kept.
+// readBaseline reads the defaults of a class into s. If they cannot be read to the end, it keeps the certain ones.
 func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	if len(value) == 0 {
 		return
@@ -74,7 +74,7 @@ func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	d.out.fault(f)
 }
 
-// classBaseline returns the defaults of a class as the table instancebaseline has them.
+// classBaseline returns the defaults of a class in the table instancebaseline.
 func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 	entry, ok := d.world.baseIndex[id]
 	if !ok {
@@ -84,7 +84,7 @@ func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 		if t.Role != stringtable.Baselines {
 			continue
 		}
-		// A dump may have given the entry to another class.
+		// A dump may have assigned the entry to another class.
 		if got, isClass := stringtable.ParseClass(t.Key(entry)); !isClass || got != id {
 			return nil, false
 		}
@@ -105,7 +105,7 @@ func (d *Decoder) baselineEntry(i int) []byte {
 	return nil
 }
 
-// alternateState returns the state that an entry of the table instancebaseline is for a class.
+// alternateState returns the state for a class in an entry of the table instancebaseline.
 func (d *Decoder) alternateState(c *entity.Class, entry int32) *entity.State {
 	if s := d.world.store.Alternate(c, entry); s != nil {
 		return s

@@ -54,8 +54,8 @@ func (d *Decoder) nextChunk(ev *Event) bool {
 // maxMessageFields bounds the fields of a message in an event.
 const maxMessageFields = 1 << 10
 
-// fields appends the fields of the message, unless it is delivered in pieces. It also returns how many there are beyond those that fit,
-// and whether the message cannot be read to its end.
+// fields appends the fields of the message, unless it is delivered in pieces. It also returns the number of fields that do not
+// fit, and whether the message cannot be read to its end.
 func (c *chunkReader) fields(to []MessageField) (fields []MessageField, more uint32, malformed bool) {
 	if len(c.data) > maxChunk {
 		return to, 0, false

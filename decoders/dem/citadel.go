@@ -75,7 +75,7 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 	}
 }
 
-// noDamage is damage of nobody.
+// noDamage is a damage with no fields set.
 var noDamage = Damage{
 	VictimIndex: -1, InflictorIndex: -1, AttackerIndex: -1, AbilityIndex: -1, AttackingIndex: -1, AttackerSlot: -1, VictimSlot: -1,
 }
@@ -122,8 +122,8 @@ func readKillStreak(_ *Decoder, ev *Event, m *pb.Reader) {
 	}
 }
 
-// buildLevels is the build of Deadlock that gave a new meaning to the number 4 of a change of an ability: before, it was what
-// 5 is since.
+// buildLevels is the build of Deadlock that changed the meaning of the number 4 of a change of an ability to the earlier meaning
+// of 5.
 const buildLevels = 6711
 
 func readAbilityChange(d *Decoder, ev *Event, m *pb.Reader) {
@@ -142,7 +142,7 @@ func readAbilityChange(d *Decoder, ev *Event, m *pb.Reader) {
 	a.Type = abilityChangeType(a.Number, d.match.build)
 }
 
-// abilityChangeType returns what a number means in a build of the game. The build is 0 when it is not known.
+// abilityChangeType returns the meaning of a number in a build of the game. The build is 0 when it is not known.
 func abilityChangeType(number int32, build int) AbilityChangeType {
 	switch number {
 	case 0:
@@ -387,13 +387,13 @@ func readCitadelChatWheel(_ *Decoder, ev *Event, m *pb.Reader) {
 	}
 }
 
-// The types of announcements in the chat that a message without the field has.
+// The default types of announcements in the chat, for messages without the field.
 const (
 	dotaNoAnnouncement    = -1
 	citadelNoAnnouncement = 1
 )
 
-// withoutType returns the type of an announcement whose message has none.
+// withoutType returns the default type of an announcement whose message has none.
 func withoutType(id uint32) int32 {
 	if id == citadelChatEvent {
 		return citadelNoAnnouncement

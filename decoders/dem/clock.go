@@ -11,17 +11,17 @@ import (
 type clock struct {
 	fields [clockFields]*entity.Node
 	met    bool // the entity was created
-	cells  int  // of the class, when the fields were looked up
-	known  bool // when the horn sounds
-	// settled reports whether the horn has sounded. Its time does not change any more.
+	cells  int  // of the class, at the last look-up of the fields
+	known  bool // the time of the horn is known
+	// settled reports whether the horn has sounded. Its time no longer changes.
 	settled bool
 	paused  bool
-	horn    float32 // when it sounds, in seconds of the server's time without pauses
-	legacy  bool    // the entity has the time itself
+	horn    float32 // the time of the horn, in seconds of the server's time without pauses
+	legacy  bool    // the entity contains the time itself
 	time    float32 // at the server's tick seen
 	seen    uint32
-	ticks   int64 // paused so far
-	pause   int64 // tick of the pause
+	ticks   int64 // paused ticks so far
+	pause   int64 // the tick at which a pause began
 	phase   GamePhase
 	now     uint32 // the server's tick
 }
@@ -43,8 +43,8 @@ var clockNames = [clockFields]string{
 	"m_pGameRules.m_flStateTransitionTime",
 }
 
-// clockKinds are the kinds of events that have the time on the clock, clockTicks those that need the clock to run for it:
-// entries of the combat log have a time of their own.
+// clockKinds are the kinds of events that have the time on the clock. clockTicks are the kinds that need the clock to run for it:
+// entries of the combat log have their own time.
 var (
 	clockTicks = setOf(KindTick, KindChat, KindChatEvent)
 	clockKinds = setOf(KindTick, KindChat, KindChatEvent, KindCombatLog)
@@ -55,7 +55,7 @@ func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
 	for m := d.message(netTick, b); m.To(1); {
 		if t.ServerTick = m.Uint32(); !d.out.reads(KindTick, KindTick) {
-			break // each packet has a tick, and many fields behind it
+			break // each packet has a tick, followed by many fields
 		}
 	}
 	d.match.clock.now = t.ServerTick
@@ -103,7 +103,7 @@ func (k *clock) update(d *Decoder, ent *entity.Entity) {
 	k.pause = int64(int32(pause))
 }
 
-// find returns the node of a name below n, at most depth levels deep.
+// find returns the node with a name below n, at most depth levels deep.
 func find(n *entity.Node, name uint32, depth int) *entity.Node {
 	if n == nil || depth == 0 {
 		return nil

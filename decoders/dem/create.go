@@ -4,7 +4,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
-// createEntity reads the creation of an entity, or its being sent once more in full.
+// createEntity reads the creation of an entity, or a repetition of the whole entity.
 func (d *Decoder) createEntity(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
@@ -31,7 +31,7 @@ func (d *Decoder) createEntity(ev *Event) bool {
 	return d.fillEntity(ev, c, serial, group, size)
 }
 
-// refuseEntity gives up a creation that cannot be read, and the rest of the message where its end is not known.
+// refuseEntity gives up a creation that cannot be read, and the rest of the message if its end is not known.
 func (d *Decoder) refuseEntity(ev *Event, c *entity.Class, size int) bool {
 	e := &d.ents
 	r := &e.bits
@@ -41,7 +41,7 @@ func (d *Decoder) refuseEntity(ev *Event, c *entity.Class, size int) bool {
 	}
 	emit := false
 	if c == nil && !r.Overrun() && d.world.store.Slots[e.index] != nil {
-		// Whoever was in the slot is gone.
+		// The slot's former entity is gone.
 		emit = d.deleteEntity(ev, e.index)
 	}
 	if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
@@ -104,7 +104,7 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if !emit || !c.Wanted {
 		return false
 	}
-	// What could not be read of it is missing, and a fault says so.
+	// Fields that could not be read are missing, and a fault says so.
 	if again {
 		return d.world.fillEntered(ev, e.index, ent)
 	}

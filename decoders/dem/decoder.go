@@ -65,7 +65,7 @@ type world struct {
 	baseIndex  map[int32]int // entries of the table instancebaseline, by class
 	learn      learner
 	update     entity.Update
-	lost       bool // updates were lost, so the entities are to be taken from the next key frame
+	lost       bool // updates were lost, so the entities must be taken from the next key frame
 	undecoded  bool // entities are not decoded, and a fault has reported that
 	watched    int  // the highest slot of the entities of Dota's clock and players
 
@@ -77,7 +77,7 @@ type world struct {
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
-// stage is what Next continues with.
+// stage is the stage that Next continues with.
 type stage uint8
 
 const (
@@ -93,7 +93,7 @@ const (
 	stageCvars                     // the next variable of the console
 	stageChunks                    // the next piece of a large record or message
 	stageCombatLogs                // the next entry of the combat log of a message
-	stageOldCombatLog              // the entry of the combat log that a game event holds
+	stageOldCombatLog              // a game event that contains an entry of the combat log
 )
 
 // New returns a decoder of the demo that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
@@ -125,7 +125,7 @@ func (d *Decoder) Next(ev *Event) error {
 		*ev = d.out.unseen
 		return nil
 	}
-	// Nearly all events are updates of entities, one behind another.
+	// Nearly all events are updates of entities, one after another.
 	if d.stage == stageEntities && d.ents.updates() && len(d.out.faults) == 0 && d.updateKnown(ev) {
 		d.delivered(ev)
 		return nil
@@ -137,7 +137,7 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 }
 
-// step advances to the next place that may have an event. It returns whether ev was filled.
+// step advances to the next place that may have an event. It returns whether it filled ev.
 func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	if len(d.out.faults) > 0 {
 		d.out.emitFault(ev)
@@ -187,7 +187,7 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	return ok, nil
 }
 
-// delivered completes an event that was filled.
+// delivered completes a filled event.
 func (d *Decoder) delivered(ev *Event) {
 	ev.AtTick = d.in.Head.Tick
 	d.out.deliver(d.out.at)

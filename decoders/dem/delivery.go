@@ -10,7 +10,7 @@ import (
 //
 //	ordinal  the message within the record, in the order in which messages are delivered; 0 is the record itself
 //	element  the part of the message that becomes events of its own: an entity, an entry of a string table, a piece
-//	slot     the event of that element: first the event proper, then its faults
+//	slot     the event of that element: first the main event, then its faults
 //
 // A record has 32 MiB at most, a packet 65,536 messages, and an element a byte at least, so the parts fit.
 const (
@@ -20,20 +20,20 @@ const (
 
 // The slots of an element.
 const (
-	slotEvent  = 0 // the event, where there is one for each element
+	slotEvent  = 0 // the event, for elements that have exactly one
 	slotBefore = 0 // of an entity: the deletion of the slot's former tenant
-	slotAfter  = 1 // of an entity: what happened to it; of an entry: the modifier that it is
-	slotFields = 3 // a fault that tells which of its fields are not known
-	slotFault  = 4 // and those behind it: what went wrong
+	slotAfter  = 1 // of an entity: its event; of an entry: the modifier that the entry is
+	slotFields = 3 // a fault that names unknown fields
+	slotFault  = 4 // and higher ones: other faults
 	slotEnd    = 1 << slotBits
 )
 
-// place is where the decoder is within a record.
+// place is the place of the decoder within a record.
 type place struct {
 	ordinal int64
 	element int64
 	faults  int  // of the element, so far
-	changed bool // one of them is that a field has another wire type
+	changed bool // one of them reports a field with another wire type
 
 	message uint32 // the number of the message, or of the record
 }
@@ -42,35 +42,35 @@ func (p *place) startRecord(command uint32)            { *p = place{message: com
 func (p *place) startMessage(id uint32, ordinal int64) { *p = place{ordinal: ordinal, message: id} }
 func (p *place) nextElement()                          { p.element, p.faults, p.changed = p.element+1, 0, false }
 
-// index is the Index of the event in a slot of the present element.
+// index returns the Index of the event in a slot of the present element.
 func (p *place) index(slot int) int64 {
 	return ((p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)) * decoders.Room
 }
 
 // delivery decides which events are delivered, and keeps track of their positions.
 type delivery struct {
-	kinds  kindSet // those that are wanted
-	fields bool    // unknown fields are told in faults
+	kinds  kindSet // the wanted kinds
+	fields bool    // faults report unknown fields
 
 	entities, clock, clockTicks, roster bool  // kinds of such sets are wanted
 	offset                              int64 // of the record
 	tick                                int32 // of the record
 	place                               place // of the element that is being decoded
-	at                                  int64 // index of the event that was last found to be wanted
+	at                                  int64 // index of the last event that was found to be wanted
 
 	faults  []pendingFault
-	counted int64            // faults, delivered or not
-	ofClass map[uint32]int64 // those of entities, by class
-	unknown pb.Log           // fields of messages that are not known
+	counted int64            // all faults, delivered or not
+	ofClass map[uint32]int64 // faults of entities, by class
+	unknown pb.Log           // unknown fields of messages
 
 	last    decoders.Position // of the last event
-	reached int64             // the index behind the last event
+	reached int64             // the index after the last event
 
 	// Where delivery starts.
 	from    decoders.Position
 	quiet   bool  // events of the record may lie before that
-	unseen  Event // what is decoded on the way there
-	hold    bool  // entities must not change behind that
+	unseen  Event // decoded on the way there
+	hold    bool  // entities must not change after that
 	kept    bool  // unseen is the next event
 	arrived bool  // no event was delivered since
 }
@@ -95,7 +95,7 @@ func (o *delivery) startRecord(offset int64, tick int32, command uint32) {
 	o.quiet = offset <= o.from.Offset
 }
 
-// want reports whether the event in a slot of the present element, of kind k, is to be delivered.
+// want reports whether to deliver the event in a slot of the present element, of kind k.
 func (o *delivery) want(k Kind, slot int) bool {
 	if !o.kinds.has(k) {
 		return false
@@ -111,8 +111,8 @@ func (o *delivery) want(k Kind, slot int) bool {
 // has reports whether Options select events of kind k.
 func (o *delivery) has(k Kind) bool { return o.kinds.has(k) }
 
-// reads reports whether to read a message or a record that becomes an event of kind k. It is read for that event, for the
-// fault if it cannot be read, and for the event of kind raw that delivers it undecoded in that case.
+// reads reports whether to read a message or a record that becomes an event of kind k: for that event, for a fault if it cannot
+// be read, and for the event of kind raw that then delivers it undecoded.
 func (o *delivery) reads(k, raw Kind) bool { return o.has(k) || o.has(raw) || o.has(KindFault) }
 
 // before reports whether an event of the record lies before the position where delivery starts.
@@ -173,7 +173,7 @@ func (o *delivery) emitFault(ev *Event) {
 	o.deliver(f.index)
 }
 
-// deliver records the position of an event that is delivered.
+// deliver records the position of a delivered event.
 func (o *delivery) deliver(index int64) {
 	o.last = decoders.Position{Offset: o.offset, Index: index}
 	o.reached = index + 1

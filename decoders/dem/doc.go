@@ -42,7 +42,7 @@
 //	plain.go, citadel.go        such messages, field by field: those of the engine and of Dota, and of Deadlock
 //	counterstrike.go, voice.go  those of Counter-Strike 2; speech
 //	summary.go                  the results of a match
-//	usercmd.go, userinput.go    commands of players, and the input in them
+//	usercmd.go, userinput.go    commands of players, with their input
 //	chunk.go                    records and messages that are delivered undecoded
 //	signon.go                   the sign-on part: schema, classes, the server
 //	tables.go, modifier.go      string tables, and Dota's modifiers, which are entries of one

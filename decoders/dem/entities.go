@@ -23,7 +23,7 @@ type entityReader struct {
 	index  int
 	delta  bool
 	visual bool   // updates carry visibility bits
-	sizes  []byte // of the payloads to come, as varints
+	sizes  []byte // of the remaining payloads, as varints
 	slot   int    // of the own baselines
 	store  bool   // created entities become own baselines
 	alt    []alternate
@@ -36,18 +36,17 @@ type entityPhase uint8
 
 const (
 	phaseEntries   entityPhase = iota // creations, updates and so on
-	phaseDeletions                    // the list of deletions behind them
+	phaseDeletions                    // the list of deletions after the entries
 	phaseForgotten                    // entities that a full update did not mention
 )
 
-// walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
-// for Dota's clock and players.
+// walksEntities reports whether packets of entities are read: for events, for faults, or for Dota's clock and players.
 func (d *Decoder) walksEntities() bool {
 	return d.out.wantsEntities() || d.out.has(KindFault) ||
 		d.match.game == gameDota && (d.out.clockTicks || d.out.roster || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
-// startEntities begins with a message of entities.
+// startEntities begins to read a message of entities.
 func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	if d.world.schema == nil || d.world.classBits == 0 {
 		d.reportUndecoded("no schema came before them")
@@ -107,7 +106,7 @@ func (e *entityReader) start(m pb.Reader) bool {
 		return false
 	}
 	e.bits.Reset(data)
-	// The first one of an entity counts.
+	// Of several for one entity, the first counts.
 	slices.SortStableFunc(e.alt, compareAlternates)
 	return true
 }
@@ -152,8 +151,8 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 	}
 }
 
-// passedWatched reports whether no entity that is left in the message is needed: only those of Dota's clock and players are, and
-// they were passed. Entries are in the order of their slots.
+// passedWatched reports whether the rest of the message is not needed: only entities of Dota's clock and players are, and they
+// were passed. Entries are in the order of their slots.
 func (d *Decoder) passedWatched() bool {
 	w := &d.world
 	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || w.learn.refuted {
@@ -162,7 +161,7 @@ func (d *Decoder) passedWatched() bool {
 	return (!d.out.clock || d.match.clock.met) && (!d.out.roster || d.match.roster.met)
 }
 
-// nextEntry goes on with the entries. done is true when there is an event or a fault, or the rest is to wait.
+// nextEntry continues with the entries. done is true when there is an event or a fault, or the rest must wait.
 func (d *Decoder) nextEntry(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if !d.out.hold {
@@ -187,7 +186,7 @@ func (d *Decoder) nextEntry(ev *Event) (emit, done bool) {
 	return emit, emit || len(d.out.faults) > 0
 }
 
-// nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
+// nextDeletion continues with the list of deletions. done is true when the message is over, or its rest must wait.
 func (d *Decoder) nextDeletion(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if e.left <= 0 || e.bits.Overrun() {
@@ -207,7 +206,7 @@ func (d *Decoder) nextDeletion(ev *Event) (emit, done bool) {
 	return d.deleteEntity(ev, e.index), false
 }
 
-// nextForgotten goes on with the entities that a full update did not mention. done is as with nextDeletion.
+// nextForgotten continues with the entities that a full update did not mention. done has the same meaning as in nextDeletion.
 func (d *Decoder) nextForgotten(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if d.out.holds(slotBefore) {
@@ -251,9 +250,9 @@ func (d *Decoder) readEntity(ev *Event) bool {
 // updates reports whether updates of entities may follow.
 func (e *entityReader) updates() bool { return e.phase == phaseEntries && !e.pending.set }
 
-// updateKnown reads entries as long as they are what nearly all are: updates of entities that are there, whose sizes are
-// announced, and which neither enter nor leave the view. It stops before an entry that is none of those, behind one that
-// has an event, and behind one with a fault. It returns whether ev was filled.
+// updateKnown reads entries as long as they are of the most frequent form: updates of existing entities, with announced sizes,
+// that neither enter nor leave the view. It stops before any other entry, and after one with an event or a fault. It returns
+// whether it filled ev.
 func (d *Decoder) updateKnown(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
@@ -306,7 +305,7 @@ func (e *entityReader) size() int {
 	}
 	v, n := pb.Uvarint(e.sizes)
 	if n <= 0 || v > uint64(e.bits.Len()) {
-		// Worse than none.
+		// Wrong sizes would be worse than none.
 		e.sizes = nil
 		if n > 0 {
 			return e.bits.Len() + 1
@@ -349,7 +348,7 @@ func (d *Decoder) deleteEntity(ev *Event, index int) bool {
 	return emit
 }
 
-// skipPacket skips the rest of a message of entities after one that cannot be read, and reports why.
+// skipPacket skips the rest of a message after an entity that cannot be read, and reports the reason.
 func (d *Decoder) skipPacket(index int, c *entity.Class, err error) {
 	d.world.lost = true
 	d.ents.left = 0

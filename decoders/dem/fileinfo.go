@@ -105,7 +105,7 @@ func parseMatch(g *Match, m pb.Reader) bool {
 	return !m.Bad
 }
 
-// timeOf returns the time of a number of seconds since 1970, as the games have them; known is false for 0.
+// timeOf returns the time of a number of seconds since 1970, the form in games. known is false for 0.
 func timeOf(seconds uint32) (t decoders.Time, known bool) {
 	return decoders.Time(seconds) * 1e6, seconds != 0
 }

@@ -46,7 +46,7 @@ func (d *Decoder) dotaBuild() int {
 	return d.match.build
 }
 
-// buildOf returns the build of the game in the path of the server's directory, as in ".../dota_v5361/dota", or 0.
+// buildOf returns the build of the game from the path of the server's directory, such as ".../dota_v5361/dota", or 0.
 func buildOf(dir []byte) int {
 	for _, prefix := range [...]string{"dota_v", "csgo_v", "citadel_v"} {
 		i := bytes.Index(dir, []byte(prefix))

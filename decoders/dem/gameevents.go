@@ -26,7 +26,7 @@ const (
 	keyByte
 	keyBool
 	keyUint64
-	keyHandle // of a pawn
+	keyHandle // the handle of a pawn
 	keyPlayer // slot of a player
 )
 
@@ -219,7 +219,7 @@ func appendKey(keys []GameEventKey, m pb.Reader) []GameEventKey {
 	case keyHandle:
 		k.ValueCase, k.Handle = GameEventKeyValueHandle, uint32(long)
 	case keyPlayer:
-		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(int16(short)) // 65535 is nobody, too
+		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(int16(short)) // 65535 is no player, too
 	}
 	return append(keys, k)
 }

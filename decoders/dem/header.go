@@ -51,7 +51,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 	_, n, size, what = record.ParseHead(rest)
 	switch {
 	case what != "" || size > record.MaxSize:
-		rest = nil // Next reports what is wrong with it
+		rest = nil // Next reports the error
 	case n == 0 || len(rest) < n+size:
 		return false, nil
 	default:
@@ -72,7 +72,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 	return true, nil
 }
 
-// decodeFileHeader delivers CDemoFileHeader, and notes which game it is. ok is false when it cannot be read.
+// decodeFileHeader delivers CDemoFileHeader, and notes the game. ok is false when it cannot be read.
 func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	var h FileHeader
 	if !parseHeaderMessage(&h, payload, &d.out.unknown) {

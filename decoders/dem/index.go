@@ -9,15 +9,15 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// Index is what the heads of a demo's records tell. The zero value is of a demo of which nothing was read yet.
+// Index holds the facts in the heads of a demo's records. The zero value is an Index of which nothing was read yet.
 type Index struct {
-	// KeyFrame, if it is not nil, is called with the offset and the tick of each record from which the whole state can be read.
+	// KeyFrame, if it is not nil, is called with the offset and the tick of each record that contains the whole state.
 	KeyFrame func(offset int64, tick int32)
 	// Records is the number of whole records.
 	Records int
 	// LastTick is the highest tick of a record, or -1 when there is none.
 	LastTick int32
-	// End is where the last whole record ends, in bytes. The next Read begins there.
+	// End is the end of the last whole record, in bytes. The next Read begins there.
 	End int64
 	// Finished reports whether the recording is complete: it has the record that marks its end.
 	Finished bool
@@ -30,11 +30,12 @@ type Index struct {
 // indexWork is the number of records between two calls of pause. That takes about a millisecond.
 const indexWork = 4 << 10
 
-// Read reads the heads of the records in r, whose first byte is the one at End, without decoding their contents. It ends before a record
-// of which only a part is there. Read the rest later, from End. It calls pause after each bounded amount of work, and returns its error.
+// Read reads the heads of the records in r, whose first byte is the byte at End, without decoding their contents. It ends before
+// a record that is only partly present. Read the rest later, from End. It calls pause after each bounded amount of work, and
+// returns its error.
 func (x *Index) Read(r io.Reader, pause func() error) error {
 	win := decoders.NewWindow(r, x.End, maxInfo)
-	if x.End > 0 && x.LastTick >= 0 { // the sign-on part is over
+	if x.End > 0 && x.LastTick >= 0 { // the sign-on part has ended
 		x.signOn.Place(&record.Head{Command: record.CmdPacket, Tick: x.LastTick})
 	}
 	for n := 1; ; n++ {

@@ -10,10 +10,10 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// learner holds what a decoder needs to infer how to read types that it does not know.
+// learner holds what a decoder needs to infer how unknown types are read.
 type learner struct {
 	changed  []int32 // classes whose default states are new
-	left     int     // fields that may still be read
+	left     int     // the number of fields that may still be read
 	begun    bool    // the first packet with entities was met
 	refuted  bool    // some types cannot be read
 	suspects map[*schema.Serializer]bool
@@ -24,8 +24,8 @@ func newLearner() learner {
 	return learner{left: infer.MaxFields, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
-// learnTypes infers how to read the types that the decoder does not know, from the new default states and the entities that
-// are created with them. Every decoder of the file does so at the same places, with the same result.
+// learnTypes infers how unknown types are read, from new default states and from entities' creations. Every decoder of the file
+// does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
 	l := &d.world.learn
 	if !l.begun || len(l.changed) > 0 {
@@ -63,7 +63,7 @@ func (w *world) learnAnew() {
 	}
 }
 
-// probeBaselines adds the default states that are new. It returns false when none is.
+// probeBaselines adds new default states. It returns false when there is none.
 func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
 	slices.Sort(d.world.learn.changed)
 	for _, id := range slices.Compact(d.world.learn.changed) {
@@ -74,7 +74,7 @@ func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
 		value, _ := d.classBaseline(id)
 		sum := crc32.ChecksumIEEE(value)
 		if known, ok := d.world.learn.known[id]; ok && known == sum {
-			continue // sent again as it was
+			continue // repeated without change
 		}
 		d.world.learn.known[id] = sum
 		some = true
@@ -95,7 +95,7 @@ func (d *Decoder) probeBaseline(id int32) *infer.Payload {
 	return &infer.Payload{Root: d.world.classes[id].Root.Object, Data: bits.New(value), Size: 8 * len(value), Padded: true}
 }
 
-// probeCreations adds what entities are created with in the present message.
+// probeCreations adds the creations in the present message.
 func (d *Decoder) probeCreations(p *infer.Prober) {
 	e := d.ents // a copy
 	base := map[int32]*infer.Payload{}
@@ -130,8 +130,8 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 	}
 }
 
-// watch makes the decoder decode a class that may have fields that cannot be read, even when Options leave it out. So Health
-// does not depend on Options.
+// watch makes the decoder decode a class that may have unreadable fields, even when Options leave it out. So Health does not
+// depend on Options.
 func (w *world) watch(c *entity.Class) {
 	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
 		c.Decoded = true
@@ -144,7 +144,7 @@ func (w *world) suspect(s *schema.Serializer) bool {
 	if is, known := w.learn.suspects[s]; known {
 		return is
 	}
-	w.learn.suspects[s] = false // ends the recursion when serializers contain one another
+	w.learn.suspects[s] = false // ends the recursion if serializers contain one another
 	for _, f := range s.Fields {
 		is := w.tree.Types.Refuted(f.Unknown) || w.tree.Types.Refuted(f.UnknownElem)
 		for _, t := range f.Types {
@@ -158,15 +158,15 @@ func (w *world) suspect(s *schema.Serializer) bool {
 	return false
 }
 
-// TypeGuess is what the decoder inferred about a type of fields that it does not know.
+// TypeGuess is the decoder's inference about an unknown type of fields.
 type TypeGuess struct {
 	// Name is the type as the file spells it.
 	Name string
 	// ReadAs is a known type that is read in the same way. It is empty when the type cannot be read.
 	ReadAs string
-	// Proofs is how many default states and created entities prove the guess: they have values of the type, and have the size
-	// that the file announces when the type is read as ReadAs, and not when it is read in a way that gives other values. When it is
-	// 0, each update with such a value is read in all possible ways.
+	// Proofs is the number of default states and creations that prove the guess: they have values of the type, and the announced
+	// size if the type is read as ReadAs, but not if it is read in a way that gives other values. If it is 0, each update with
+	// such a value is read in all possible ways.
 	Proofs int
 	// MaybeSigned reports whether the values may be signed numbers, because too few values were met to decide. If they are,
 	// they are delivered as twice their value, and -1 as 1.
@@ -176,17 +176,17 @@ type TypeGuess struct {
 // Health describes how well a demo could be decoded so far. Except for Fields and FieldsLost, it does not depend on Options,
 // provided that entities are decoded at all: classes with fields that cannot be read are decoded in any case.
 type Health struct {
-	// Types holds the guesses about the unknown types that the file has values of, in the order of their names. It is empty
-	// before the first packet with entities, and when no entity is decoded.
+	// Types holds the guesses about the unknown types with values in the file, in the order of their names. It is empty before
+	// the first packet with entities, and when no entity is decoded.
 	Types []TypeGuess
 	// Faults is how many faults concern entities of a class, by the name of the class.
 	Faults map[string]int64
 	// Fields is how many fields of entities and default states were decoded. FieldsLost is how many of those were left out.
 	Fields, FieldsLost int64
-	// Unknown is how many fields of messages were passed over, because the decoder does not know them. They are in the order of the
-	// messages' names and the fields' numbers. Messages that Options leave out are not read.
+	// Unknown counts unknown fields of messages, in the order of the messages' names and the fields' numbers. Messages that
+	// Options leave out are not read.
 	Unknown []UnknownField
-	// UnknownMore is how many more there were of fields beyond the 1,024 in Unknown.
+	// UnknownMore is the number of unknown fields beyond the 1,024 in Unknown.
 	UnknownMore int64
 }
 
@@ -195,11 +195,11 @@ type UnknownField struct {
 	Message  string // the game's name
 	Number   int
 	WireType int
-	Changed  bool // the number is known, with another wire type
+	Changed  bool // the field is known with another wire type
 	Count    int64
 }
 
-// EntitiesBegun reports whether the first packet with entities was met. Health has its types from then on.
+// EntitiesBegun reports whether the first packet with entities was met. From then on Health has its types.
 func (d *Decoder) EntitiesBegun() bool { return d.world.learn.begun }
 
 // Health returns how well the demo could be decoded so far.

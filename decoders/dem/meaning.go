@@ -30,8 +30,8 @@ var tablesOf = [...][entity.LifeState + 1]*facts.Table{
 	gameDeadlock: {entity.LifeState: new(facts.LifeStates)},
 }
 
-// unproven reports whether a value may be wrong, because its type or its encoder is not known, or one of what was read before it. guess is
-// that of its field.
+// unproven reports whether a value may be wrong, because its type or encoder is unknown, or because of an earlier value with one.
+// guess is the guess of its field.
 func (w *world) unproven(guess int32, c *value.Cell) bool {
 	if guess == 0 || c.Kind == value.None || c.Open {
 		return c.Open
@@ -40,7 +40,7 @@ func (w *world) unproven(guess int32, c *value.Cell) bool {
 	return !w.tree.Types.At(guess).Sure(int64(c.Word), isNumber)
 }
 
-// mark sets the name of a field's value, and whether the value is unproven. c is the value.
+// mark sets the name of a field's value, and whether the value is unproven. c is the value's cell.
 func (w *world) mark(f *FieldValue, n *entity.Node, c *value.Cell) {
 	f.Name, f.HasName = nil, false
 	f.Unproven = w.unproven(n.Guess, c)
@@ -66,7 +66,7 @@ func (w *world) mark(f *FieldValue, n *entity.Node, c *value.Cell) {
 	f.HasName = f.Name != nil
 }
 
-// cellWidth is how wide a cell of the map is, in world units; 0 when it is not known. The cells begin at -mapEdge.
+// cellWidth returns the width of a cell of the map, in world units; 0 when it is not known. The cells begin at -mapEdge.
 func (g game) cellWidth() float64 {
 	switch g {
 	case gameDota:
@@ -79,8 +79,8 @@ func (g game) cellWidth() float64 {
 
 const mapEdge = 16384
 
-// place returns the position of an entity. open reports whether it is made of a value that may be another one. ok is false when the position is unknown. It is also false when the entity is
-// attached to another one, because its numbers are then not coordinates of the map.
+// place returns the position of an entity. open reports whether a part of it may have another value. ok is false when the
+// position is unknown, or the entity is attached to another one, whose coordinates its own are relative to.
 func (m *meanings) place(ent *entity.Entity) (at Vector, open, ok bool) {
 	width, b := m.game.cellWidth(), ent.Class.Body
 	if width == 0 || b == nil {
@@ -103,7 +103,7 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, open, ok bool) {
 	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, open, true
 }
 
-// fillPlace fills f with the place of an entity, and leaves f without a value if the place is unknown.
+// fillPlace fills f with the place of an entity, or leaves f without a value if the place is unknown.
 func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	f.ValueCase = FieldValueValueNone
 	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
@@ -120,13 +120,13 @@ func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	return known
 }
 
-// changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was unknown before
-// the update and still is: then there is nothing to deliver.
+// changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was and is unknown:
+// then there is nothing to deliver.
 func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
 	if w.fillPlace(f, ent) {
 		return true
 	}
-	// It is attached to another entity now, or a part of its place could not be read.
+	// The entity is attached to another one now, or a part of its place could not be read.
 	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
 	return w.meanings.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
 		return ent.Class.Body.Has(entity.BodyParent, ch.Node.Cell)
@@ -146,8 +146,7 @@ const (
 	rosterFields
 )
 
-// rosterField is a field of the elements of a list: indexes in the root's object and in that of the elements; -1 where there
-// is none.
+// rosterField is a field of a list's elements: its indexes in the root's object and in the elements' object; -1 if there is none.
 type rosterField struct{ list, field int }
 
 var rosterNames = [rosterFields][2]string{
@@ -178,7 +177,7 @@ func (r *roster) setClass(c *entity.Class) {
 	}
 }
 
-// rosterCell returns the value of a field of a player. The entity, which has it, is nil when there is none.
+// rosterCell returns the value of a field of a player, and the entity that has it. The entity is nil when there is none.
 func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cell) {
 	r := &d.match.roster
 	ent, at := d.world.store.Slots[r.index], r.fields[field]
@@ -217,7 +216,7 @@ func (d *Decoder) playerHero(player int32) []byte {
 	return facts.Heroes.Name(int64(v.Word))
 }
 
-// nameParts adds names for the numbers of a message that was read.
+// nameParts adds names for the numbers of a message.
 func (d *Decoder) nameParts(ev *Event, kind Kind) {
 	switch kind {
 	case KindChat:
@@ -272,7 +271,7 @@ func (d *Decoder) announcement(number int32) []byte {
 	return facts.Announcements.Name(int64(number))
 }
 
-// parsePlayerInfo reads CMsgPlayerInfo, which the entries of the string table userinfo have.
+// parsePlayerInfo reads CMsgPlayerInfo, the value of the entries in the string table userinfo.
 func parsePlayerInfo(p *PlayerInfo, slot int, b []byte, log *pb.Log) bool {
 	*p = PlayerInfo{Slot: int32(slot)}
 	m := pb.Read(b, lexicon.Type("CMsgPlayerInfo"), log)

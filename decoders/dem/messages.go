@@ -6,7 +6,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// decodeMessage decodes a message of a packet. It returns whether ev was filled. More events may follow in another stage.
+// decodeMessage decodes a message of a packet. It returns whether it filled ev. More events may follow in another stage.
 func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	d.out.place.message = id
 	switch id {
@@ -50,7 +50,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	return d.emitMessage(ev, id, b)
 }
 
-// emitTyped delivers a message that becomes an event of a kind of its own, and needs nothing else.
+// emitTyped delivers a message that becomes an event of its own kind, and needs no other treatment.
 func (d *Decoder) emitTyped(ev *Event, t *knownMessage, id uint32, b []byte) bool {
 	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
 		return false
@@ -64,7 +64,7 @@ func (d *Decoder) emitTyped(ev *Event, t *knownMessage, id uint32, b []byte) boo
 	return d.out.want(t.kind, slotEvent)
 }
 
-// complete adds to an event what its message does not have: names, and the time on the game's clock.
+// complete adds facts to an event that its message lacks: names, and the time on the game's clock.
 func (d *Decoder) complete(ev *Event, kind Kind) {
 	ev.Kind = kind
 	d.nameParts(ev, kind)
@@ -103,7 +103,7 @@ func (d *Decoder) skipsType(kind Kind, id uint32, b []byte) bool {
 	var name []byte
 	switch kind {
 	case KindCombatLog:
-		number++ // to CombatLogType
+		number++ // from Valve's number to CombatLogType
 	case KindChatEvent:
 		name = d.announcement(number)
 	case KindOrder:
@@ -138,7 +138,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		}
 	}
 	if passOf(id) != passMessages || id == svcUserMessage || id == svcUserCmds {
-		// Nothing of the state travels in user messages.
+		// User messages never carry state.
 		return d.emitMessage(ev, svcUserMessage, b)
 	}
 	if !d.out.reads(d.match.message(id).kind, KindMessage) {

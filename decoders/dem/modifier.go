@@ -9,14 +9,14 @@ import (
 // noHandle is the handle of no entity.
 const noHandle = 1<<24 - 1
 
-// pendingThing is the modifier or the player that the last entry of a table is, not delivered yet.
+// pendingThing is the modifier or the player in a table's last entry that was not delivered yet.
 type pendingThing struct {
 	role  stringtable.Role // None when there is none
 	slot  int
 	value []byte
 }
 
-// emitThing delivers the modifier or the player that the last entry is.
+// emitThing delivers the modifier or the player in the last entry.
 func (d *Decoder) emitThing(ev *Event) bool {
 	t := d.tables.thing
 	d.tables.thing.role = stringtable.None
@@ -26,7 +26,7 @@ func (d *Decoder) emitThing(ev *Event) bool {
 	return d.modifier(ev, t.slot, t.value)
 }
 
-// playerInfo delivers an entry of the table userinfo. That of a slot without a player has no bytes.
+// playerInfo delivers an entry of the table userinfo. The entry of a slot without a player has no bytes.
 func (d *Decoder) playerInfo(ev *Event, slot int, b []byte) bool {
 	if !d.out.reads(KindPlayerInfo, KindPlayerInfo) || len(b) == 0 {
 		return false
@@ -61,8 +61,8 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 	return d.out.want(KindModifier, slotAfter)
 }
 
-// parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number
-// of any other's, and -1 for none.
+// parseModifier reads CDOTAModifierBuffTableEntry. It has a name only if it is a script's modifier; otherwise class is its
+// number. -1 means none.
 func parseModifier(b []byte, log *pb.Log) (o Modifier, class int32, ok bool) {
 	o = Modifier{
 		State: ModifierStateActive, Raw: b, Duration: -1,

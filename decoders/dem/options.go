@@ -32,11 +32,11 @@ type Options struct {
 	// Record, when not nil, is called before each record is read. Snapshot may be called from it. When it returns true, Next returns
 	// ErrYield before it reads the record, and calls it again then.
 	Record func() (pause bool)
-	// Yield, when not 0, makes Next return ErrYield after about this many bytes of the file without an event.
+	// Yield, when not 0, makes Next return ErrYield after about so many bytes of the file without an event.
 	Yield int64
 }
 
-// ErrYield means that Next read as much as Options.Yield allows without an event, or that Options.Record paused it. Call Next
+// ErrYield means that Next has read as much as Options.Yield allows without an event, or that Options.Record paused it. Call Next
 // again.
 var ErrYield = errors.New("no event yet")
 
@@ -49,8 +49,8 @@ type Stats struct {
 	// EntityUpdates is how many creations and updates of entities were decoded. EntitySkips is how many were skipped because
 	// Options.Classes leaves out the class, or Options.Fields all that they change.
 	EntityUpdates, EntitySkips int64
-	// EntityMismatches is how many updates ended at another bit than announced. It is 0 for a file whose types are all known,
-	// and is therefore a measure of how well a file is decoded.
+	// EntityMismatches is the number of updates that ended at another bit than announced. It is 0 for a file with only known
+	// types, and so measures how well a file is decoded.
 	EntityMismatches int64
 	// Fields is how many fields of entities and default states were decoded. FieldsLost is how many of those were left out
 	// because the decoder does not know how to read them, or because the value that it read is impossible.

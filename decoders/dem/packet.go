@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// The messages that the decoder itself understands, by number (docs/formats/dem.md, Messages).
+// The numbers of the messages that the decoder itself understands (docs/formats/dem.md, Messages).
 const (
 	netTick              = 4
 	netSetConVar         = 6
@@ -65,32 +65,32 @@ type message struct {
 	data    []byte
 }
 
-// packet is a packet being delivered. Its messages are delivered in four passes, each in the order of the packet, so that
-// a message finds the names that came behind it, and entities as they were before (docs/formats/dem.md, Order).
+// packet is a packet being delivered. Its messages are delivered in four passes, each in the order of the packet, so that a
+// message finds names that came after it, and entities in their earlier state (docs/formats/dem.md, Order).
 type packet struct {
-	messages []message // those that are needed
+	messages []message // the needed messages
 	passes   [passCount]pass
 	pass     uint8
-	before   int64 // messages of the record that come before those of the pass
+	before   int64 // messages of the record in earlier passes
 	next     int32 // the index of the next message of the pass, or -1
 	arena    []byte
 }
 
 // pass is one of the passes in which the messages of a packet are delivered.
 type pass struct {
-	first, last int32 // the indexes of its messages that are needed, or -1
+	first, last int32 // the indexes of its first and last needed message, or -1
 	count       int64 // of all its messages
 }
 
 const (
-	passState    = iota // ticks, string tables, what the server is
+	passState    = iota // ticks, string tables, facts of the server
 	passMessages        // everything else
 	passEntities
 	passEvents // game events
 	passCount
 )
 
-// maxMessages bounds the messages of a packet: hundreds of times what a game sends.
+// maxMessages limits the messages of a packet, to hundreds of times a game's number.
 const maxMessages = 1 << 16
 
 func passOf(id uint32) uint8 {
@@ -122,13 +122,13 @@ func (d *Decoder) needs(id uint32, m *knownMessage) bool {
 	return d.out.reads(m.kind, KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
 }
 
-// startPacket splits a packet into its messages. It copies those that are needed, because they may start at any bit.
+// startPacket splits a packet into its messages. It copies the needed ones, because they may start at any bit.
 func (d *Decoder) startPacket(data []byte) {
 	p := &d.packet
 	p.messages = p.messages[:0]
 	p.passes = [passCount]pass{{-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}}
 	d.stage = stagePacket
-	// All copies together are not larger than the packet, so that the arena does not move.
+	// All copies together are no larger than the packet, so the arena does not move.
 	if cap(p.arena) < len(data) {
 		p.arena = make([]byte, 0, unpack.Roomy(len(data)))
 	}
@@ -178,7 +178,7 @@ func (d *Decoder) startPacket(data []byte) {
 	p.pass, p.before, p.next = 0, 0, p.passes[0].first
 }
 
-// add adds a message to those of a pass.
+// add adds a message to a pass.
 func (p *packet) add(of *pass) *message {
 	i := len(p.messages)
 	p.messages = slices.Grow(p.messages, 1)[:i+1]
@@ -193,7 +193,7 @@ func (p *packet) add(of *pass) *message {
 	return m
 }
 
-// isPadding reports whether only zero bits are left: recordings of a client may be padded.
+// isPadding reports whether only zero bits are left: a client's recordings may be padded.
 func isPadding(r *bits.Reader) bool {
 	rest := *r
 	for rest.Len() > 0 {

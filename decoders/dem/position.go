@@ -39,11 +39,10 @@ func (d *Decoder) EventPosition() decoders.Position { return d.out.last }
 // behind is a position after every event.
 var behind = decoders.Position{Offset: math.MaxInt64}
 
-// Seek moves to a position without delivering the events before it. It still decodes them, because the states of entities
-// and the names build on earlier ones. It returns nil when it has reached the position; Present then has the state before
-// the next event. When the record of the position does not exist, or not yet, Seek returns the errors of Next. Call it
-// again after ErrYield and decoders.ErrMore. When no record starts at the given offset, Position is then after the given
-// position.
+// Seek moves to a position without delivering the events before it. It still decodes them, because the states of entities and the
+// names build on earlier ones. It returns nil when it has reached the position; Present then has the state before the next event.
+// If the record of the position does not exist (yet), Seek returns the errors of Next. Call it again after ErrYield and
+// decoders.ErrMore. When no record starts at the given offset, Position is then after the given position.
 func (d *Decoder) Seek(to decoders.Position) error {
 	if !d.in.Begun && to == (decoders.Position{}) {
 		return nil
@@ -58,8 +57,8 @@ func (d *Decoder) Seek(to decoders.Position) error {
 	return d.enter()
 }
 
-// enter decodes the record that contains d.out.from, up to that position. Events before the position may have changed
-// entities, and events after it must not have. An event that is met there and is not of an entity is kept for Next.
+// enter decodes the record that contains d.out.from, up to that position. Afterwards entities have the changes of all events
+// before the position, and of none after it. If enter meets an event that is not an entity's, it keeps the event for Next.
 func (d *Decoder) enter() error {
 	d.in.Work, d.out.hold = 0, true
 	for {
@@ -71,8 +70,8 @@ func (d *Decoder) enter() error {
 	}
 }
 
-// holdsEntry reports whether the next entry of a message of entities must not be read yet. An entry that gives a slot to
-// another entity also deletes the former one. That deletion may lie before the position; holdsEntry then applies it.
+// holdsEntry reports whether the next entry of a message of entities must not be read yet. An entry that gives a slot to another
+// entity also deletes the former one. That deletion may lie before the position; holdsEntry then applies it.
 func (d *Decoder) holdsEntry() bool {
 	if !d.out.hold {
 		return false
@@ -114,8 +113,8 @@ func (d *Decoder) SeekTick(tick int32) error {
 	return err
 }
 
-// SeekEnd decodes the bytes present without delivering events. It returns nil at their end. Next continues there when there
-// are more.
+// SeekEnd decodes the present bytes without delivering events. It returns nil at their end. Next continues there when there are
+// more.
 func (d *Decoder) SeekEnd() error {
 	err := d.seek(func() (bool, error) { return false, nil })
 	if errors.Is(err, decoders.ErrMore) && d.in.Begun {

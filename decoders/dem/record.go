@@ -12,12 +12,12 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// record returns a reader of a record of that name.
+// record returns a reader of a record with a name.
 func (d *Decoder) record(name string, payload []byte) pb.Reader {
 	return pb.Read(payload, lexicon.Type(name), &d.out.unknown)
 }
 
-// packetShape is what is known of the records that a demo has most of.
+// packetShape is the shape of the most frequent records of a demo.
 var packetShape = sync.OnceValue(func() *pb.Shape { return lexicon.Type("CDemoPacket") })
 
 // nextFrame reads a record and begins to decode it.
@@ -57,7 +57,7 @@ func (d *Decoder) reportSkipped() {
 		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }
 
-// inflateRecord decompresses the contents of a record. It reports a fault when that fails.
+// inflateRecord decompresses the contents of a record. It reports a failure as a fault.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
 	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
@@ -68,7 +68,7 @@ func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	return d.inflated, err == nil
 }
 
-// decodeFrame begins to decode a record whose payload is given, decompressed. It returns whether ev was filled.
+// decodeFrame begins to decode a record with its decompressed payload. It returns whether it filled ev.
 func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 	switch d.in.Head.Command {
 	case record.CmdPacket, record.CmdSignonPacket:
@@ -126,7 +126,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 	default:
 		return d.emitCommand(ev, payload)
 	}
-	// It could not be read, or is not to be: it travels as it is.
+	// The record cannot be read, or need not be: it is delivered undecoded.
 	if !d.in.Header.Alpha() || d.in.Head.Command == record.CmdFileHeader || d.in.Head.Command == record.CmdFileInfo {
 		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte("record: not the message that its number announces")})
 	}
@@ -161,8 +161,8 @@ func packetData(m pb.Reader) []byte {
 	return data
 }
 
-// decodeFullPacket decodes a key frame. A decoder that has read the records before it already has its whole state, unless it
-// lost something. It then takes the entities, and the string tables that were lost, from the key frame.
+// decodeFullPacket decodes a key frame. A decoder that has read the earlier records already has the whole state, unless it lost
+// something. Then it takes the entities, and lost string tables, from the key frame.
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	tell := d.out.want(KindKeyFrame, slotEvent)
 	if d.in.Header.Alpha() {

@@ -9,13 +9,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// listReader delivers the items of a record or message that become an event each.
+// listReader delivers the items of a record or message, each as an event.
 type listReader struct {
 	items pb.Reader
 	next  int // of the serializers
 	// parsed are class infos.
 	classes []ClassInfo
-	event   *eventType // of a game event that is an entry of the combat log
+	event   *eventType // of a game event that holds an entry of the combat log
 }
 
 // decodeSendTables reads the schema.
@@ -128,7 +128,7 @@ func (d *Decoder) startClasses(payload []byte) {
 	d.stage = stageClasses
 }
 
-// serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
+// serverClasses reads CSVCMsg_ClassInfo, which is empty if the file has a record with the same contents.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 	m := d.message(svcClassInfo, b)
 	for m.Next() {
@@ -153,7 +153,7 @@ func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 	return false
 }
 
-// maxClassID is the limit of the numbers of classes.
+// maxClassID limits the numbers of classes.
 const maxClassID = 1 << 16
 
 func (d *Decoder) addClass(id int32, name []byte) {
@@ -184,7 +184,7 @@ func (d *Decoder) setRoot(c *entity.Class) {
 	d.snaps.classes = nil
 }
 
-// giveRoles notes what a class is needed for beside its events.
+// giveRoles notes the uses of a class besides its events.
 func (d *Decoder) giveRoles(c *entity.Class, name string) {
 	if d.match.game == gameDota {
 		c.Rules = name == "CDOTAGamerulesProxy" && d.out.clock

@@ -16,14 +16,14 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/usercmd"
 )
 
-// Snapshot is all that a decoder knows between two records, so that another decoder can continue there: see
-// [Decoder.Snapshot] and [Resume]. It is immutable, and safe for concurrent use. The snapshots that one decoder makes share what
+// Snapshot is the whole knowledge of a decoder between two records, so that another decoder can continue there: see
+// [Decoder.Snapshot] and [Resume]. It is immutable, and safe for concurrent use. Snapshots of one decoder share the parts that
 // did not change between them.
 type Snapshot struct {
 	place   record.Place
 	stats   Stats
-	faults  map[string]int64 // those of entities, by the name of the class
-	unknown pb.Log           // fields of messages that are not known
+	faults  map[string]int64 // of entities, by the name of the class
+	unknown pb.Log           // unknown fields of messages
 
 	game     game
 	build    int
@@ -48,14 +48,14 @@ type Snapshot struct {
 	watched    int
 }
 
-// frozenClass is a class of entities, if there is one.
+// frozenClass is a class of entities, or none.
 type frozenClass struct {
-	serializer *schema.Serializer // nil where it has none
+	serializer *schema.Serializer // nil if it has none
 	name       uint32
 	there      bool
 }
 
-// learnt is what a decoder found out about types that it does not know, and about default states.
+// learnt is a decoder's knowledge about unknown types and default states.
 type learnt struct {
 	baseIndex map[int32]int
 	known     map[int32]uint32
@@ -66,10 +66,10 @@ type learnt struct {
 	guesses   []infer.Guess
 }
 
-// snapshotSize is about what a snapshot takes beside its parts.
+// snapshotSize is the approximate memory of a snapshot besides its parts.
 const snapshotSize = 1 << 10
 
-// Position returns where the snapshot was taken: before the first event of a record.
+// Position returns the position of the snapshot, which is before the first event of a record.
 func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
 
 // Previous returns the offset of the record before the snapshot, in bytes.
@@ -110,7 +110,7 @@ func (s *Snapshot) parts(f func(share.Part)) {
 	f(s.learnt)
 }
 
-// snapshots is what a decoder keeps for its next snapshot. A nil part is not there yet, or is no longer right.
+// snapshots keeps parts for a decoder's next snapshot. A nil part does not exist yet, or is outdated.
 type snapshots struct {
 	imager  entity.Imager
 	events  *share.Value[map[int32]*eventType]
@@ -119,9 +119,10 @@ type snapshots struct {
 	grown   *entity.Grown
 }
 
-// Snapshot returns all that the decoder knows, or nil where it cannot: inside a record, before the first and behind the last
-// one, where bytes of the file were skipped, and when Options leave out kinds or classes, because the decoder then does not
-// know all. It is to be called from Options.Record. Snapshots share what did not change, so frequent ones take little.
+// Snapshot returns the decoder's whole knowledge, or nil if that is impossible: inside a record, before the first and after the
+// last one, where bytes of the file were skipped, and when Options leave out kinds or classes, because the decoder then does not
+// know everything. Call it from Options.Record. Snapshots share the parts that did not change, so frequent ones take little
+// memory.
 func (d *Decoder) Snapshot() *Snapshot {
 	if !d.whole() || d.stage != stageFrame || len(d.out.faults) > 0 {
 		return nil
@@ -159,7 +160,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	return s
 }
 
-// whole reports whether Options leave out nothing of what the decoder may have to know.
+// whole reports whether Options leave out nothing that the decoder may have to know.
 func (d *Decoder) whole() bool { return d.out.kinds == allKinds && d.opts.Classes == nil }
 
 func (d *Decoder) frozenEvents() *share.Value[map[int32]*eventType] {
@@ -204,10 +205,11 @@ func (d *Decoder) frozenLearnt() *share.Value[learnt] {
 	return d.snaps.learnt
 }
 
-// Resume returns a decoder that continues where a snapshot was taken, as if it had read everything before. src reads the
-// file from the offset of the snapshot's Position on. The caller must make sure that the bytes before are those from which the snapshot was made.
-// Options need not be those of the decoder that made it. The counts in Stats are those of that decoder: what it decoded, Options
-// might have skipped. Seek must not be called with a position before the snapshot's, nor SeekTick with a tick up to its Tick.
+// Resume returns a decoder that continues where a snapshot was taken, as if it had read everything before. src reads the file
+// from the offset of the snapshot's Position on. The caller must make sure that the bytes before are those from which the
+// snapshot was made. Options need not be those of the decoder that made it. The counts in Stats continue those of that decoder,
+// even for data that these Options would skip. Seek must not be called with a position before the snapshot's, nor SeekTick with a
+// tick up to its Tick.
 func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d := New(src, opts)
 	d.in = record.ReaderAt(src, s.place)
@@ -219,7 +221,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.match.commands.Thaw(s.commands)
 	d.resumeTables(s)
 	d.resumeWorld(s)
-	d.match.clock = s.clock // behind the tables: it must be as it was when they were made
+	d.match.clock = s.clock // after the tables: making them must not change it
 	unknown := s.unknown.Copy()
 	d.out.unknown.Counts, d.out.unknown.More = unknown.Counts, unknown.More
 	for class, n := range s.faults {

@@ -2,8 +2,8 @@ package dem
 
 import "math"
 
-// TicksPerSecond returns the speed of the demo's clock. Before the server's facts were read, which is before the first tick, it
-// is that of Dota 2.
+// TicksPerSecond returns the speed of the demo's clock. Until the server's facts are read, which come before the first tick, it
+// is Dota 2's speed.
 func (d *Decoder) TicksPerSecond() float64 {
 	return math.Round(1 / float64(d.match.interval)) // the speeds of games are whole numbers
 }

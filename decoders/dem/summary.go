@@ -194,7 +194,7 @@ func (s *MatchSummary) readCitadelPlayer(m *pb.Reader) {
 		m.Fail()
 		return
 	}
-	var latest uint32 // of the statistics in time
+	var latest uint32 // the time of the latest statistics
 	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:
@@ -247,7 +247,7 @@ func (p *SummaryPlayer) readCitadelItem(m *pb.Reader) {
 	}
 }
 
-// readCitadelStats reads an embedded CMsgMatchMetaDataContents.PlayerStats. The last in time counts.
+// readCitadelStats reads an embedded CMsgMatchMetaDataContents.PlayerStats. The latest one counts.
 func (p *SummaryPlayer) readCitadelStats(m *pb.Reader, latest *uint32) {
 	var at, damage, bosses, healing uint32
 	for q := m.Message(); m.Within(&q); {

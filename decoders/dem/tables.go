@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// createTable reads CSVCMsg_CreateStringTable and starts with its entries.
+// createTable reads CSVCMsg_CreateStringTable and begins to read its entries.
 func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	t := &stringtable.Table{Stored: &d.tables.stored}
 	var data []byte
@@ -40,7 +40,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 		}
 	}
 	if m.Bad || len(d.tables.list) >= stringtable.MaxTables {
-		// It has a number even so.
+		// The table takes a number all the same.
 		if len(d.tables.list) < stringtable.MaxTables {
 			d.tables.list = append(d.tables.list, t)
 		}
@@ -84,7 +84,7 @@ func unpackTable(data []byte) ([]byte, error) {
 	return unpack.Snappy(nil, data, record.MaxSize)
 }
 
-// keeps reports whether a table's entries are of use.
+// keeps reports whether a table's entries are needed.
 func (d *Decoder) keeps(role stringtable.Role) bool {
 	if d.out.has(KindStringTableEntry) || d.out.has(KindFault) {
 		return true
@@ -104,7 +104,7 @@ func (d *Decoder) keeps(role stringtable.Role) bool {
 	return false
 }
 
-// updateTable reads CSVCMsg_UpdateStringTable and starts with its entries.
+// updateTable reads CSVCMsg_UpdateStringTable and begins to read its entries.
 func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	var id, entries int32
 	var data []byte
@@ -183,7 +183,7 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 	return d.emitEntryAndThing(ev, t.Id, t.Table, &c)
 }
 
-// emitEntryAndThing delivers a changed entry, and the modifier or player that it may be.
+// emitEntryAndThing delivers a changed entry, and the modifier or player in it.
 func (d *Decoder) emitEntryAndThing(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
 	d.entryChanged(t, c.Index, c.Key)
 	emit := d.out.want(KindStringTableEntry, slotEvent)
@@ -204,7 +204,7 @@ func (d *Decoder) emitEntry(ev *Event, id int, t *stringtable.Table, c *stringta
 	}
 }
 
-// entryChanged notes what depends on an entry.
+// entryChanged notes that an entry has changed, for everything that depends on it.
 func (d *Decoder) entryChanged(t *stringtable.Table, index int, key []byte) {
 	if t.Role != stringtable.Baselines {
 		return
@@ -228,17 +228,16 @@ func (d *Decoder) entryChanged(t *stringtable.Table, index int, key []byte) {
 // dumpReader walks over a dump of all string tables (CDemoStringTables).
 type dumpReader struct {
 	tables pb.Reader
-	all    bool // all tables are filled, not only those of which entries were lost
+	all    bool // fill all tables, not only those that lost entries
 	items  pb.Reader
 	table  *stringtable.Table
 	id     int
 	index  int
-	packet []byte // of the key frame, to be decoded after the dump
+	packet []byte // the key frame's packet, to decode after the dump
 	then   bool
 }
 
-// startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
-// lost.
+// startDump begins to apply a dump to all tables, or only to tables that lost entries. A packet may follow it.
 func (d *Decoder) startDump(tables, packet []byte, all bool) {
 	d.tables.dump = dumpReader{tables: pb.ReadParts(tables, lexicon.Type("CDemoStringTables"), &d.out.unknown), all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
@@ -289,7 +288,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 	return false
 }
 
-// openDumped looks up the table that the present part of the dump is of.
+// openDumped looks up the table of the present part of the dump.
 func (d *Decoder) openDumped() {
 	u := &d.tables.dump
 	for m := u.tables.Message(); m.Next(); {

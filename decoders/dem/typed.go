@@ -7,14 +7,14 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// typedMessage is a message that becomes an event of a kind of its own.
+// typedMessage is a message that becomes an event of its own kind.
 type typedMessage struct {
 	kind Kind
-	// read fills the event from the message. It is nil when the message has other needs, which decodeMessage serves.
+	// read fills the event from the message. It is nil for a message with special needs, which decodeMessage handles.
 	read func(d *Decoder, ev *Event, m *pb.Reader)
 }
 
-// typedMessages are the messages that become events of kinds of their own: in all games, and those of each game.
+// typedMessages are the messages that become events of their own kinds: in all games, and in each game.
 var typedMessages = struct {
 	all  map[uint32]typedMessage
 	game [gameDeadlock + 1]map[uint32]typedMessage
@@ -64,7 +64,7 @@ var typedMessages = struct {
 	},
 }
 
-// numbers returns the game whose numbers messages are read by: of a game that is not known, Dota's.
+// numbers returns the game by whose numbers messages are read: Dota, if the game is unknown.
 func (g game) numbers() game {
 	if g == gameUnknown {
 		return gameDota
@@ -74,15 +74,15 @@ func (g game) numbers() game {
 
 func (g game) lexicon() lexicon.Game { return lexicon.Game(g.numbers() - gameDota) }
 
-// knownMessage is what is known of a message by its number.
+// knownMessage holds the known facts of a message, by its number.
 type knownMessage struct {
 	typedMessage           // its kind is KindMessage when the message has no kind of its own
-	pass         uint8     // when messages of it are delivered
+	pass         uint8     // the pass in which its messages are delivered
 	name         []byte    // Valve's name, or no bytes
 	shape        *pb.Shape // its fields, or nil
 }
 
-// otherMessage is a message of which nothing is known.
+// otherMessage is an unknown message.
 var otherMessage = knownMessage{typedMessage: typedMessage{kind: KindMessage}, pass: passMessages}
 
 // knownMessages are the messages of each game, by number.
@@ -106,10 +106,10 @@ var knownMessages = sync.OnceValue(func() (all [gameDeadlock + 1][]knownMessage)
 	return all
 })
 
-// setGame says which game the demo is of, and so what the numbers of messages mean.
+// setGame sets the demo's game, which decides the meaning of messages' numbers.
 func (m *match) setGame(g game) { m.game, m.messages = g, knownMessages()[g] }
 
-// message returns what is known of the message with a number.
+// message returns the known facts of the message with a number.
 func (m *match) message(id uint32) *knownMessage {
 	if id < uint32(len(m.messages)) {
 		return &m.messages[id]
@@ -117,7 +117,7 @@ func (m *match) message(id uint32) *knownMessage {
 	return &otherMessage
 }
 
-// message returns a reader of a message, and messageParts one of a message that is read in several stages.
+// message returns a reader of a message. messageParts returns one for a message that is read in several stages.
 func (d *Decoder) message(id uint32, b []byte) pb.Reader {
 	return pb.Read(b, d.match.message(id).shape, &d.out.unknown)
 }
@@ -126,7 +126,7 @@ func (d *Decoder) messageParts(id uint32, b []byte) pb.Reader {
 	return pb.ReadParts(b, d.match.message(id).shape, &d.out.unknown)
 }
 
-// kindsOf has the kinds of events that demos of a game can have: those of all games, and those of the game's own messages.
+// kindsOf holds the kinds of events that demos of a game can have: the kinds of all games, and of the game's own messages.
 var kindsOf = func() (kinds [gameDeadlock + 1]kindSet) {
 	own := setOf(KindModifier)
 	for g, messages := range typedMessages.game {
@@ -170,8 +170,8 @@ func vector(m *pb.Reader) (v Vector) {
 	return v
 }
 
-// slotOf returns the slot of an entity that a message names by its slot or, in other builds, by its handle; -1 for none. Both
-// have the slot in their lowest bits.
+// slotOf returns the slot of an entity that a message names by its slot or, in other builds, by its handle; -1 for none. The
+// lowest bits of both are the slot.
 func slotOf(n int32) int32 {
 	if n < 0 || n&noHandle == noHandle {
 		return -1

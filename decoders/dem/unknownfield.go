@@ -7,11 +7,11 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// maxTold bounds the text of a fault that tells of unknown fields, in bytes.
+// maxTold limits the text of a fault about unknown fields, in bytes.
 const maxTold = 512
 
-// metUnknown takes note of a field of the present element that the reader passes over. A known number with another wire type is a
-// fault, one for each element. What is not known at all is told in a fault for each element, if Options ask for that.
+// metUnknown notes a field of the present element that the reader passes over. A known field with another wire type is a fault,
+// at most one for each element. Wholly unknown fields share a fault for each element, if Options ask for it.
 func (o *delivery) metUnknown(u pb.Unknown) {
 	switch {
 	case u.Changed && o.place.changed:
@@ -28,7 +28,7 @@ func (o *delivery) metUnknown(u pb.Unknown) {
 	}
 }
 
-// tellUnknown adds a field to the fault that tells of those of the present element.
+// tellUnknown adds a field to the fault about the unknown fields of the present element.
 func (o *delivery) tellUnknown(u pb.Unknown) {
 	at := o.at
 	defer func() { o.at = at }()
@@ -47,7 +47,7 @@ func (o *delivery) tellUnknown(u pb.Unknown) {
 	told := pendingFault{index: o.at, Fault: Fault{
 		Kind: FaultKindUnknownField, MessageId: o.place.message, Offset: o.offset, Detail: []byte("unknown fields are left out: " + field),
 	}}
-	// It stands before the faults of the element, of which one may be there already.
+	// It precedes the element's other faults, one of which may exist already.
 	i := len(o.faults)
 	for i > 0 && o.faults[i-1].index > told.index {
 		i--

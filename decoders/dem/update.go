@@ -53,7 +53,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		return false
 	}
 	if kind == KindEntityEntered {
-		// It entered, even when its update could not be read.
+		// The entity entered the view, even if its update could not be read.
 		fields := d.world.fillChanges(ev.EntityEntered.Fields, ent, false)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
@@ -69,7 +69,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
-// updateSized reads an update of an entity that is decoded and stays in or out of view, of an announced size.
+// updateSized reads an update of announced size, of a decoded entity that stays in or out of view.
 func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
 	c := ent.Class
 	if !d.out.want(KindEntityUpdated, slotAfter) || !c.Wanted {
@@ -109,8 +109,8 @@ func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
 	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
-// readVisibility reads whether an entity is within the recorder's view, and reports whether it entered or left it. only
-// says that no update of the entity follows.
+// readVisibility reads whether an entity is within the recorder's view, and reports whether it entered or left. only says that no
+// update of the entity follows.
 func readVisibility(r *bits.Reader, ent *entity.Entity) (entered, left, only bool) {
 	p := r.Bits(2)
 	if ent != nil {
@@ -144,8 +144,8 @@ func (d *Decoder) emitVisibility(ev *Event, ent *entity.Entity, entered, left bo
 	return true
 }
 
-// readUpdate reads an update of an entity and applies it. size is its announced size, or -1. What was applied is in
-// d.world.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
+// readUpdate reads an update of an entity and applies it. size is its announced size, or -1. Afterwards d.world.update.Changes
+// has the applied changes: none, if nothing of the update is of use. It returns whether there were any.
 func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool {
 	e := &d.ents
 	r := &e.bits
@@ -162,7 +162,7 @@ func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool
 	return d.finishUpdate(ent, c, start, size, err)
 }
 
-// finishUpdate applies an update that was read from start on, with err. It is otherwise like readUpdate.
+// finishUpdate applies an update that was read from start on, with the error err. It is otherwise like readUpdate.
 func (d *Decoder) finishUpdate(ent *entity.Entity, c *entity.Class, start, size int, err error) bool {
 	e := &d.ents
 	r := &e.bits
@@ -172,7 +172,7 @@ func (d *Decoder) finishUpdate(ent *entity.Entity, c *entity.Class, start, size 
 	case err == nil:
 		return d.applyUpdate(ent)
 	case size < 0:
-		// Where the next one starts is not known.
+		// The start of the next update is unknown.
 		u.Changes = u.Changes[:0]
 		d.skipPacket(e.index, c, err)
 		d.world.store.Count(ent)
@@ -213,8 +213,7 @@ func (d *Decoder) countFields(u *entity.Update) {
 	d.stats.FieldsLost += int64(len(u.Lost))
 }
 
-// blame names, in the fault of an update, the field that is most likely why it could not be read right. n is nil when there
-// is none.
+// blame names, in the fault of an update, the field that most likely caused it. n is nil when there is none.
 func (d *Decoder) blame(f *Fault, n *entity.Node) {
 	if n == nil {
 		return
@@ -228,9 +227,9 @@ func (d *Decoder) blame(f *Fault, n *entity.Node) {
 	f.Detail = append(append(f.Detail, what...), g.Name...)
 }
 
-// fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
-// that changed to what could not be read. Behind them is where the entity is now, if that changed.
-// With apply, each change is applied on the way: it is met once.
+// fillChanges fills fields with the wanted changes of the update, then with the wanted fields that changed to unreadable values,
+// without a value, and then with the entity's place, if that changed. With apply, it also applies each change, so that each is
+// visited once.
 func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool) []FieldValue {
 	u := &w.update
 	w.floats = w.floats[:0]
@@ -262,7 +261,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 			n++
 		}
 	}
-	// If nobody wants the place, it counts only as a field that is left out: not if others are.
+	// If nobody wants the place, it counts only as a field that is left out, and only if no others are.
 	if moved && (ent.Class.PlaceWanted || n == all) && w.changesPlace(&fields[n], ent, u) {
 		all++
 		if ent.Class.PlaceWanted {

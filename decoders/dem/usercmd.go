@@ -80,7 +80,7 @@ func parseServerUserCmd(c *UserCmd, m pb.Reader) {
 	}
 }
 
-// rebuildUserCmd sets the source of a command. It returns the whole command, or nil where that is not known.
+// rebuildUserCmd sets the source of a command. It returns the whole command, or nil if that is unknown.
 func (d *Decoder) rebuildUserCmd(c *UserCmd) []byte {
 	in := usercmd.Command{Player: c.PlayerSlot, Number: c.Number, ServerTick: c.ServerTick, Data: c.Data, Delta: c.DeltaData}
 	whole, delta := len(c.Data) > 0, c.DeltaData != nil

@@ -30,7 +30,7 @@ func readVoice(_ *Decoder, ev *Event, m *pb.Reader) {
 
 // readAudio reads an embedded CMsgVoiceAudio.
 func (v *Voice) readAudio(m *pb.Reader) {
-	v.Format = VoiceFormatSteam // unless the message says another
+	v.Format = VoiceFormatSteam // unless the message states another format
 	for q := m.Message(); m.Within(&q); {
 		switch q.Num {
 		case 1:

@@ -19,7 +19,7 @@ type MapWriter struct {
 	Writer
 
 	counts  [numTypes]int // items of each type so far
-	uuids   map[uuid]int  // the numbers of types with a UUID
+	uuids   map[uuid]int  // numbers by UUID of the type
 	perUUID map[uuid]int  // items of each such type so far
 	beziers []int32
 	inline  bool // points include their tangents, because an envelope has version 3

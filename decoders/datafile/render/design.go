@@ -18,28 +18,28 @@ import (
 type Designed struct {
 	// Picture is the picture. It is opaque.
 	Picture *image.RGBA
-	// Absent has the names of the images that layers need and that are neither in the file nor found, in the order of the file.
-	// What needs them is not drawn.
+	// Absent has the names, in the order of the file, of images that layers need and that are neither in the file nor found.
+	// Parts that need them are not drawn.
 	Absent []string
 }
 
 const (
-	// maxImageBytes and maxImagesBytes are the largest sizes of one image, and of all images of a map, with 4 bytes for a pixel.
+	// maxImageBytes and maxImagesBytes limit one image, and all images of a map, with 4 bytes for each pixel.
 	maxImageBytes  = 64 << 20
 	maxImagesBytes = 512 << 20
 	// defaultMaxDesigned is the largest number of pixels of a picture of designed layers, each of which takes 4 bytes.
 	defaultMaxDesigned = 64 << 20
-	// defaultMaxPainted is how many pixels may be painted. It takes about a minute.
+	// defaultMaxPainted is the number of pixels that may be painted. That takes about a minute.
 	defaultMaxPainted = 2 << 30
 )
 
-// physicsOpacity is how opaque physics are over designed layers, of 255.
+// physicsOpacity is the opacity of physics over designed layers, of 255.
 const physicsOpacity = 140
 
 // Design draws the designed layers of a map: tiles with images, and quads, in their order, with colours, parallax and clipping.
-// The camera is in the middle of the picture. Animations are at their beginning. Over them lie the tiles that affect play, half
-// transparent, if o.Over is set. find returns an image that is not in the file by its name, or an error that wraps
-// fs.ErrNotExist; nil finds none. Errors are those of [Map], and those of find.
+// The camera is in the middle of the picture. Animations are at their beginning. If o.Over is set, the tiles that affect play lie
+// over them, half transparent. find returns an image that is not in the file by its name, or an error that wraps fs.ErrNotExist;
+// nil finds none. Errors are those of [Map], and those of find.
 func Design(f *datafile.File, o Options, find func(name string) (image.Image, error)) (*Designed, error) {
 	if o.MaxPixels == 0 {
 		o.MaxPixels = defaultMaxDesigned
@@ -83,14 +83,14 @@ type designer struct {
 	left    int64 // pixels that may still be painted
 
 	images    map[int32]*texture
-	names     map[int32]string // of the images that are not there
+	names     map[int32]string // of absent images
 	absent    []string
 	groups    map[int32]datafile.Group
 	envelopes []datafile.Envelope
 	points    []datafile.EnvelopePoint
 }
 
-// each calls each for the events of the wanted kinds.
+// each calls a function for the events of the wanted kinds.
 func each(f *datafile.File, want func(datafile.Kind, datafile.Place) bool, each func(*datafile.Event) error) error {
 	d := f.Events(datafile.Options{Want: want})
 	var ev datafile.Event
@@ -181,9 +181,9 @@ func (d *designer) gather(f *datafile.File, find func(string) (image.Image, erro
 func (d *designer) draw(f *datafile.File) error {
 	var tiles *tilePainter
 	var quads *quadPainter
-	wanted := int32(-1) // the layer whose data is drawn
+	wanted := int32(-1) // the layer that is drawn
 	return each(f, func(kind datafile.Kind, at datafile.Place) bool {
-		return kind == datafile.KindTileLayer || kind == datafile.KindQuadLayer || // Next asks for data after it returned the layer
+		return kind == datafile.KindTileLayer || kind == datafile.KindQuadLayer || // Next asks for data after it has returned the layer
 			(kind == datafile.KindTiles || kind == datafile.KindQuads) && at.Layer == wanted
 	}, func(ev *datafile.Event) error {
 		switch ev.Kind {
@@ -215,7 +215,7 @@ func (d *designer) draw(f *datafile.File) error {
 	})
 }
 
-// has reports whether an image is there, and notes that it is absent.
+// has reports whether an image exists, and otherwise notes that it is absent.
 func (d *designer) has(index int32) bool {
 	if d.images[index] != nil {
 		return true
@@ -226,16 +226,16 @@ func (d *designer) has(index int32) bool {
 	return false
 }
 
-// view is where a layer is in the picture.
+// view is the place of a layer in the picture.
 type view struct {
-	dx, dy float64 // where the layer's origin is, in pixels
-	unit   float64 // pixels in a world unit
+	dx, dy float64 // the layer's origin, in pixels
+	unit   float64 // pixels per world unit
 	clip   image.Rectangle
 }
 
 const tileUnits = 32
 
-// view returns where the layers of a group are. A layer without a group moves with the world.
+// view returns the place of a group's layers. A layer without a group moves with the world.
 func (d *designer) view(group int32) view {
 	v := view{unit: float64(d.scale) / tileUnits, clip: d.picture.Rect}
 	left, top := float64(d.region.Min.X*tileUnits), float64(d.region.Min.Y*tileUnits)
@@ -255,7 +255,7 @@ func (d *designer) view(group int32) view {
 	return v
 }
 
-// rgba is a colour with channels from 0 to 1, which are not multiplied with alpha.
+// rgba is a colour with channels from 0 to 1, not multiplied by alpha.
 type rgba [4]float32
 
 func (c rgba) times(by [4]float64) rgba {
@@ -271,7 +271,7 @@ func rgbaOf(c datafile.Color) rgba {
 
 func channel(v int32) float32 { return float32(min(max(v, 0), 255)) / 255 }
 
-// blend paints a colour, which is multiplied with alpha, over a pixel.
+// blend paints a colour that is multiplied by alpha over a pixel.
 func blend(pixel []uint8, c rgba) {
 	for i := range 3 {
 		pixel[i] = uint8(min(255, max(0, c[i]*255+float32(pixel[i])*(1-c[3])+0.5)))
@@ -351,7 +351,7 @@ func (p *tilePainter) tile(left, top int, index, flags byte) {
 	}
 }
 
-// sprite returns the pixels of a tile, nil if the image has no such tile.
+// sprite returns the pixels of a tile, or nil if the image has no such tile.
 func (p *tilePainter) sprite(index, flags byte) []rgba {
 	key := [2]byte{index, flags}
 	if sprite, ok := p.sprites[key]; ok {
@@ -385,7 +385,7 @@ func (p *tilePainter) sprite(index, flags byte) []rgba {
 	return sprite
 }
 
-// tint multiplies a colour that is multiplied with alpha by one that is not.
+// tint multiplies a colour that is multiplied by alpha by one that is not.
 func tint(c, by rgba) rgba {
 	return rgba{c[0] * by[0] * by[3], c[1] * by[1] * by[3], c[2] * by[2] * by[3], c[3] * by[3]}
 }
@@ -409,7 +409,7 @@ type corner struct {
 	colour rgba
 }
 
-const fixed = 1024 // fixed-point numbers of maps have 10 bits behind the point
+const fixed = 1024 // fixed-point numbers of maps have 10 fractional bits
 
 func (p *quadPainter) paint(q *datafile.Quad) {
 	moved := p.envelope(q.PositionEnvelope, q.PositionEnvelopeOffsetMs, [4]float64{})
@@ -430,11 +430,11 @@ func (p *quadPainter) paint(q *datafile.Quad) {
 	p.triangle(corners[1], corners[2], corners[3])
 }
 
-// edge returns on which side of the line from a to b a point is. It is positive on the inner side of triangles.
+// edge tells on which side of the line from a to b a point is. It is positive on the inner side of triangles.
 func edge(a, b *corner, x, y float64) float64 { return (b.x-a.x)*(y-a.y) - (b.y-a.y)*(x-a.x) }
 
-// owns reports whether a pixel whose centre is on the edge from a to b belongs to the triangle. So it belongs to one of two
-// triangles that share the edge.
+// owns reports whether a pixel with its centre on the edge from a to b belongs to the triangle. Of two triangles that share the
+// edge, one owns the pixel.
 func owns(a, b *corner) bool { return b.y < a.y || b.y == a.y && b.x > a.x }
 
 func (p *quadPainter) triangle(a, b, c corner) {
@@ -455,7 +455,7 @@ func (p *quadPainter) triangle(a, b, c corner) {
 		return
 	}
 	corners := [3]*corner{&a, &b, &c}
-	sides := [3][2]*corner{{&b, &c}, {&c, &a}, {&a, &b}} // each is opposite of the corner of its number
+	sides := [3][2]*corner{{&b, &c}, {&c, &a}, {&a, &b}} // each is opposite the corner of its number
 	level := p.level(corners, sides, area)
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		for x := box.Min.X; x < box.Max.X; x++ {
@@ -486,7 +486,8 @@ func (p *quadPainter) triangle(a, b, c corner) {
 	}
 }
 
-// level returns the level of detail of the image for a triangle: the logarithm of its pixels in a pixel of the picture.
+// level returns the level of detail of the image for a triangle: the logarithm of the number of image pixels per pixel of the
+// picture.
 func (p *quadPainter) level(corners [3]*corner, sides [3][2]*corner, area float64) float64 {
 	if p.image == nil {
 		return 0
@@ -501,7 +502,7 @@ func (p *quadPainter) level(corners [3]*corner, sides [3][2]*corner, area float6
 	return math.Log2(max(math.Hypot(ux*width, vx*height), math.Hypot(uy*width, vy*height)))
 }
 
-// envelope returns the values of an envelope at a time in milliseconds, or the others if there is no such envelope.
+// envelope returns the values of an envelope at a time in milliseconds, or otherwise if there is no such envelope.
 func (d *designer) envelope(index, ms int32, otherwise [4]float64) [4]float64 {
 	if index < 0 || int(index) >= len(d.envelopes) {
 		return otherwise
@@ -552,7 +553,7 @@ func (d *designer) envelope(index, ms int32, otherwise [4]float64) [4]float64 {
 	return from
 }
 
-// bezier returns how far the value of a channel has risen, at a part of the time between two points.
+// bezier returns how far the value of a channel has risen after a part of the time between two points.
 func bezier(a, b *datafile.EnvelopePoint, channel int, part, rise float64) float64 {
 	of := func(list []int32) float64 {
 		if channel < len(list) {

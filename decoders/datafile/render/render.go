@@ -21,15 +21,15 @@ type Options struct {
 	Physics bool
 	// Region is the part of the map to draw, in tiles. Empty means all of it. What lies beyond the map is left out.
 	Region image.Rectangle
-	// Crop leaves out the edges of the map, or of Region, that have nothing but air in all layers that are drawn.
+	// Crop cuts off the edges of the map, or of Region, in which all drawn layers are air.
 	Crop bool
-	// Over draws what Map draws over designed layers. Only [Design] uses it.
+	// Over also draws the tiles that Map draws, over designed layers. Only [Design] uses it.
 	Over bool
 	// MaxPixels is the largest number of pixels of the picture. A pixel takes one byte, or 4 with designed layers. 0 means 256
 	// Mi, or 64 Mi with designed layers.
 	MaxPixels int64
-	// MaxPainted is how many pixels may be painted in all, because designed layers lie over each other. Only [Design] uses it. 0
-	// means 2 Gi, which takes about a minute.
+	// MaxPainted limits the number of painted pixels, which exceeds the picture's because designed layers lie over each other.
+	// Only [Design] uses it. 0 means 2 Gi, which takes about a minute.
 	MaxPainted int64
 }
 
@@ -55,8 +55,7 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 	return o.draw(f, layers, region)
 }
 
-// plan checks the options, sets those that are missing, and returns the layers of the map that affect play and the part of the
-// map that is drawn.
+// plan checks the options, sets missing ones, and returns the map's layers that affect play and the part of the map to draw.
 func (o *Options) plan(f *datafile.File) (layers map[datafile.LayerKind]datafile.TileLayer, region image.Rectangle, err error) {
 	none := image.Rectangle{}
 	if o.Scale == 0 {
@@ -111,7 +110,7 @@ func (o *Options) draw(
 	return p.picture, nil
 }
 
-// kinds returns the kinds of the layers that are drawn, in this order.
+// kinds returns the kinds of the layers to draw, in this order.
 func (o *Options) kinds() []datafile.LayerKind {
 	kinds := []datafile.LayerKind{datafile.LayerKindGame}
 	if o.Physics {
@@ -121,7 +120,7 @@ func (o *Options) kinds() []datafile.LayerKind {
 	return kinds
 }
 
-// crop returns the smallest part of a region that has all tiles in it that are not air.
+// crop returns the smallest part of a region that contains all its tiles except air.
 func crop(
 	f *datafile.File, region image.Rectangle, layers map[datafile.LayerKind]datafile.TileLayer, kinds []datafile.LayerKind,
 ) (part image.Rectangle, err error) {
@@ -167,7 +166,7 @@ type Sign struct {
 	Tile byte
 	// Name is the tile's name, empty for tiles without a name.
 	Name string
-	// Count is the number of tiles, in all layers that are drawn.
+	// Count is the number of tiles in all drawn layers.
 	Count int
 }
 

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// texture is an image at several levels of detail. Each has half the width and height of the one before it.
+// texture is an image at several levels of detail. Each level has half the width and height of the previous one.
 type texture struct{ levels []*image.RGBA }
 
 func newTexture(width, height int) *texture {
@@ -22,8 +22,8 @@ func textureOf(from image.Image) *texture {
 func (t *texture) width() int  { return t.levels[0].Rect.Dx() }
 func (t *texture) height() int { return t.levels[0].Rect.Dy() }
 
-// put sets pixels from an offset of an image's data on. The data has 4 bytes for a pixel, or 3 without alpha. Pieces may end
-// within a pixel, so alpha is multiplied in when all channels of a pixel are there.
+// put sets pixels of an image from an offset of its data on. The data has 4 bytes for each pixel, or 3 without alpha. Pieces may
+// end within a pixel, so alpha is multiplied in once all channels of a pixel are there.
 func (t *texture) put(offset int, data []byte, alpha bool) {
 	pix := t.levels[0].Pix
 	stride := 3
@@ -50,7 +50,7 @@ func (t *texture) put(offset int, data []byte, alpha bool) {
 	}
 }
 
-// part returns a part of the image as a texture of its own, nil if it is not within the image.
+// part returns a part of the image as a separate texture, or nil if it is not within the image.
 func (t *texture) part(x, y, width, height int) *texture {
 	r := image.Rect(x, y, x+width, y+height)
 	if !r.In(t.levels[0].Rect) {
@@ -61,7 +61,7 @@ func (t *texture) part(x, y, width, height int) *texture {
 	return part
 }
 
-// level returns a level of detail, the last one if there are fewer.
+// level returns a level of detail, or the last one if there are fewer.
 func (t *texture) level(n int) *image.RGBA {
 	for n >= len(t.levels) {
 		last := t.levels[len(t.levels)-1]
@@ -82,8 +82,8 @@ func (t *texture) level(n int) *image.RGBA {
 	return t.levels[n]
 }
 
-// at returns the colour, multiplied with alpha, at a point, between 0 and 1 in the image, at a level of detail. Beyond the image
-// it is repeated, or else its edge is.
+// at returns the colour, multiplied by alpha, at a point between 0 and 1 in the image, at a level of detail. Beyond the image,
+// the image repeats, or its edge continues.
 func (t *texture) at(u, v, level float64, repeat bool) rgba {
 	if !(level > 0) {
 		return linear(t.level(0), u, v, repeat)
@@ -116,7 +116,7 @@ func linear(from *image.RGBA, u, v float64, repeat bool) (c rgba) {
 	return c
 }
 
-// within returns the pixel that is shown for one which may be beyond the edge.
+// within returns the pixel to show for a coordinate that may be beyond the edge.
 func within(at, size int, repeat bool) int {
 	if repeat {
 		return ((at % size) + size) % size

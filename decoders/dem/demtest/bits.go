@@ -2,13 +2,13 @@ package demtest
 
 import "math"
 
-// Bits is a bit stream being written, the first bit of a byte being its lowest.
+// Bits writes a bit stream, lowest bit of each byte first.
 type Bits struct {
 	buf []byte
 	n   int
 }
 
-// Bytes returns what was written, the last byte filled up with zero bits.
+// Bytes returns the written bytes. The last byte is filled up with zero bits.
 func (w *Bits) Bytes() []byte { return w.buf }
 
 // Len returns how many bits were written.

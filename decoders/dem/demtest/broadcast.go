@@ -6,8 +6,8 @@ import (
 )
 
 // Reframe returns a demo with the records of a recorded HTTP broadcast (playcast): of its start, of the key frame of the first
-// fragment, and of the changes of all fragments, in this order. The records of a broadcast have other heads than those of a
-// demo, and packets in them have no message around their bits. game is the name of the game in the header of the demo.
+// fragment, and of the changes of all fragments, in this order. The heads of a broadcast's records differ from a demo's, and its
+// packets have no message around their bits. game is the name of the game in the header of the demo.
 func Reframe(game string, start []byte, fragments ...[]byte) ([]byte, error) {
 	d := New()
 	d.Record(CmdFileHeader, -1, Proto(nil).Text(1, "PBDEMS2\x00").Text(6, "/"+game).Text(14, game))

@@ -23,7 +23,7 @@ const (
 	CmdSpawnGroups  = 15
 )
 
-// Demo is a demo file being written.
+// Demo writes a demo file.
 type Demo struct{ buf []byte }
 
 // New begins a demo.
@@ -32,7 +32,7 @@ func New() *Demo { return &Demo{append([]byte("PBDEMS2\x00"), make([]byte, 8)...
 // Bytes returns the file.
 func (d *Demo) Bytes() []byte { return d.buf }
 
-// Record adds a record with its payload as given.
+// Record adds a record with the given payload.
 func (d *Demo) Record(command uint32, tick int32, payload []byte) {
 	if command == CmdFileInfo {
 		binary.LittleEndian.PutUint32(d.buf[8:], uint32(len(d.buf)))
@@ -46,7 +46,7 @@ func (d *Demo) Record(command uint32, tick int32, payload []byte) {
 	d.buf = append(d.buf, payload...)
 }
 
-// Compressed adds a record compressed.
+// Compressed adds a compressed record.
 func (d *Demo) Compressed(command uint32, tick int32, payload []byte) {
 	d.Record(command|64, tick, snappy.Encode(nil, payload))
 }
@@ -57,7 +57,7 @@ type Message struct {
 	Data []byte
 }
 
-// PackMessages returns CDemoPacket with the messages.
+// PackMessages returns a CDemoPacket with the messages.
 func PackMessages(messages ...Message) Proto {
 	var w Bits
 	for _, m := range messages {

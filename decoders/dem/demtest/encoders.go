@@ -2,8 +2,8 @@ package demtest
 
 import "math/rand/v2"
 
-// encoded are the fields of Encoders: each encoder with each type that games have it with, and how values of it are written. There are
-// more of some, so that updates have several at once.
+// encoded are the fields of Encoders: each encoder with each type that games combine it with, and a writer of its values. Some
+// occur more than once, so that updates have several at once.
 var encoded = []struct {
 	Field
 	write func(w *Bits, g *rand.Rand)
@@ -80,8 +80,8 @@ func (w *Bits) precise(g *rand.Rand) {
 	}
 }
 
-// Encoders returns a demo with each encoder of the games. At first all values are 0, or next to it. With unsized, the sizes of updates
-// are left out.
+// Encoders returns a demo with each encoder of the games. At first all values are 0, or next to it. With unsized, it leaves out
+// the sizes of updates.
 func Encoders(unsized bool) []byte {
 	const entities, first = 12, 5
 	g := rand.New(rand.NewPCG(3, 9))
@@ -129,7 +129,7 @@ func Encoders(unsized bool) []byte {
 	return d.Bytes()
 }
 
-// nothing is a source of random numbers that are all 0. It serves for ranges that are powers of two.
+// nothing is a source of random numbers that are all 0, for ranges that are powers of two.
 type nothing struct{}
 
 func (nothing) Uint64() uint64 { return 0 }

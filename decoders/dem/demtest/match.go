@@ -2,7 +2,7 @@ package demtest
 
 import "math"
 
-// gameOf writes a small demo in which something happens that people ask of a match.
+// gameOf writes a small demo with the events that people ask a match for.
 type gameOf struct {
 	world     // for its values
 	classBits int
@@ -24,7 +24,7 @@ func (g *gameOf) start(header Proto, interval float32, classes []string, schema 
 
 func (g *gameOf) entities() *Entities { return &Entities{ClassBits: g.classBits} }
 
-// body are the values of a CBodyComponent at a place. It is the first field of its entity.
+// body returns the values of a CBodyComponent at a place. It is the first field of its entity.
 func (g *gameOf) body(width int, x, y, z float64) []Value {
 	values := []Value{g.bool([]int{0}, true)}
 	for i, v := range [...]float64{x, y, z} {
@@ -52,8 +52,8 @@ const (
 	matchItem
 )
 
-// Match returns a demo of Dota 2 of two players. They buy, one places a ward and kills the other one and Roshan, and a tower
-// falls. It has the events that the cookbook's examples read.
+// Match returns a demo of Dota 2 of two players. Both buy; one places a ward and kills the other one and Roshan; a tower falls.
+// It has the events that the cookbook's examples read.
 func Match() []byte {
 	g := &gameOf{}
 	unit := []Field{
@@ -247,7 +247,7 @@ func Round() []byte {
 	e = g.entities()
 	e.Update(2, g.int([]int{3, 0}, 1100))
 	e.Update(10, g.int([]int{1}, 0))
-	e.Update(12, append(g.body(512, -900, 1900, 20), parent(noHandle))...) // it falls to the ground
+	e.Update(12, append(g.body(512, -900, 1900, 20), parent(noHandle))...) // the bomb falls to the ground
 	packet(192, e, true,
 		Message{452, Proto(nil).Bytes(1, place(-900, 1900, 128)).Bytes(2, place(1, 45, 0)).Varint(3, int64(handle(12))).Varint(4, 1).Varint(5, 77).
 			Fixed32(6, uint32(handle(11))).Float(7, 0.25).Float(8, 1.5).Float(9, 0.125).Varint(10, 2).Varint(11, 7).Fixed32(12, 99).

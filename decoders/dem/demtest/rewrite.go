@@ -10,7 +10,7 @@ func Rewrite(data []byte, f func(command uint32, payload []byte) []byte) ([]byte
 	d := New()
 	for _, r := range all {
 		payload, err := r.payload()
-		if err != nil { // it is damaged on purpose
+		if err != nil { // the payload is damaged on purpose
 			d.Record(r.command|64, r.tick, r.stored)
 			continue
 		}

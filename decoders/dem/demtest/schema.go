@@ -228,7 +228,7 @@ func (e *Entities) Deletions(indices ...int) {
 		e.bits.UBitVar(uint32(i - last))
 		last = i
 	}
-	e.bits.Bits(0, 8) // so that more than seven bits are left, whatever came before
+	e.bits.Bits(0, 8) // so that more than seven bits are left in any case
 }
 
 // Extra adds fields to the message.

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Command is a message of a user command, by the numbers of its fields: a uint64 for a number, a uint32 for the bits of a float, bytes, a
-// Command, or a list of Commands.
+// Command is a message of a user command, by field number: a uint64 is a number, a uint32 the bits of a float; other values are
+// bytes, a Command, or a list of Commands.
 type Command map[int]any
 
 // commandField is a field of a Command. Its kind says what it holds.
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// RandomCommand returns a command that differs from another one, which may be nil, here and there.
+// RandomCommand returns a command that differs in some fields from another one, which may be nil.
 func RandomCommand(g *rand.Rand, from Command) Command { return randomCommand(g, commandFields, from) }
 
 func randomCommand(g *rand.Rand, fields []commandField, from Command) Command {
@@ -108,7 +108,7 @@ func (c Command) message(fields []commandField) (p Proto) {
 // unset is the wire type of a field that a difference sets to its default, and of the length of a list.
 const unset = 7
 
-// Delta writes how a command differs from another one.
+// Delta writes the difference of a command from another one.
 func (c Command) Delta(from Command) Proto { return c.delta(commandFields, from) }
 
 func (c Command) delta(fields []commandField, from Command) (p Proto) {
@@ -139,7 +139,7 @@ func (c Command) delta(fields []commandField, from Command) (p Proto) {
 	return p
 }
 
-// listDelta writes how a list differs from another one: its length, and elements by index.
+// listDelta writes the difference of a list from another one: its length, and elements by index.
 func listDelta(fields []commandField, from, to []Command) (p Proto) {
 	if len(from) != len(to) {
 		p = p.tag(len(to), unset)
@@ -156,18 +156,18 @@ func listDelta(fields []commandField, from, to []Command) (p Proto) {
 	return p
 }
 
-// Issued is a user command in a demo, and how it is sent.
+// Issued is a user command in a demo, and the way in which it is sent.
 type Issued struct {
 	Player, Number, Tick int
 	Command              Command
-	// Whole is set where the whole command is sent. All others are sent as the difference from the player's command before.
+	// Whole sends the whole command. Other commands are sent as the difference from the player's previous command.
 	Whole bool
-	// Lost is set where it is not sent.
+	// Lost leaves the command out.
 	Lost bool
 }
 
-// Commands returns user commands of some players in some ticks, one of each in each. Now and then the server makes one up, with the number
-// of the one before, and numbers skip some.
+// Commands returns user commands, one for each player and tick. Now and then the server makes one up, with the previous number,
+// and numbers are skipped.
 func Commands(g *rand.Rand, players, ticks int) (all []Issued) {
 	last := make([]Issued, players)
 	for tick := range ticks {
@@ -211,7 +211,8 @@ func (d *Demo) Commands(tick int32, all []Issued, also ...Message) {
 	d.Record(CmdFileInfo, tick, Proto(nil).Float(1, float32(tick)/64).Varint(2, int64(tick)).Varint(3, int64(tick)))
 }
 
-// WithCommands returns a demo of Counter-Strike 2 with user commands added to its packets, those of a tick to each.
+// WithCommands returns a demo of Counter-Strike 2 with user commands added to its packets: to each packet the commands of one
+// tick.
 func WithCommands(demo []byte, all []Issued) ([]byte, error) {
 	w := commandWriter{all: all, last: map[int]Command{}}
 	return Rewrite(demo, func(command uint32, payload []byte) []byte {
@@ -222,9 +223,9 @@ func WithCommands(demo []byte, all []Issued) ([]byte, error) {
 	})
 }
 
-// commandWriter writes user commands, those of a tick in a message.
+// commandWriter writes user commands, with all commands of a tick in one message.
 type commandWriter struct {
-	all  []Issued        // to come
+	all  []Issued        // the remaining commands
 	last map[int]Command // of each player
 }
 

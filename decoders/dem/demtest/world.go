@@ -63,8 +63,8 @@ func worldSchema(odd bool) []Serializer {
 type world struct {
 	*rand.Rand
 	odd bool
-	own bool // entities are created from default states of their own
-	// slot is where the present ones of these are.
+	own bool // entities are created from their own default states
+	// slot is the slot of the present own default states.
 	slot int64
 }
 
@@ -171,13 +171,13 @@ const (
 // handle returns the handle of an entity with serial number 1.
 func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
-// World returns a demo of Counter-Strike 2 with a few hundred ticks of ten players: their controllers, bodies and weapons,
-// which come and go, leave the view and come back, with lists that grow and shrink and an object that vanishes. It has a key
+// World returns a demo of Counter-Strike 2 with a few hundred ticks of ten players: their controllers, bodies and weapons, which
+// appear and vanish, leave the view and come back, with lists that grow and shrink and an object that vanishes. It has a key
 // frame every 50 ticks. With odd, a field has an unknown type of 13 bits.
 func World(odd bool) []byte { return (&world{Rand: rand.New(rand.NewPCG(7, 7)), odd: odd}).demo() }
 
-// ClientWorld returns World as a client records it: what entities are created with becomes their default now and then, in two slots
-// by turns, and weapons that are created again have their default but for a field or two.
+// ClientWorld returns World as a client records it: now and then the state with which entities are created becomes their default,
+// in two slots by turns, and weapons that are created again have that default except for a field or two.
 func ClientWorld() []byte { return (&world{Rand: rand.New(rand.NewPCG(7, 7)), own: true}).demo() }
 
 func (g *world) demo() []byte {
@@ -216,7 +216,7 @@ func (g *world) demo() []byte {
 	d.Packet(0, Message{4, Proto(nil).Varint(1, 1000)}, full.Message(false))
 	for tick := int32(1); tick <= 300; tick++ {
 		if tick%50 == 0 {
-			// What it holds is known; the state is that of the packets.
+			// Its contents are already known: the state is the packets' state.
 			d.Record(CmdFullPacket, tick, Proto(nil).Bytes(2, PackMessages(Message{4, Proto(nil).Varint(1, 1000+int64(tick))}, full.Message(false))))
 		}
 		e := &Entities{ClassBits: worldClassBits}
@@ -229,7 +229,7 @@ func (g *world) demo() []byte {
 	return d.Bytes()
 }
 
-// defaults says where the entities' own default states are and, with store, that those of the created entities are stored.
+// defaults says where the entities' own default states are. With store, it makes the decoder store those of the created entities.
 func (g *world) defaults(e *Entities, store bool) {
 	if !g.own {
 		return

@@ -2,10 +2,9 @@ package demtest
 
 import "math/rand/v2"
 
-// Zeros returns a demo whose values can be read in several ways by who does not know one of the types, as nearly all are 0: a list of
-// vectors that takes as many bits as a list of numbers if two letters of the text behind it are taken for numbers, too; a text and bytes
-// that are empty, as a number is that is 0; and two types of which each can be taken for the other. Then other values follow, which tell
-// these readings apart.
+// Zeros returns a demo whose values, nearly all 0, can be read in several ways by a decoder that does not know one of the types:
+// a list of vectors takes as many bits as a list of numbers plus two letters of the following text; an empty text, empty bytes
+// and the number 0 look the same; and each of two types can be taken for the other. Later values tell these readings apart.
 func Zeros() []byte {
 	const entities, vectors = 50, 8
 	g := rand.New(rand.NewPCG(7, 7))

@@ -1,4 +1,4 @@
-// Package entity keeps the entities of a demo: the fields of their classes as trees, their states, and updates of those.
+// Package entity keeps the entities of a demo: the fields of their classes as trees, their states, and updates of these states.
 package entity
 
 import (
@@ -16,21 +16,21 @@ type Class struct {
 	Id   int32
 	Name uint32 // its number, see Names.Intern
 	Root *Node  // nil when the schema has no serializer of that name
-	// replaced counts how often nodes of the class were replaced by others. The old ones may lack nodes below them.
+	// replaced counts the replacements of the class's nodes. Replaced nodes may lack nodes below them.
 	replaced uint32
-	// Cells is how many cells an entity of the class has so far: one for each field that was ever met.
+	// Cells is the number of cells of an entity of the class so far: one for each field that was ever met.
 	Cells int
 	// wanted says for each cell whether its field is delivered. It is nil when all fields are.
 	wanted []bool
 	// Wanted reports whether events of the class are delivered. Decoded reports whether its entities are decoded: for their
 	// events, for faults or for the clock.
 	Wanted, Decoded bool
-	// Narrow reports whether updates that change nothing that is delivered may be skipped: nobody asks for faults in them, or
-	// for the other fields.
+	// Narrow reports whether updates that change no delivered field may be skipped: nobody asks for faults in them, or for the
+	// other fields.
 	Narrow bool
 	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
-	// PlaceWanted reports whether the place of its entities is delivered.
+	// PlaceWanted reports whether the places of its entities are delivered.
 	PlaceWanted bool
 	Body        *Body // nil when its entities have no place
 
@@ -48,7 +48,7 @@ type Baseline struct {
 // Wants reports whether the field of a node of the class is delivered. The node must have a cell.
 func (c *Class) Wants(n *Node) bool { return int(n.Cell) >= len(c.wanted) || c.wanted[n.Cell] }
 
-// Remake empties the state, to be read again.
+// Remake empties the state, so that it can be read again.
 func (b *Baseline) Remake() {
 	b.Made, b.image = true, nil
 	b.Reset()
@@ -58,35 +58,35 @@ func (b *Baseline) Remake() {
 // and lists have no fixed length. A Node takes 64 bytes, one cache line, and holds what each update needs. The rest of its
 // data is stored apart.
 //
-// Decoders of a demo share nodes, see Grown. All that a decoder writes to a node after it was made are the nodes below it, and
-// that only to nodes of its own, see Tree.own.
+// Decoders of a demo share nodes, see Grown. After a node was made, a decoder changes only the nodes below it, and only for nodes
+// of its own, see Tree.own.
 type Node struct {
-	Codec  value.Codec // how its own value is read; its Op is value.OpNone when it has none
+	Codec  value.Codec // how the node's own value is read; its Op is value.OpNone without a value
 	Name   uint32
 	Cell   int32 // -1 without a value
 	List   bool  // kids are elements
-	Elem   bool  // an element that is a value: its codec is that of the field's elements
+	Elem   bool  // an element that is a value: its codec is the field's codec of elements
 	many   bool  // an object that may be of several types
 	Body   bool  // the value is part of the entity's place
-	Marked bool  // the value has a name, or may not be sure
+	Marked bool  // the value has a name, or may be uncertain
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
 	Kids []*Node
 	*rest
 }
 
-// rest is what updates seldom need of a node.
+// rest is the part of a node that updates seldom need.
 type rest struct {
-	Field *schema.Field // nil of a root
-	// Object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
+	Field *schema.Field // nil for a root
+	// Object is the serializer of the fields below an object, or below an element that is an object; nil below values and lists.
 	Object *schema.Serializer
-	// others are the nodes below an object of the second and later of its types.
+	// others are the nodes below an object's second and later types.
 	others  *[][]*Node
 	Meaning Meaning
 	// Guess is the number of the guess about an unknown type or encoder; 0 when both are known.
 	Guess int32
-	index int32  // among the nodes below its parent
+	index int32  // the type of its parent's object
 	typ   int32  // of its parent's object
-	era   uint32 // of the tree when the node was made
+	era   uint32 // of the tree, when the node was made
 }
 
 // maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
@@ -97,22 +97,22 @@ const maxNodes = 1 << 18
 type Tree struct {
 	Names
 	nodes   int
-	chunk   []Node // nodes not yet handed out
-	rests   []rest // and what belongs to them
+	chunk   []Node // nodes that were not handed out yet
+	rests   []rest // the rests for these nodes
 	scratch []byte
 	// Types holds the guesses about unknown types.
 	Types infer.Book
 	// wants reports whether a field is wanted; nil means all are.
 	wants func(class, field string) bool
 
-	// era counts how often the tree was shared. Nodes of earlier eras are not written to.
+	// era counts how often the tree was shared. Nodes of earlier eras must not be written to.
 	era     uint32
-	fresh   int  // bytes of the nodes that were made since
-	planted bool // classes were given new trees since
+	fresh   int  // bytes of the nodes made since the tree was shared
+	planted bool // classes have received new trees since then
 	parts   []*grownPart
 }
 
-// Held returns about how much memory the nodes take, in bytes. Each also has a pointer in the list of its parent.
+// Held returns the approximate memory of the nodes, in bytes. Each node also has a pointer in the list of its parent.
 func (t *Tree) Held() int { return (nodeSize + 16) * t.nodes }
 
 const nodeSize = int(unsafe.Sizeof(Node{}) + unsafe.Sizeof(rest{}))
@@ -122,8 +122,8 @@ func NewTree(wants func(class, field string) bool) *Tree {
 	return &Tree{Names: newNames(), Types: infer.NewBook(), wants: wants}
 }
 
-// nodeChunk is the nodes that are made at once. It is so large that the runtime places it, and so each node, at the start of
-// a cache line.
+// nodeChunk is a group of nodes that are allocated together. It is so large that the runtime places it, and so each node, at the
+// start of a cache line.
 type nodeChunk struct {
 	nodes [64]Node
 	rests [64]rest
@@ -167,8 +167,8 @@ func (t *Tree) Plant(c *Class, s *schema.Serializer) {
 	}
 }
 
-// kid returns the node at an index below the last node of way, whose object is of the given type, or nil where there is none.
-// way are the nodes from the root of the class on. Those that had to be copied are replaced in it.
+// kid returns the node at an index below the last node of way, whose object is of the given type, or nil if there is none. way
+// holds the nodes from the root of the class on. kid replaces nodes in way that it had to copy.
 func (t *Tree) kid(c *Class, way []*Node, index int32, typ int) *Node {
 	n := way[len(way)-1]
 	kids := n.Kids
@@ -191,7 +191,7 @@ func (n *Node) of(typ int) []*Node {
 	return (*n.others)[typ-1]
 }
 
-// typeAt returns the serializer of an object of one of its types, or nil.
+// typeAt returns the serializer for one of an object's types, or nil.
 func (n *Node) typeAt(typ int) *schema.Serializer {
 	switch {
 	case typ == 0:
@@ -202,7 +202,7 @@ func (n *Node) typeAt(typ int) *schema.Serializer {
 	return nil
 }
 
-// grow makes the node at an index below the last one of way.
+// grow makes the node at an index below the last node of way.
 func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 	var k *Node
 	n := way[len(way)-1]
@@ -253,13 +253,13 @@ func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 
 const pointerSize = int(unsafe.Sizeof((*Node)(nil)))
 
-// unlisted reports whether the node may be no list, but an object.
+// unlisted reports whether the node may be an object instead of a list.
 func (n *Node) unlisted(types *infer.Book) bool {
 	g := types.At(n.Guess)
 	return g.List && g.State != infer.Proven
 }
 
-// below returns the nodes below an object of one of its types, to be added to.
+// below returns the list, to be extended, of the nodes below one of an object's types.
 func (n *Node) below(typ int) *[]*Node {
 	if typ == 0 {
 		return &n.Kids
@@ -271,12 +271,12 @@ func (n *Node) below(typ int) *[]*Node {
 	return &(*n.others)[typ-1]
 }
 
-// own makes the nodes of way, which lead from the root of a class to one below which the tree grows, nodes that may be written to:
-// it copies those of earlier eras. It returns the last one.
+// own makes the nodes of way writable: it copies those of earlier eras. way leads from the root of a class to the node below
+// which the tree grows. own returns that node.
 func (t *Tree) own(c *Class, way []*Node) *Node {
 	last := len(way) - 1
 	if way[last].era == t.era {
-		return way[last] // and so are those above it
+		return way[last] // and so are the nodes above it
 	}
 	c.replaced++
 	for i, old := range way {
@@ -350,7 +350,7 @@ func (t *Tree) newElement(list *Node, index int) *Node {
 	return n
 }
 
-// join returns the number of a name below another one.
+// join returns the number of a name below another name.
 func (t *Tree) join(parent uint32, name string) uint32 {
 	t.scratch = t.scratch[:0]
 	if p := t.Name(parent); p != "" {

@@ -17,13 +17,13 @@ type Entity struct {
 	Active bool
 	// Decoded reports whether the entity has a state. An entity of a class that is not decoded has none.
 	Decoded bool
-	// Narrowed reports whether updates were skipped, so that its state lacks values, none of them of fields that are delivered.
+	// Narrowed reports whether updates were skipped, so that the state lacks values. None of them is of a delivered field.
 	Narrowed bool
 	// Seen reports whether the present full update mentions the entity.
 	Seen bool
-	// held is how many bytes the state is counted with.
+	// held is the number of bytes with which the state is counted.
 	held int
-	// image is the last image that was made of the entity, or nil. It is no longer one when changed is set.
+	// image is the entity's last image, or nil. It is outdated when changed is set.
 	image   *Image
 	changed bool
 	State
@@ -36,20 +36,20 @@ func (e *Entity) Mention() { e.Seen, e.changed = true, true }
 type State struct {
 	Cells []value.Cell
 	bytes [][]byte // the values that lie outside their cells
-	// outside is how many bytes those values take, with memory that is kept for reuse, beside their places.
+	// outside is the number of bytes of those values, including memory that is kept for reuse, without their places.
 	outside int
 }
 
 // Size returns about how many bytes the state takes, including memory that is kept for reuse.
 func (s *State) Size() int { return cellSize*cap(s.Cells) + placeSize*cap(s.bytes) + s.outside }
 
-// cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.
+// cellSize is the size of a cell in bytes. placeSize is the size of a place in bytes.
 const (
 	cellSize  = 16
 	placeSize = 24
 )
 
-// keptBytes marks, in the z of an absent cell, that its word still says where its bytes were: they are used again.
+// keptBytes, in the z of an absent cell, marks that its word still refers to bytes, which can be reused.
 const keptBytes = 1
 
 // Reset empties a state and keeps its memory.
@@ -67,7 +67,7 @@ func (s *State) copyFrom(o *State) {
 	}
 }
 
-// addBytes appends a copy of b to s.bytes, in memory that was used before if there is some.
+// addBytes appends a copy of b to s.bytes, in memory that is reused if possible.
 func (s *State) addBytes(b []byte) {
 	n := len(s.bytes)
 	if n < cap(s.bytes) {
@@ -78,15 +78,15 @@ func (s *State) addBytes(b []byte) {
 	s.setBytes(n, b)
 }
 
-// setBytes makes a place among the bytes a copy of b.
+// setBytes copies b into a place among the bytes.
 func (s *State) setBytes(i int, b []byte) {
 	have := cap(s.bytes[i])
 	s.bytes[i] = append(s.bytes[i][:0], b...)
 	s.outside += cap(s.bytes[i]) - have
 }
 
-// At returns a cell. Its kind is value.None when the field is absent. The number may be -1, or that of a cell which the state does not
-// have. The cell must not be written to.
+// At returns a cell. Its kind is value.None when the field is absent. cell may be -1, or a number that the state does not have.
+// The returned cell must not be written to.
 func (s *State) At(cell int32) *value.Cell {
 	if at := int(cell); uint(at) < uint(len(s.Cells)) {
 		return &s.Cells[at]
@@ -104,7 +104,7 @@ func (s *State) Data(c *value.Cell) []byte {
 	return s.bytes[c.Word]
 }
 
-// set gives the field of a node a value. data are the value's bytes if it lies outside its cell. c is the class.
+// set gives the field of a node a value. data holds the value's bytes if it lies outside its cell. c is the class.
 func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 	if int(n.Cell) >= len(s.Cells) {
 		s.extend(c.Cells)
@@ -126,7 +126,7 @@ func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 			}
 		}
 	case v.Kind == value.Pointer && (v.Word == 0 || v.Word != old.Word && old.Word != 0):
-		// Gone, or of another type now. An absent object may have got fields even so.
+		// The object is gone, or has another type now. An absent object may have received fields all the same.
 		s.clearKids(n)
 	}
 	*old = v
@@ -144,7 +144,7 @@ func (s *State) extend(n int) {
 	}
 }
 
-// clear makes the field of a node, and what is below it, absent.
+// clear makes the field of a node, and the fields below it, absent.
 func (s *State) clear(n *Node) {
 	if n == nil {
 		return
@@ -172,7 +172,7 @@ func (s *State) clearKids(n *Node) {
 	}
 }
 
-// typeOf returns which of its types the object of a node has.
+// typeOf returns the present type, by number, of the object of a node.
 func (s *State) typeOf(n *Node) int {
 	if !n.many || n.Cell < 0 || int(n.Cell) >= len(s.Cells) {
 		return 0
@@ -180,7 +180,7 @@ func (s *State) typeOf(n *Node) int {
 	return typeOf(&s.Cells[n.Cell])
 }
 
-// typeOf returns which of its types an object has of which c is the cell.
+// typeOf returns the present type, by number, of the object with the cell c.
 func typeOf(c *value.Cell) int {
 	if c.Word > 1 {
 		return int(c.Word - 1)
@@ -188,8 +188,8 @@ func typeOf(c *value.Cell) int {
 	return 0
 }
 
-// AppendFields appends the present fields below a node of a class, and its own, that are wanted, in the order of the paths. It
-// reports whether there are others.
+// AppendFields appends the wanted, present fields of a node and of the nodes below it, in the order of the paths. It reports
+// whether there are unwanted ones.
 func (s *State) AppendFields(dst []Change, c *Class, n *Node) (_ []Change, narrowed bool) {
 	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
 		if c.Wants(n) {

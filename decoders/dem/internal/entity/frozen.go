@@ -7,17 +7,17 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 )
 
-// Frozen is what a Store held at a moment. It is immutable.
+// Frozen holds the contents of a Store at a moment. It is immutable.
 type Frozen struct {
 	entities   []*Image
-	own        [2][]*Image // their Index is the entity's
+	own        [2][]*Image // their Index is the entity's slot
 	alternates []*Image    // their Index is the entry
-	baselines  []*Image    // those that were made, of classes
+	baselines  []*Image    // of classes whose default states were made
 	cells      int         // of all entities
 }
 
-// Freeze returns what the store and the default states of classes hold. It takes over the images of entities that have not
-// changed since the last time. classes are the present ones; ok is false when an entity is of another class.
+// Freeze returns the contents of the store and the default states of classes. It reuses the images of entities that have not
+// changed since the last call. classes are the present ones; ok is false when an entity is of another class.
 func (s *Store) Freeze(m *Imager, classes []*Class) (f *Frozen, ok bool) {
 	f = new(Frozen)
 	for i, e := range s.Slots {
@@ -77,7 +77,7 @@ func compareImages(a, b *Image) int {
 	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Class, b.Class))
 }
 
-// Thaw puts what f holds into an empty store, and the default states into classes, as far as the classes are decoded.
+// Thaw puts the contents of f into an empty store, and the default states into classes that are decoded.
 func (s *Store) Thaw(f *Frozen, classes []*Class) {
 	var slab Slab
 	slab.Grow(f.cells)
@@ -133,7 +133,7 @@ func (f *Frozen) Parts(each func(share.Part)) {
 	}
 }
 
-// Size returns how many bytes f takes beside its parts.
+// Size returns the number of bytes that f takes besides its parts.
 func (f *Frozen) Size() int {
 	return 8*(cap(f.entities)+cap(f.own[0])+cap(f.own[1])+cap(f.alternates)+cap(f.baselines)) + 256
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 )
 
-// Grown is the names of a Tree and the nodes of its classes at a moment. It is immutable. The trees that go on from it share both,
-// and copy of the nodes those below which they grow.
+// Grown holds the names of a Tree and the nodes of its classes at a moment. It is immutable. Trees that continue from it share
+// both, and copy the nodes below which they grow.
 type Grown struct {
 	era     uint32
 	nodes   int
 	names   Names
-	classes []grownClass // those that have nodes below their roots
+	classes []grownClass // classes with nodes below their roots
 	parts   []*grownPart
 }
 
-// grownClass is what a class has of its own.
+// grownClass is the part of a Grown for one class.
 type grownClass struct {
 	id    int32
 	cells int32
@@ -30,8 +30,8 @@ type grownPart = share.Value[struct{}]
 
 const grownClassSize = int(unsafe.Sizeof(grownClass{}))
 
-// Share returns what the tree and its classes hold. last is what it returned the time before, or what the tree goes on from;
-// nil for neither.
+// Share returns the contents of the tree and its classes. last is the previous result, or the Grown that the tree continues from,
+// or nil.
 func (t *Tree) Share(classes []*Class, last *Grown) *Grown {
 	size := t.fresh + t.Names.fresh
 	if size == 0 && !t.planted && last != nil {
@@ -50,13 +50,13 @@ func (t *Tree) Share(classes []*Class, last *Grown) *Grown {
 	return g
 }
 
-// GoOn gives a tree without names and nodes those of g.
+// GoOn gives an empty tree the names and nodes of g.
 func (t *Tree) GoOn(g *Grown) {
 	t.Names = g.names.share()
 	t.era, t.parts = g.era+1, g.parts
 }
 
-// Adopt gives classes the nodes of g, from which the tree went on. The classes must have their roots, and nothing below them.
+// Adopt gives classes the nodes of g, from which the tree continues. The classes must have their roots, and nothing below them.
 func (t *Tree) Adopt(g *Grown, classes []*Class) {
 	for _, from := range g.classes {
 		c := classes[from.id]
@@ -69,7 +69,7 @@ func (t *Tree) Adopt(g *Grown, classes []*Class) {
 	t.nodes, t.fresh, t.planted = g.nodes, 0, false
 }
 
-// Want finds out which fields are wanted of a class that was not decoded so far.
+// Want finds out which fields of a class are wanted that was not decoded before.
 func (t *Tree) Want(c *Class) {
 	c.PlaceWanted = c.Body != nil && t.wantsField(c, c.Body.Place)
 	if t.wants != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// spot is a value of a guess that has rivals: which change it is, and where it begins. other are the rivals that read another value
-// there.
+// spot is a value of a guess with rivals: the number of its change, and its first bit. other are the rivals that read another
+// value there.
 type spot struct {
 	change int32
 	start  int
 	other  infer.Families
 }
 
-// guessed returns how to read a field of an unknown type that is not proven, which begins at start, or nil when the type is refuted.
+// guessed returns the codec for a field of an unknown type that is not proven, which begins at start, or nil when the type is
+// refuted.
 func (u *Update) guessed(n *Node, start int) *value.Codec {
 	g := u.Tree.Types.At(n.Guess)
 	switch {
@@ -45,10 +46,10 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 		err = u.settle(r, c, s, start, size, padding, err)
 	}
 	if err != nil {
-		if len(u.Paths) == 0 { // they were known
+		if len(u.Paths) == 0 { // the paths were known
 			end := r.Pos()
 			r.Seek(start)
-			_ = u.readPaths(r) // there are none after an error
+			_ = u.readPaths(r) // the error leaves no paths
 			r.Seek(end)
 		}
 		u.cut(c, s, err)
@@ -56,8 +57,8 @@ func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int
 	return err
 }
 
-// ReadUnsized reads an update whose size nobody knows. It returns an error if the update has values with an encoder of which nothing
-// is proven: all that follows could be out of step.
+// ReadUnsized reads an update of unknown size. It returns an error if the update has values with an unproven encoder, because
+// everything after them could be out of step.
 func (u *Update) ReadUnsized(r *bits.Reader, c *Class, s *State) error {
 	err := u.Read(r, c, s)
 	if err == nil && slices.ContainsFunc(u.unsure, func(g *infer.Guess) bool { return g.Encoder }) {
@@ -74,8 +75,8 @@ func endsAt(r *bits.Reader, end, padding int) error {
 	return nil
 }
 
-// cut keeps of the changes those that are certain, and notes which fields the others are about. Certain is what comes
-// before the first value of an unknown type, if there is one: all before it is of known types.
+// cut keeps the certain changes: those before the first value of an unknown type. It notes which fields the others change. If
+// there is no unknown type, all changes before the error are certain.
 func (u *Update) cut(c *Class, s *State, err error) {
 	unknown := errors.Is(err, errUnknownType)
 	certain := slices.IndexFunc(u.Changes, func(ch Change) bool {
@@ -93,7 +94,7 @@ func (u *Update) cut(c *Class, s *State, err error) {
 	u.Changes = u.Changes[:certain]
 }
 
-// noteLost notes which fields the paths from one on lead to.
+// noteLost notes the fields that the paths from one on lead to.
 func (u *Update) noteLost(c *Class, s *State, from int) {
 	u.Lost = u.Lost[:0]
 	if c.Root == nil {
@@ -105,7 +106,7 @@ func (u *Update) noteLost(c *Class, s *State, from int) {
 		p := &u.Paths[i]
 		for d := int(p.Keep); d <= int(p.Last); d++ {
 			n := way[d]
-			// The type of an object that was lost is not known, nor are its fields.
+			// The type of a lost object is not known, and so its fields are not.
 			if n == nil || n.many && u.lost(n) {
 				way[d+1] = nil
 				continue

@@ -9,26 +9,26 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Image is a state as bytes, with what else is known of the entity that it is of. It is immutable, so that snapshots share it.
-// It is of use only with a tree that numbers cells as the one did that the state belongs to; see Grown.
+// Image is a state as bytes, with the other known facts of its entity. It is immutable, so that snapshots share it. It can be
+// used only with a tree that numbers cells in the same way as the state's tree; see Grown.
 type Image struct {
 	count share.Count
 	About
 	cells  int
 	places int // values that lie outside their cells
-	bytes  int // the length of those together
+	bytes  int // the total length of these values
 	data   []byte
 }
 
-// About is what is known of the entity beside its state.
+// About holds the known facts of an entity besides its state.
 type About struct {
-	Index  int32 // the slot, or what else tells an image from others
+	Index  int32 // the slot, or another number that distinguishes images
 	Class  int32 // the class's id
 	Serial uint32
 	Active bool
 }
 
-// imageSize is about what an image takes beside its data.
+// imageSize is the approximate memory of an image besides its data.
 const imageSize = 96
 
 // Hold implements share.Part.
@@ -37,16 +37,16 @@ func (m *Image) Hold() int { return m.count.Hold(imageSize + len(m.data)) }
 // Release implements share.Part.
 func (m *Image) Release() int { return m.count.Release(imageSize + len(m.data)) }
 
-// openValue is a byte that no cell begins with.
+// openValue is a byte with which no cell begins.
 const openValue = 15
 
-// slack is how many bytes behind its end an image's data can be read.
+// slack is how many bytes after its end an image's data can be read.
 const slack = 8
 
 // Imager makes images. The zero value is ready for use.
 type Imager struct{ buf []byte }
 
-// Image returns an image of a state. It returns old when that is one already.
+// Image returns an image of a state: old, if that still is one.
 //
 // A cell is a byte with its kind and the number of bytes of its word, and those bytes; then the z of a vector, or the value's
 // bytes where the word is their number. A byte of its own before it says that the value is open. Absent cells are a zero byte and their number.
@@ -93,7 +93,7 @@ func (m *Imager) Image(s *State, about About, old *Image) *Image {
 	return &Image{About: about, cells: len(s.Cells), places: places, bytes: outside, data: data}
 }
 
-// State returns the state that the image is of. Its memory comes from slab.
+// State returns the image's state. Its memory comes from slab.
 func (m *Image) State(slab *Slab) (s State) {
 	s.Cells = slab.take(m.cells)
 	if m.places > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Meaning is what a field's number stands for. It selects the table with the number's name.
+// Meaning says what a field's number stands for. It selects the table with the number's name.
 type Meaning uint8
 
 // The meanings.
@@ -24,15 +24,15 @@ const (
 	LifeState          // of all games
 )
 
-// drafted are lists of heroes by number: those of the rules of a game in which captains or all draft.
+// drafted are the lists of heroes by number in the rules of games with a draft.
 var drafted = map[string]bool{"m_BannedHeroes": true, "m_SelectedHeroes": true, "m_vecNewBannedHeroes": true}
 
-// meanings are those of fields that have one by their name alone.
+// meanings are the meanings of fields that the name alone decides.
 var meanings = map[string]Meaning{
 	"m_nGameState": GameState, "m_iRuneType": Rune, "m_iTeamNum": Team, "m_eRoundWinReason": RoundEnd, "m_lifeState": LifeState,
 }
 
-// meaningOf returns what the values stand for that a codec of a field reads.
+// meaningOf returns the meaning of the values that a codec of a field reads.
 func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	switch c.Op {
 	case value.OpInt32, value.OpInt64, value.OpUint32, value.OpUint64, value.OpMinusOne:
@@ -54,18 +54,18 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	return meanings[f.Name]
 }
 
-// Body holds the numbers of the state's cells that an entity's place is made of. It is immutable.
+// Body holds the numbers of the cells that make up an entity's place. It is immutable.
 type Body struct {
-	// The first cell of each part, -1 if there is none, and further ones: there are several when the body may be of several types.
+	// The first cell of each part, -1 if there is none, and further ones if the body may be of several types.
 	first   [bodyParts]int32
 	further [bodyParts][]int32
 	// Place is the name of the field that delivers the place.
 	Place uint32
-	// Guessed are the parts of which the type or the encoder is unknown.
+	// Guessed are the parts of an unknown type or encoder.
 	Guessed []GuessedPart
 }
 
-// GuessedPart is a part of a place: its cell in the state, and the number of the guess about it.
+// GuessedPart is a part of a place: its cell in the state, and the number of its guess.
 type GuessedPart struct{ Cell, Guess int32 }
 
 // The parts of a body: the entity's parent, its cell of the map, and its offset within that, by axis.
@@ -79,7 +79,7 @@ const (
 // bodyFields are the names of the fields that are parts of a body.
 var bodyFields = [bodyParts]string{"m_hParent", "m_cellX", "m_cellY", "m_cellZ", "m_vecX", "m_vecY", "m_vecZ"}
 
-// Of returns the cell of a part in a state, as State.At does.
+// Of returns the cell of a part in a state, like State.At.
 func (b *Body) Of(s *State, part int) *value.Cell {
 	if c := s.At(b.first[part]); c.Kind != value.None {
 		return c
@@ -96,18 +96,18 @@ func (b *Body) ofFurther(s *State, part int) *value.Cell {
 	return &absent
 }
 
-// Has reports whether a cell is of a part.
+// Has reports whether a cell belongs to a part.
 func (b *Body) Has(part int, cell int32) bool {
 	return b.first[part] == cell || slices.Contains(b.further[part], cell)
 }
 
-// bodies is the name of the object that has an entity's place, placeName that of the place in it.
+// bodies is the name of the object with an entity's place, and placeName the name of the place in it.
 const (
 	bodies    = "CBodyComponent"
 	placeName = "place"
 )
 
-// addToBody notes a node that has a cell, if it is part of a place.
+// addToBody notes a node with a cell, if it is part of a place.
 func (t *Tree) addToBody(c *Class, parent, n *Node) {
 	if parent.Field == nil || parent.Field.Name != bodies || parent.List {
 		return
@@ -136,7 +136,7 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 	n.Body = true
 }
 
-// wantsField reports whether the field of a name is wanted.
+// wantsField reports whether the field with a name is wanted.
 func (t *Tree) wantsField(c *Class, name uint32) bool {
 	return t.wants == nil || t.wants(t.Name(c.Name), t.Name(name))
 }

@@ -11,9 +11,9 @@ const maxNames = 1 << 18
 // Names numbers the names of classes and fields. It is not safe for concurrent use.
 type Names struct {
 	list   []string            // by number
-	layers []map[string]uint32 // numbers by name, shared with others, so not written to; each is twice as large as the next
-	own    map[string]uint32   // and those that are in none of them
-	fresh  int                 // bytes of these
+	layers []map[string]uint32 // numbers by name, shared and not written to; each layer is twice as large as the next
+	own    map[string]uint32   // numbers of names that are in no layer
+	fresh  int                 // the bytes of own's names
 }
 
 func newNames() Names { return Names{list: []string{""}, own: map[string]uint32{"": 0}} }
@@ -56,10 +56,10 @@ func (n *Names) Lookup(name string) (number uint32, ok bool) {
 	return 0, false
 }
 
-// nameSize is about what a name takes beside its bytes.
+// nameSize is the approximate memory of a name besides its bytes.
 const nameSize = 48
 
-// share returns names that go on from the present ones. Neither writes to what both have.
+// share returns Names that continue from the present ones. Neither of the two writes to shared memory.
 func (n *Names) share() Names {
 	if len(n.own) > 0 {
 		layers, top := n.layers, n.own

@@ -6,8 +6,8 @@ import "github.com/replayd/replayd/decoders/bits"
 // same fields again and again: of a thousand lists of a game, all but three were read before. The code of a list ends itself, so
 // the bits of an update begin with a list exactly if they begin with the bits of the list.
 //
-// The lists are in sets of two, found by the class and the first bits. Short lists have sets of their own, found by fewer bits. A
-// list that has fewer bits than these may be in several sets. The zero value is empty.
+// Lists are kept in sets of two, which the class and the first bits select. Short lists have separate sets, which fewer bits
+// select. A list with still fewer bits may be in several sets. The zero value is empty.
 type recent struct {
 	short, long [][2]list // nil until the first list is kept
 }
@@ -15,31 +15,31 @@ type recent struct {
 // list is a list of paths of a class. It takes 64 bytes, one cache line.
 type list struct {
 	class    *Class
-	replaced uint32 // what the class's was
-	size     uint8  // in bits
+	replaced uint32 // the class's replaced, when the list was kept
+	size     uint8  // the number of its bits
 	wanted   bool   // a field that the paths lead to is delivered, or the place that it is part of
-	bits     uint64 // the first ones
-	mask     uint64 // of those
-	more     uint64 // bits behind them
+	bits     uint64 // its first bits
+	mask     uint64 // the mask of these
+	more     uint64 // the bits after them
 	nodes    []*Node
 }
 
 const (
-	setBits   = 10           // of the number of a set
-	shortBits = 12           // of a list, of those that find the set of a short one
-	longBits  = 40           // ... of a long one; shorter lists are short
-	peekBits  = 57           // that bits.Reader.Peek returns
-	maxBits   = 2 * peekBits // of a list that is kept
-	maxPaths  = 32           // of a list that is kept
+	setBits   = 10           // bits of a set's number
+	shortBits = 12           // bits that select the set of a short list
+	longBits  = 40           // bits that select the set of a long list; lists with fewer bits are short
+	peekBits  = 57           // bits that bits.Reader.Peek returns
+	maxBits   = 2 * peekBits // the most bits of a kept list
+	maxPaths  = 32           // the most paths of a kept list
 )
 
-// setOf returns the number of the set for a list of a class that the bits of w begin with, by its first bits.
+// setOf returns the number of the set for a class and the first bits of w.
 func setOf(c *Class, w uint64, first int) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 	return (w&(1<<first-1) | uint64(c.Id)<<longBits) * mix >> (64 - setBits)
 }
 
-// find returns the list of a class that the next bits of r begin with, or nil. It is valid until the next call.
+// find returns the class's list with which the next bits of r begin, or nil. It is valid until the next call.
 func (l *recent) find(c *Class, r *bits.Reader) *list {
 	if l.short == nil {
 		return nil
@@ -64,24 +64,23 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 	return nil
 }
 
-// begins reports whether the bits of w begin with the first bits of the list, of a class.
+// begins reports whether w begins with the first bits of the list, and the list belongs to the class.
 func (e *list) begins(c *Class, w uint64) bool {
 	return w&e.mask == e.bits && e.class == c && e.replaced == c.replaced
 }
 
-// ends reports whether the bits that r is at, which begin with the first bits of the list, go on with the others.
+// ends reports whether the bits at r, which begin with the list's first bits, continue with its other bits.
 func (e *list) ends(r *bits.Reader) bool {
 	return e.size <= peekBits || behind(*r, int(e.size)) == e.more
 }
 
-// behind returns the bits of a list that r is at, of size bits, behind the first ones.
+// behind returns the bits of a list at r, of size bits, after its first bits.
 func behind(r bits.Reader, size int) uint64 {
 	r.Skip(peekBits)
 	return r.Peek() & (1<<(size-peekBits) - 1)
 }
 
-// keep remembers a list of size bits, which r is at, and the nodes of changes. It replaces the list of the set that was used
-// longer ago.
+// keep remembers a list of size bits at r, and the nodes of changes. It replaces the less recently used list of the set.
 func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	if size > maxBits || len(changes) > maxPaths {
 		return

@@ -9,37 +9,38 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// settling is what settle works with.
+// settling holds the working memory of settle.
 type settling struct {
 	tries    int
-	guesses  []unsettled // that any reading met
-	spots    []spot      // of the reading that is told
+	guesses  []unsettled // of all readings so far
+	spots    []spot      // of the chosen reading
 	rereader infer.Rereader
 
 	told      []Change
 	toldArena []byte
 }
 
-// unsettled is a guess that has rivals.
+// unsettled is a guess with rivals.
 type unsettled struct {
 	*infer.Guess
 	was infer.Family
-	// level are the rivals that read each value to the same end, worse those that read one that no game would have.
+	// level are the rivals that read each value to the same end. worse are the rivals that read a value that no game would have.
 	level, worse infer.Families
 }
 
-// maxTries bounds the ways in which an update is read.
+// maxTries limits the number of ways in which an update is read.
 const maxTries = 256
 
-// settle reads an update again that has values of types of which nothing is proven, in all ways in which one or two of the types are
-// read otherwise. It takes the first one that comes out without values that no game would have, or if none does, the one that came out
-// before. What others that come out as well read otherwise is marked as open. It returns an error if there is none, if there are too many, or if they differ in what the update is about.
-// err is that of the first reading. Nothing is remembered: what an update means must not depend on which others were read.
+// settle reads an update again that has values of unproven types, in all ways in which one or two of the types are read
+// differently. It chooses the first way that comes out without values that no game would have or, if there is none, the earlier
+// reading that came out. It marks values as open that other ways which come out as well read differently. It returns an error if
+// no way comes out, if there are too many, or if they differ in the fields that the update changes. err is the error of the first
+// reading. settle remembers nothing, because the meaning of an update must not depend on which other updates were read.
 func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding int, err error) error {
 	w := &u.settling
 	w.guesses, w.tries = w.guesses[:0], 0
 	w.meet(u.unsure)
-	least := u.doubts(int(u.spots[0].change)) // no fault of such a type
+	least := u.doubts(int(u.spots[0].change)) // no such value is a fault of these types
 	doubts := least
 	fits := func() bool {
 		r.Seek(start)
@@ -54,7 +55,7 @@ func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding
 	}
 	if !found && err == nil && w.tries < maxTries {
 		doubts = math.MaxInt
-		found = fits() // as before
+		found = fits() // as in the earlier reading
 		doubts = u.doubts(len(u.Changes))
 	}
 	if found {
@@ -72,7 +73,7 @@ func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding
 	return cmp.Or(u.Read(r, c, s), endsAt(r, start+size, padding), errUnknownType)
 }
 
-// meet adds guesses that were not met before.
+// meet adds guesses that are new.
 func (w *settling) meet(guesses []*infer.Guess) {
 	for _, g := range guesses {
 		if w.of(g) == nil {
@@ -81,7 +82,7 @@ func (w *settling) meet(guesses []*infer.Guess) {
 	}
 }
 
-// of returns what is known of a guess, or nil.
+// of returns the entry of a guess, or nil.
 func (w *settling) of(g *infer.Guess) *unsettled {
 	for i := range w.guesses {
 		if w.guesses[i].Guess == g {
@@ -91,11 +92,11 @@ func (w *settling) of(g *infer.Guess) *unsettled {
 	return nil
 }
 
-// others calls found with each way in which one or two of the guesses are read otherwise than now. It stops when found returns true, with
-// the guesses as they are then. Ways in which they end where they do now anyway are left out.
+// others calls found for each way in which one or two of the guesses are read differently. It stops when found returns true, and
+// leaves the guesses in that state. It leaves out ways that end at the same place anyway.
 func (w *settling) others(found func() bool) bool {
 	for i := 0; ; i++ {
-		if i == len(w.guesses) { // found may add some
+		if i == len(w.guesses) { // found may add guesses
 			return false
 		}
 		g := w.guesses[i].Guess
@@ -111,7 +112,8 @@ func (w *settling) others(found func() bool) bool {
 	}
 }
 
-// second does what others does with the guesses from one on, behind one that is read otherwise. level says that this one ends where it did.
+// second does the work of others for the guesses from one on, after one that is read differently. level says that this one still
+// ends at the same place.
 func (w *settling) second(from int, level bool, found func() bool) bool {
 	for i := from; i < len(w.guesses); i++ {
 		g := w.guesses[i].Guess
@@ -126,9 +128,9 @@ func (w *settling) second(from int, level bool, found func() bool) bool {
 	return false
 }
 
-// markOpen marks what other ways of reading an update read otherwise than the present one, which is behind it in u again. It returns
-// false if that cannot be said: there are too many, or values that others depend on differ. Those of a default state do not matter: it
-// has the fields that it names, and there is nothing before it that such a value would clear.
+// markOpen marks the values that other ways of reading an update read differently from the chosen one, which is in u again
+// afterwards. It returns false if it cannot tell: there are too many ways, or they differ in values that others depend on. Such
+// differences do not matter in a default state: it names its own fields, and no earlier value exists that could be cleared.
 func (u *Update) markOpen(r *bits.Reader, fits func() bool, standard bool) bool {
 	w := &u.settling
 	for i := range w.guesses {
@@ -157,8 +159,8 @@ func (u *Update) markOpen(r *bits.Reader, fits func() bool, standard bool) bool 
 	return !unlike
 }
 
-// markUnlike marks the values of the reading that is told as open that the present one reads otherwise. It returns false if they differ in
-// which fields there are, or in values that others depend on, unless standard is set.
+// markUnlike marks the values of the chosen reading as open that the present one reads differently. It returns false if the
+// readings differ in their fields or, unless standard is set, in values that others depend on.
 func (u *Update) markUnlike(standard bool) bool {
 	w := &u.settling
 	if len(u.Changes) != len(w.told) {
@@ -185,7 +187,7 @@ func (u *Update) markUnlike(standard bool) bool {
 	return true
 }
 
-// doubts returns how many of the first n values no game would have.
+// doubts returns the number of values, of the first n, that no game would have.
 func (u *Update) doubts(n int) (doubts int) {
 	for i := range u.Changes[:n] {
 		ch := &u.Changes[i]

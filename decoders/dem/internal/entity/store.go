@@ -14,23 +14,23 @@ type Store struct {
 	Slots []*Entity // by index; nil for an empty slot
 	free  []*Entity
 	Held  int // bytes of all states
-	// own are the states that entities are created from instead of their classes', by index, in two slots.
+	// own holds the states from which entities are created in place of their classes' states, by index, in two slots.
 	own        [2]map[int32]*ownState
 	alternates alternates
 }
 
-// ownState is the state that an entity is to be created from instead of its class's, in recordings of clients.
+// ownState is the state from which an entity is created in place of its class's state, in recordings of clients.
 type ownState struct {
 	image *Image // of the state; nil when there is none yet
 	class *Class
 	state State
-	held  int // bytes that it is counted with
+	held  int // the bytes with which it is counted
 }
 
-// alternates keeps the states that entries are for classes, within what all states together may take.
+// alternates keeps the states of classes in entries, within the limit of all states together.
 type alternates struct {
 	states map[alternateKey]*State
-	images map[alternateKey]*Image // of those; nil when there are none yet
+	images map[alternateKey]*Image // of these states; nil when there are none yet
 	held   int
 }
 
@@ -39,7 +39,7 @@ type alternateKey struct {
 	class *Class
 }
 
-// alternateSize is about what a kept state takes beside its fields.
+// alternateSize is the approximate memory of a kept state besides its fields.
 const alternateSize = 128
 
 // NewStore returns a store without entities.
@@ -72,7 +72,7 @@ func (s *Store) Count(ent *Entity) {
 	}
 }
 
-// Memory of entities that are no more is used again, up to so many of them that are no larger than that.
+// Memory of released entities is reused, for up to so many of them that are no larger than this.
 const (
 	maxSpare      = 1 << 10
 	maxSpareCells = 1 << 10
@@ -120,13 +120,13 @@ func (s *Store) Clear() (some bool) {
 	return some
 }
 
-// Alternate returns the stored state for an entry and a class, or nil.
+// Alternate returns the stored state of a class in an entry, or nil.
 func (s *Store) Alternate(c *Class, entry int32) *State {
 	return s.alternates.states[alternateKey{entry, c}]
 }
 
-// KeepAlternate stores a state for an entry and a class, and returns the stored state. When there is no room, it stores an
-// empty state, and fits is false.
+// KeepAlternate stores a state of a class in an entry, and returns the stored state. When there is no room, it stores an empty
+// state, and fits is false.
 func (s *Store) KeepAlternate(c *Class, entry int32, st *State) (kept *State, fits bool) {
 	fits = s.Held+st.Size() <= MaxState
 	if !fits {

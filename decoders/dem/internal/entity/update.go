@@ -37,21 +37,21 @@ type Update struct {
 	Tick    float32 // in seconds
 	Room    int     // how many bytes the state may grow by
 
-	// Lost are the nodes of fields that the update changes, but to values that could not be read.
+	// Lost are the nodes of fields that the update changes to values that could not be read.
 	Lost []*Node
-	// objects are the objects of several types that the update is about, with the types that it gives them.
+	// objects are the objects of several types in the update, with their new types.
 	objects []object
-	// unsure are the guesses with rivals that the update has values of.
+	// unsure are the guesses with rivals of which the update has values.
 	unsure []*infer.Guess
-	// spots are the values of guesses that have rivals.
+	// spots are the values of guesses with rivals.
 	spots    []spot
 	settling settling
-	// varies says that a list of the same paths may have to be read in another way.
+	// varies says that another list of the same paths may have to be read differently.
 	varies bool
 	recent recent
 }
 
-// object is an object of several types: its cell, and what the cell will have.
+// object is an object of several types: its cell, and the cell's new value.
 type object struct {
 	cell  int32
 	value value.Cell
@@ -83,14 +83,14 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	return nil
 }
 
-// Unwanted reports whether an update of an entity of the class c, which r is at, is known to change nothing that is delivered:
-// its paths were read before. It reads nothing.
+// Unwanted reports whether an update of an entity of the class c, at r, is known to change nothing that is delivered, because its
+// paths were read before. It reads nothing.
 func (u *Update) Unwanted(r *bits.Reader, c *Class) bool {
 	l := u.recent.find(c, r)
 	return l != nil && !l.wanted
 }
 
-// readKnown reads the values behind a list of paths that was read before. It returns false if they end too late.
+// readKnown reads the values after a list of paths that was read before. It returns false if they end too late.
 func (u *Update) readKnown(r *bits.Reader, l *list) bool {
 	u.Paths = u.Paths[:0]
 	r.Skip(int(l.size))
@@ -126,7 +126,7 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	if c.Root == nil {
 		return errNoClass
 	}
-	// way[d] is the node whose kids the index d of the path chooses from.
+	// way[d] is the node below which index d of the path selects a node.
 	var way [fieldpath.MaxDepth + 1]*Node
 	way[0] = c.Root
 	for i := range u.Paths {
@@ -186,7 +186,7 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	return nil
 }
 
-// noField returns why there is no field below a node.
+// noField returns the reason why a node has no such field.
 func (u *Update) noField(n *Node) error {
 	if n.Guess != 0 && n.unlisted(&u.Tree.Types) {
 		return errUnknownType
@@ -194,8 +194,8 @@ func (u *Update) noField(n *Node) error {
 	return errNoField
 }
 
-// typeOf returns which of its types the object of a node has, as State.typeOf does, behind what was read of the update: the paths below
-// depend on it.
+// typeOf returns the type, by number, of the object of a node, like State.typeOf, but after the part of the update that was read:
+// later paths depend on it.
 func (u *Update) typeOf(s *State, n *Node) int {
 	if n.many {
 		for _, o := range slices.Backward(u.objects) {
@@ -212,7 +212,7 @@ func (u *Update) Fits(c *Class, s *State) bool {
 	return cellSize*max(0, c.Cells-len(s.Cells))+len(u.arena) <= u.Room || u.squeezes(c, s)
 }
 
-// squeezes reports what Fits does when room is scarce. It counts new cells only if a changed field has no cell yet.
+// squeezes does the work of Fits when room is scarce. It counts new cells only if a changed field has no cell yet.
 func (u *Update) squeezes(c *Class, s *State) bool {
 	need := len(u.arena)
 	if slices.ContainsFunc(u.Changes, func(ch Change) bool { return int(ch.Node.Cell) >= len(s.Cells) }) {
@@ -242,7 +242,7 @@ func (u *Update) Apply(c *Class, s *State) {
 	}
 }
 
-// Set sets one of the changes. It returns false, and does nothing, if that may take more than writing a cell: SetAny does it then.
+// Set sets one of the changes. If that may take more than writing a cell, it does nothing and returns false; then call SetAny.
 func (s *State) Set(ch *Change) bool {
 	at := int(ch.Node.Cell)
 	if !ch.Cell.Kind.Plain() || uint(at) >= uint(len(s.Cells)) {

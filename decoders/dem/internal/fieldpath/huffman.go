@@ -1,16 +1,15 @@
 package fieldpath
 
-// code is a resolved Huffman code: an operation, and how many bits its code has. A length of 0 is no code.
+// code is a resolved Huffman code: an operation, and the length of its code in bits. A length of 0 means no code.
 type code struct {
 	op, length uint8
 }
 
-// tableBits is how many bits one look-up resolves. Codes are up to 17 bits long, but more than 99.9 % of the
-// operations of a real file have a code of at most 10, and a larger table would not stay in the first-level cache.
+// tableBits is the number of bits that one look-up resolves. Codes have up to 17 bits, but more than 99.9 % of the operations in
+// a real file have codes of at most 10, and a larger table would not stay in the first-level cache.
 const tableBits = 10
 
-// table resolves the next pathTableBits bits. longCodes are the codes that are longer, by their bits, the first
-// read bit lowest.
+// table resolves the next tableBits bits. longCodes holds the longer codes by their bits, first read bit lowest.
 var (
 	table     [1 << tableBits]code
 	longCodes []longCode

@@ -40,11 +40,11 @@ type reader struct {
 
 // Read appends the paths of a list to dst (docs/formats/dem.md, Field paths).
 //
-// Nine of ten operations change the last index by a number that lies in their code or right behind it. Those are taken
-// from a word of bits at hand; only for the others the reader is brought up to date.
+// Nine of ten operations change the last index by a number that lies in their code or right behind it. These are taken from a
+// word of bits; the reader is updated only for the others.
 func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 	const word = 57 // bits that Peek returns
-	// A code and the six bits of the operation with the most bits of its own.
+	// A code, and the most extra bits of an operation.
 	const enough = 17 + 6
 	p := reader{}
 	p.Idx[0] = -1
@@ -149,7 +149,7 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 	}
 }
 
-// apply carries out one of the rarer operations, and notes how many leading indices it left as they were.
+// apply carries out one of the rarer operations, and notes how many leading indices it kept.
 func (p *reader) apply(r *bits.Reader, op uint8) {
 	top := &p.Idx[p.Last]
 	switch op {
@@ -302,7 +302,7 @@ func (p *reader) addEach(r *bits.Reader) {
 	}
 }
 
-// numberBits is how many bits a path number has at most.
+// numberBits is the maximum number of bits of a path number.
 const numberBits = 4 + 31
 
 // readNumber reads a path number.
@@ -312,7 +312,7 @@ func readNumber(r *bits.Reader) int32 {
 	return v
 }
 
-// number returns the path number that the bits of w begin with, of 2, 4, 10, 17 or 31 bits, and how many it takes in all.
+// number returns the path number of 2, 4, 10, 17 or 31 bits at the beginning of w, and the number of bits that it takes in all.
 func number(w uint64) (v int32, n int) {
 	switch {
 	case w&1 != 0:

@@ -15,32 +15,33 @@ type State uint8
 
 // The states.
 const (
-	Unseen  State = iota // no value of it was met yet in the data that types are inferred from
-	Proven               // read as its family, everything that has values of it has the size that the file announces
-	Refuted              // however it is read, something that has values of it has another size
+	Unseen  State = iota // no value was met yet in the data that types are inferred from
+	Proven               // read as its family, all data with such values has the announced size
+	Refuted              // however it is read, some data with such values has another size
 )
 
-// Guess is the guess about an unknown type, or about values of a type with an unknown encoder. It is made where packets with entities begin, from the data that every decoder of
-// the file reads there, and does not change. So events do not depend on the options of a decoder.
+// Guess is the guess about an unknown type, or about values of a type with an unknown encoder. It is made where packets with
+// entities begin, from the data that every decoder of the file reads there, and does not change. So events do not depend on the
+// options of a decoder.
 type Guess struct {
 	// Number is its number in the Book, from 1 on. Copies of the guesses have the same numbers.
 	Number int32
 	schema.Unknown
-	ways   []way // that are tried
+	ways   []way // the ways that are tried
 	Family Family
 	State  State
-	// Open are the families that may be the right one: no data that has values of it rules them out.
+	// Open are the families that may be right: no data with such values rules them out.
 	Open Families
-	// Proofs is how many default states and creations with values of it were read to their end.
+	// Proofs is the number of default states and creations with such values that were read to their end.
 	Proofs int
-	// MaybeSigned reports whether it is open if its values are signed: most are even, or few were met. Values that are odd often
-	// are unsigned, but even ones prove nothing: an unsigned type may have only even values.
+	// MaybeSigned reports whether the values may be signed: most are even, or few were met. A type with many odd values is
+	// unsigned, but even values prove nothing, because an unsigned type may have only even ones.
 	MaybeSigned bool
 }
 
-// Sure reports whether a value that was read as the guess says is certainly right. number is the value, if isNumber. Of an encoder that
-// nobody knows no value is: what it does with the number that it writes is not seen by the length. Numbers that are read as
-// signed are never certain, but 0 is the same in both.
+// Sure reports whether a value that was read by the guess is certainly right. number is the value, if isNumber. Values with an
+// unknown encoder are never sure, because the length does not show what the encoder does with a number. Numbers of signed
+// families are never sure, except 0, which is the same either way.
 func (g *Guess) Sure(number int64, isNumber bool) bool {
 	switch {
 	case g.Encoder:
@@ -53,7 +54,7 @@ func (g *Guess) Sure(number int64, isNumber bool) bool {
 	return number == 0 || g.State == Proven && !g.MaybeSigned
 }
 
-// codecKey is a field, or its elements, when read as a family.
+// codecKey is a field, or its elements, read as a family.
 type codecKey struct {
 	field  *schema.Field
 	elem   bool
@@ -75,7 +76,7 @@ func NewBook() Book {
 // maxGuessedCodecs bounds the codecs that are kept for fields of unknown types.
 const maxGuessedCodecs = 1 << 14
 
-// of returns the guess about what is not known. It adds one if there is none.
+// of returns the guess about something unknown, and adds one if there is none.
 func (b *Book) of(u *schema.Unknown) *Guess {
 	g := b.guesses[u.Name]
 	if g == nil {
@@ -99,7 +100,7 @@ func (b *Book) At(number int32) *Guess { return b.list[number] }
 // Len returns how many guesses there are.
 func (b *Book) Len() int { return len(b.list) - 1 }
 
-// Refuted reports whether values cannot be read. u is nil if everything is known of them.
+// Refuted reports whether values cannot be read. u is nil if everything is known about them.
 func (b *Book) Refuted(u *schema.Unknown) bool {
 	if u == nil {
 		return false
@@ -116,7 +117,7 @@ func (b *Book) OfField(f *schema.Field, elem bool) *Guess {
 	return b.of(f.Unknown)
 }
 
-// Codec returns the codec that reads a field of which g is the guess, or its elements, as a family.
+// Codec returns the codec that reads a field with the guess g, or its elements, as a family.
 func (b *Book) Codec(f *schema.Field, elem bool, g *Guess, fam Family) *value.Codec {
 	key := codecKey{f, elem, fam}
 	if c := b.codecs[key]; c != nil {

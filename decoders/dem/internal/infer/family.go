@@ -10,15 +10,15 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Family is a way of reading values of which the type or the encoder is unknown: its number among the ways of a guess. A way of an
-// unknown type stands for all types that are read in this way. Like them, it follows the encoder, bits and bounds of each field.
+// Family is a way of reading values of an unknown type or encoder: its number among the ways of a guess. A way of an unknown type
+// stands for all types that are read in this way. Like them, it follows the encoder, bits and bounds of each field.
 type Family uint8
 
 // The families that a guess begins with, and two that are never tried.
 const (
-	// FamilyFirst reads an unknown type as most enums, and values with an unknown encoder as those without one.
+	// FamilyFirst reads an unknown type like most enums, and values with an unknown encoder like values without one.
 	FamilyFirst Family = 0
-	// FamilySigned are signed numbers, which are as long as unsigned ones.
+	// FamilySigned reads signed numbers, which are as long as unsigned ones.
 	FamilySigned Family = math.MaxUint8 - 1
 	// FamilyList is a list of values. It is the family of a type whose fields have other fields below them.
 	FamilyList Family = math.MaxUint8
@@ -41,7 +41,7 @@ func (s Families) All() iter.Seq[Family] {
 	}
 }
 
-// way is a way of reading values: as a type, with an encoder. Both are those of the field if they are empty.
+// way is a way of reading values: as a type, with an encoder. If one is empty, it is the field's own.
 type way struct{ base, encoder string }
 
 // list is the type of lists.
@@ -53,7 +53,7 @@ var typeWays = []way{
 	{base: "Vector2D"}, {base: "Vector4D"}, {base: "CTransform"}, {base: "CUtlBinaryBlock"},
 }
 
-// waysOf returns the ways of what is not known.
+// waysOf returns the ways to read something unknown.
 func waysOf(u *schema.Unknown) []way {
 	ways := []way{{}}
 	switch {
@@ -94,7 +94,7 @@ func (g *Guess) way(f Family) way {
 	return w
 }
 
-// codec returns how a field is read in a way of its guess.
+// codec returns the codec of a field for a family of its guess.
 func (g *Guess) codec(f *schema.Field, fam Family) value.Codec {
 	w := g.way(fam)
 	if w.base == list {
@@ -103,7 +103,7 @@ func (g *Guess) codec(f *schema.Field, fam Family) value.Codec {
 	return f.CodecAs(w.base, w.encoder)
 }
 
-// ReadAs returns a known type that is read as the guess says, with its encoder in brackets, if it needs one.
+// ReadAs returns a known type that is read like the guess, with its encoder in brackets, if it needs one.
 func (g *Guess) ReadAs() string {
 	w := g.way(g.Family)
 	if w.encoder != "" {

@@ -12,17 +12,16 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Payload is a list of fields whose length the file announces: the default state of a class, or the fields of an entity's
-// creation.
+// Payload is a list of fields with an announced length: the default state of a class, or the fields of an entity's creation.
 type Payload struct {
 	Root *schema.Serializer
-	Data bits.Reader // from its first bit on
+	Data bits.Reader // at its first bit
 	Size int         // in bits
 	// Base is the default state that the payload changes.
 	Base *Payload
 	// typed reports whether the payload has objects that may be of several types.
 	typed bool
-	// Padded reports whether up to seven bits of any value may follow the fields.
+	// Padded reports whether up to seven arbitrary bits may follow the fields.
 	Padded bool
 }
 
@@ -46,13 +45,13 @@ type Prober struct {
 	objects  []typedObject
 	way      [fieldpath.MaxDepth + 1]spot
 	bits     bits.Reader
-	value    value.Cell // that was read last
+	value    value.Cell // the last value that was read
 	rereader Rereader
-	// enough is what is left when no more rivals are ruled out.
+	// enough is the number of fields left at which no more rivals are ruled out.
 	enough int
 }
 
-// typedObject is an object that may be of several types, and which it has.
+// typedObject is an object that may be of several types, and its present type.
 type typedObject struct {
 	field *schema.Field
 	typ   int
@@ -67,7 +66,7 @@ type spot struct {
 	elem   bool
 }
 
-// below returns the place at an index below s. ok is false where there is none.
+// below returns the place at an index below s. ok is false if there is none.
 func (s *spot) below(index int32, typ int) (out spot, ok bool) {
 	if s.list {
 		f := s.field
@@ -95,18 +94,18 @@ func (s *spot) below(index int32, typ int) (out spot, ok bool) {
 	return out, true
 }
 
-// Why a payload does not come out.
+// The reasons why a payload does not come out.
 var (
 	errProbe = errors.New("too much to read")
 	errPlace = errors.New("no such field")
 	errSize  = errors.New("ends elsewhere than announced")
 )
 
-// walk reads the fields of a payload, and calls visit with each, before its value is read. visit returns how to read it.
+// walk reads the fields of a payload. It calls visit with each field before reading its value; visit returns the codec.
 func (p *Prober) walk(in *Payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
 	p.objects = p.objects[:0]
 	if in.Base != nil && in.Base.typed {
-		// It may say nothing of objects that are of the same type as by default.
+		// The payload need not mention objects that keep their default type.
 		_ = p.read(in.Base, visit, func(*spot) {})
 	}
 	return p.read(in, visit, read)
@@ -169,7 +168,7 @@ func (p *Prober) read(in *Payload, visit func(s *spot) *value.Codec, read func(s
 	return nil
 }
 
-// typeOf returns which of its types an object has.
+// typeOf returns the present type, by number, of an object.
 func (p *Prober) typeOf(s *spot) int {
 	if s.field == nil || len(s.field.Types) < 2 || s.list {
 		return 0
@@ -182,7 +181,7 @@ func (p *Prober) typeOf(s *spot) int {
 	return 0
 }
 
-// guessOf returns what is believed of the type of a place, or nil when it is known.
+// guessOf returns the guess about the type of a place, or nil when the type is known.
 func (p *Prober) guessOf(s *spot) *Guess {
 	if !s.codec.Guess {
 		return nil
@@ -190,13 +189,13 @@ func (p *Prober) guessOf(s *spot) *Guess {
 	return p.Book.OfField(s.field, s.elem)
 }
 
-// What payloads score that come out, and that do not; a doubtful value costs a point of those.
+// The scores of payloads that come out, and of those that do not. Each doubtful value costs a point.
 const (
 	scoreGood = 4
 	scoreBad  = -8
 )
 
-// score reads a payload with what is believed now.
+// score reads a payload with the present guesses.
 func (p *Prober) score(in *Payload) int {
 	doubts := 0
 	err := p.walk(in, p.believed, func(s *spot) {
@@ -211,7 +210,7 @@ func (p *Prober) score(in *Payload) int {
 	return scoreGood - min(doubts, scoreGood-1)
 }
 
-// believed returns how the value of a place is read by what is believed now.
+// believed returns the codec for the value of a place by the present guess.
 func (p *Prober) believed(s *spot) *value.Codec {
 	g := p.guessOf(s)
 	if g == nil {
@@ -243,7 +242,7 @@ func (p *Prober) Add(in *Payload) {
 		}
 		return s.codec
 	}
-	// As far as it can be read, which finds the types of objects; and without reading it, to its end.
+	// First as far as it can be read, which finds the types of objects; then, without reading, to its end.
 	err := p.walk(in, visit, func(*spot) {})
 	if err != nil {
 		err = p.walk(in, func(s *spot) *value.Codec { visit(s); return nil }, func(*spot) {})
@@ -272,8 +271,8 @@ func (p *Prober) Search() (refuted bool) {
 	return p.decide()
 }
 
-// suspects are the types of the payloads that do not come out, the most suspect ones first, and those that only doubtful
-// payloads have.
+// suspects returns the types in payloads that do not come out, most suspect first, and then types that only doubtful payloads
+// have.
 func (p *Prober) suspects() []*Guess {
 	good, bad, doubtful := map[*Guess]int{}, map[*Guess]int{}, map[*Guess]int{}
 	for i, guesses := range p.guesses {
@@ -305,7 +304,7 @@ func (p *Prober) suspects() []*Guess {
 	return out[:min(len(out), maxSuspects)]
 }
 
-// improve changes the family of the type for which that helps most. It returns false when nothing helps.
+// improve changes the family of the type for which a change helps most. It returns false when none helps.
 func (p *Prober) improve() bool {
 	var best *Guess
 	var family Family
@@ -335,8 +334,8 @@ func (p *Prober) improve() bool {
 	return true
 }
 
-// gain is how much better the payloads of a type come out with the family that it has now. It gives up when that cannot be
-// more than least.
+// gain returns how much better the payloads of a type come out with its present family. It gives up when the gain cannot exceed
+// least.
 func (p *Prober) gain(g *Guess, least int) int {
 	possible := 0
 	for i := range p.payloads {
@@ -359,11 +358,11 @@ func (p *Prober) gain(g *Guess, least int) int {
 	return n
 }
 
-// decide says which types are proven, and which numbers are signed.
+// decide determines which types are proven, and which numbers are signed.
 func (p *Prober) decide() (refuted bool) {
 	rivals := p.ruleOut()
 	if p.Left < 0 {
-		return false // what does not come out may be good
+		return false // a payload that does not come out may be intact
 	}
 	good, bad := map[*Guess]int{}, map[*Guess]int{}
 	for i, guesses := range p.guesses {
@@ -376,7 +375,7 @@ func (p *Prober) decide() (refuted bool) {
 		}
 	}
 	for g := range p.tried() {
-		if g.State == Unseen { // what was found out before stays
+		if g.State == Unseen { // earlier results stay
 			var signed bool
 			if g.Family == FamilyFirst {
 				signed, g.MaybeSigned = areSigned(rivals[g].numbers(), g.Numeric)
@@ -399,7 +398,7 @@ func (p *Prober) decide() (refuted bool) {
 	return refuted
 }
 
-// tried returns the guesses that the payloads have values of, each once, in the order of their numbers.
+// tried returns the guesses with values in the payloads, each once, in the order of their numbers.
 func (p *Prober) tried() iter.Seq[*Guess] {
 	return func(yield func(*Guess) bool) {
 		for _, g := range p.Book.list[1:] {
@@ -411,9 +410,9 @@ func (p *Prober) tried() iter.Seq[*Guess] {
 	}
 }
 
-// areSigned reports whether numbers were written as signed ones, twice their value when they are not negative, and 1 for
-// -1: then next to all are even, and not only powers of two, which flags are. maybe is true when they could be, but there
-// are too few to say so: numbers like 3213 may be coordinates, of which as many are below zero. known says that they are those of an enum
+// areSigned reports whether numbers were written as signed ones: twice their value when they are not negative, and 1 for -1. Then
+// nearly all are even, and they are not only powers of two, as flags are. maybe is true when they could be signed, but are too
+// few to tell: numbers like 3213 may be coordinates, of which as many are below zero. known says that they are values of an enum
 // or ids.
 func areSigned(values map[uint64]bool, known bool) (signed, maybe bool) {
 	even, odd, flags, large := 0, 0, 0, 0
@@ -435,7 +434,7 @@ func areSigned(values map[uint64]bool, known bool) (signed, maybe bool) {
 	return even >= 6 && even > 4*odd, even+flags >= 4*odd || !known && large > 0 && odd < minOdd
 }
 
-// Numbers from minLarge on are not those of an enum, and if any is odd, minOdd of them say that numbers are unsigned.
+// Numbers from minLarge on are no values of an enum. If any of them is odd, minOdd odd ones prove that numbers are unsigned.
 const (
 	minLarge = 128
 	minOdd   = 16

@@ -10,26 +10,25 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// That payloads come out with the family of a guess proves nothing as long as they do with another one as well: all values that are met
-// may be 0, which many families read, or two guesses may be wrong by as many bits. So the other families that the guess has are its
-// rivals, until a payload rules them out. A payload does that if it does not come out with the rival, however the other guesses in it
-// are read that are open, too.
+// Payloads that come out with the family of a guess prove nothing while they also come out with another family: all their values
+// may be 0, which many families read, or two guesses may be wrong by the same number of bits. So the guess's other families are
+// its rivals until a payload rules them out. A payload rules a rival out if it does not come out with the rival, however its
+// other open guesses are read.
 
-// rivals is what was found out about the rivals of a guess.
+// rivals holds the knowledge about the rivals of a guess.
 type rivals struct {
 	guess *Guess
-	// same are the families that read each value that is met as the guess's family does.
+	// same are the families that read each value so far like the guess's family.
 	same Families
 	// met are the raw values, if they are read as numbers.
 	met map[uint64]bool
 
-	// Of the present payload: the families that read each value of the guess to the same end, and those that read one that no game
-	// would have.
+	// Of the present payload: the families that read each value of the guess to the same end, and the families that read a value
+	// that no game would have.
 	level, worse Families
 }
 
-// Rivals returns the families other than its own that may be the right ones. A guess that is proven may have some that read all that was
-// met in the same way.
+// Rivals returns the other families that may be right. A proven guess may have some that read all values so far in the same way.
 func (g *Guess) Rivals() Families {
 	if g.State == Refuted || g.Family == FamilyList {
 		return 0
@@ -37,8 +36,8 @@ func (g *Guess) Rivals() Families {
 	return g.Open &^ (1 << g.Family)
 }
 
-// open reports whether the guess has rivals that read some value otherwise. Of an encoder each rival counts: many read the zeros of which
-// most values are in the same way. r may be nil.
+// open reports whether the guess has rivals that read some value differently. For an encoder every rival counts: many encoders
+// read zeros, the most frequent values, in the same way. r may be nil.
 func (r *rivals) open() bool {
 	switch {
 	case r == nil:
@@ -57,7 +56,7 @@ func (r *rivals) numbers() map[uint64]bool {
 	return r.met
 }
 
-// maxMet bounds the values that are kept of a type.
+// maxMet is the maximum number of values that are kept of a type.
 const maxMet = 256
 
 func (r *rivals) meet(v uint64) {
@@ -69,7 +68,7 @@ func (r *rivals) meet(v uint64) {
 // maxRuledOut is the limit of fields that are read to rule out rivals.
 const maxRuledOut = MaxFields / 2
 
-// ruleOut rules out rivals by the payloads that come out. It returns what is then known of those of each guess.
+// ruleOut rules out rivals by the payloads that come out. It returns the resulting rivals of each guess.
 func (p *Prober) ruleOut() map[*Guess]*rivals {
 	var order []int
 	for i := range p.payloads {
@@ -77,7 +76,7 @@ func (p *Prober) ruleOut() map[*Guess]*rivals {
 			order = append(order, i)
 		}
 	}
-	// Short ones first: they have few guesses, and rule out most.
+	// Short payloads first: they have few guesses, and rule out most.
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.payloads[a].Size, p.payloads[b].Size) })
 	p.enough = p.Left - maxRuledOut
 	all := map[*Guess]*rivals{}
@@ -94,7 +93,8 @@ func (p *Prober) ruleOut() map[*Guess]*rivals {
 	return all
 }
 
-// ruleOutBy rules out rivals by a payload, and compares the values in it that the others read. It reports whether it ruled out any.
+// ruleOutBy rules out rivals by a payload, and compares the values that the remaining rivals read. It reports whether it ruled
+// out any.
 func (p *Prober) ruleOutBy(i int, all map[*Guess]*rivals) (some bool) {
 	in := p.payloads[i]
 	var here []*rivals
@@ -124,8 +124,8 @@ func (p *Prober) ruleOutBy(i int, all map[*Guess]*rivals) (some bool) {
 	return some
 }
 
-// try rules out the rivals in r that do not read the values of a payload to the same end, if it does not come out with them, whatever
-// rival of one of the others is taken.
+// try rules out rivals in r that do not read the values of a payload to the same end, if the payload does not come out with them,
+// whichever rival of one of the others is taken.
 func (p *Prober) try(i int, r *rivals, others []*rivals) (some bool) {
 	g := r.guess
 	was := g.Family
@@ -134,7 +134,7 @@ func (p *Prober) try(i int, r *rivals, others []*rivals) (some bool) {
 		fits := p.fits(i) || slices.ContainsFunc(others, func(o *rivals) bool { return o != r && p.fitsWith(i, o) })
 		g.Family = was
 		if p.Left < max(p.enough, 0) {
-			return some // what is left stays open
+			return some // the remaining ones stay open
 		}
 		if !fits {
 			g.Open &^= 1 << f
@@ -144,7 +144,7 @@ func (p *Prober) try(i int, r *rivals, others []*rivals) (some bool) {
 	return some
 }
 
-// fits reports whether a payload comes out as well as it is believed to.
+// fits reports whether a payload comes out as well as with the present guesses.
 func (p *Prober) fits(i int) bool { return p.score(p.payloads[i]) >= p.scores[i] }
 
 // fitsWith reports whether a payload comes out with a rival in r.
@@ -161,7 +161,7 @@ func (p *Prober) fitsWith(i int, r *rivals) (fits bool) {
 	return fits
 }
 
-// compare reads a payload as it is believed now, and each value of a guess also in the other ways that it may have.
+// compare reads a payload with the present guesses, and each value of a guess also in its other possible ways.
 func (p *Prober) compare(in *Payload, all map[*Guess]*rivals) {
 	start := 0
 	_ = p.walk(in, func(s *spot) *value.Codec {
@@ -173,7 +173,7 @@ func (p *Prober) compare(in *Payload, all map[*Guess]*rivals) {
 			return
 		}
 		r := all[g]
-		if r == nil { // it was not met when the payload was added, as an object was taken for one of another type
+		if r == nil { // the guess was not met when the payload was added, because an object was taken for another type
 			return
 		}
 		v := &p.value
@@ -191,11 +191,11 @@ func (p *Prober) compare(in *Payload, all map[*Guess]*rivals) {
 	})
 }
 
-// Others are the families of a guess that read a value to the same end as the guess's own family, those that also read the same value,
-// and those that read one that no game would have.
+// Others are families of a guess, for one value: Level read it to the same end as the guess's own family, Same also read the same
+// value, and Worse read a value that no game would have.
 type Others struct{ Level, Same, Worse Families }
 
-// Place is where a value of a guess is.
+// Place is the place of a guess's value.
 type Place struct {
 	Field *schema.Field
 	Elem  bool
@@ -204,17 +204,17 @@ type Place struct {
 	Tick  float32 // in seconds
 }
 
-// Rereader reads values in all ways that they may have. The zero value is ready for use.
+// Rereader reads values in all their possible ways. The zero value is ready for use.
 type Rereader struct{ own, other []byte }
 
-// Others reads a value as its guess says, and as all rivals of that.
+// Others reads a value by its guess, and by all rivals of the guess.
 func (re *Rereader) Others(b *Book, r bits.Reader, at *Place) (o Others) {
 	g := at.Guess
 	r.Seek(at.Start)
 	re.own = re.own[:0]
 	own := b.Codec(at.Field, at.Elem, g, g.Family).Read(&r, &re.own, at.Tick)
 	end := r.Pos()
-	r.Cut(end + 8) // text that ends there has its NUL before
+	r.Cut(end + 8) // a text that ends there has its NUL before
 	data := bytesOf(&own, re.own)
 	doubtful := value.Doubtful(&own, data, g.Type)
 	for f := range g.Rivals().All() {
@@ -236,7 +236,7 @@ func (re *Rereader) Others(b *Book, r bits.Reader, at *Place) (o Others) {
 	return o
 }
 
-// SameValue reports whether two values are the same. The data are their bytes, where they lie outside their cells.
+// SameValue reports whether two values are the same. aData and bData hold their bytes, if they lie outside their cells.
 func SameValue(a, b *value.Cell, aData, bData []byte) bool {
 	switch {
 	case a.Kind != b.Kind:

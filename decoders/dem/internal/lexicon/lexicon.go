@@ -43,7 +43,7 @@ type message struct {
 	shape *pb.Shape // nil when no definition is published
 }
 
-// messages are the lists of messages that the text has.
+// messages holds the lists of messages in the text.
 type messages struct {
 	numbers [games][]message // by number
 	shapes  map[string]*pb.Shape
@@ -94,7 +94,7 @@ func (m *messages) shape(name string) *pb.Shape {
 	return m.shapes[name]
 }
 
-// field returns the field of a type.
+// field returns a field of the given type.
 func (m *messages) field(typ string) pb.Field {
 	typ, repeated := strings.CutPrefix(typ, "*")
 	switch typ {
@@ -110,7 +110,7 @@ func (m *messages) field(typ string) pb.Field {
 	return pb.Field{Type: pb.Bytes, Repeated: repeated, Of: m.shape(typ)}
 }
 
-// Shape returns what is known of the fields of the message that a game gives a number, or nil.
+// Shape returns the known fields of the message with a number in a game, or nil.
 func Shape(g Game, number uint32) *pb.Shape {
 	if m := numbered(g, number); m != nil {
 		return m.shape
@@ -118,7 +118,7 @@ func Shape(g Game, number uint32) *pb.Shape {
 	return nil
 }
 
-// Numbers returns how many numbers a game has: all messages with a name have lower ones.
+// Numbers returns a number above those of all messages with a name in a game.
 func Numbers(g Game) int { return len(known().numbers[g]) }
 
 // numbered returns the message with a number, or nil.
@@ -129,11 +129,11 @@ func numbered(g Game, number uint32) *message {
 	return nil
 }
 
-// Type returns what is known of the fields of a message that has no number, such as "CDemoFileHeader", or nil.
+// Type returns the known fields of a message without a number, such as "CDemoFileHeader", or nil.
 func Type(name string) *pb.Shape { return known().shapes[name] }
 
-// Name returns the name of the message that a game gives a number, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes
-// must not be modified.
+// Name returns the name of the message with a number in a game, such as "CDOTAUserMsg_ChatEvent", or nil. The returned bytes must
+// not be modified.
 func Name(g Game, number uint32) []byte {
 	if m := numbered(g, number); m != nil {
 		return m.name

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Reader walks over the fields of a protobuf message. It copies nothing: what it returns aliases the message.
+// Reader walks over the fields of a protobuf message. It copies nothing: returned bytes alias the message.
 //
 //	for m := pb.NewReader(data); m.Next(); {
 //		switch m.Num {
@@ -33,7 +33,7 @@ type Reader struct {
 // NewReader returns a reader of the fields of a message.
 func NewReader(b []byte) Reader { return Reader{buf: b} }
 
-// Rest returns the bytes that were not read yet. They alias the message.
+// Rest returns the bytes that are still to read. They alias the message.
 func (m *Reader) Rest() []byte { return m.buf }
 
 // The wire types.
@@ -42,7 +42,7 @@ const (
 	Fixed64 = 1
 	Bytes   = 2
 	Fixed32 = 5
-	// Reset is not of protobuf. In the differences between two messages, a field of that type has no value.
+	// Reset is not part of protobuf. In the differences between two messages, a field of that type has no value.
 	Reset = 7
 )
 
@@ -86,8 +86,8 @@ func (m *Reader) Next() bool {
 	return false
 }
 
-// To moves to the next field with a number. It is Next for a message of which one field is wanted: the others are passed over, and
-// those that are not known are counted.
+// To moves to the next field with a number. It is Next for a message of which only one field is wanted: it passes over others,
+// and counts unknown ones.
 func (m *Reader) To(num int) bool {
 	for {
 		m.buf = m.behind(num, m.buf)
@@ -100,7 +100,7 @@ func (m *Reader) To(num int) bool {
 	}
 }
 
-// behind returns what is left of b behind known fields with other numbers that have short heads.
+// behind returns the rest of b after known fields with other numbers and short heads.
 func (m *Reader) behind(num int, b []byte) []byte {
 	for len(b) > 1 {
 		field, typ := int(b[0]>>3), b[0]&7

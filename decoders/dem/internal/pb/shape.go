@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Shape is what is known about the fields of a message.
+// Shape holds the known fields of a message.
 type Shape struct {
 	Name   string
 	fields []Field // by number
-	wire   []uint8 // by number, the wire types that the field may have, a bit for each; 0 for an unknown field
+	wire   []uint8 // by number: the allowed wire types, a bit for each; 0 for an unknown field
 }
 
 // Field is a known field of a message.
@@ -20,7 +20,7 @@ type Field struct {
 	Type     byte   // its wire type
 	Repeated bool   // it is a list; numbers in it may be packed
 	Text     bool   // its bytes are text
-	Of       *Shape // of a message; nil when it is not known
+	Of       *Shape // the fields of a message; nil when they are not known
 }
 
 // Add adds a field with a number.
@@ -34,7 +34,7 @@ func (s *Shape) Add(num int, f Field) {
 	}
 }
 
-// knows reports whether a field is known, and with that wire type.
+// knows reports whether a field is known with that wire type.
 func (s *Shape) knows(num int, typ byte) bool { return num < len(s.wire) && s.wire[num]&(1<<typ) != 0 }
 
 // Field returns the field with a number. ok is false when it is not known.
@@ -45,22 +45,22 @@ func (s *Shape) Field(num int) (f Field, ok bool) {
 	return s.fields[num], s.wire[num] != 0
 }
 
-// Unknown identifies a field that is not known, or that has another wire type than the known one.
+// Unknown identifies a field that is unknown, or has an unexpected wire type.
 type Unknown struct {
 	Message string
 	Num     int
 	Type    byte
-	Changed bool // the number is known, with another wire type
+	Changed bool // the field is known with another wire type
 }
 
-// Log counts fields that are not known. The zero value is empty and ready for use.
+// Log counts unknown fields. The zero value is empty and ready for use.
 type Log struct {
 	Counts map[Unknown]int64
-	More   int64         // of fields beyond those that are told apart
-	Met    func(Unknown) // called for each of them, if it is not nil
+	More   int64         // fields beyond those that are counted separately
+	Met    func(Unknown) // called for each of them, unless it is nil
 }
 
-// maxUnknown is how many unknown fields are told apart.
+// maxUnknown is the maximum number of unknown fields that are counted separately.
 const maxUnknown = 1 << 10
 
 // Add counts an unknown field n times. A nil Log counts nothing.
@@ -83,7 +83,7 @@ func (l *Log) Add(u Unknown, n int64) {
 	l.Counts[u] += n
 }
 
-// AddAll counts what another log has counted.
+// AddAll adds the counts of another log.
 func (l *Log) AddAll(of *Log) {
 	for _, u := range of.Fields() {
 		l.Add(u, of.Counts[u])
@@ -101,21 +101,21 @@ func (l *Log) Fields() []Unknown {
 // Copy returns a copy of the counts.
 func (l *Log) Copy() Log { return Log{Counts: maps.Clone(l.Counts), More: l.More} }
 
-// Read returns a reader of a message of a shape. It passes over fields that are not known, or that have another wire type, and
-// counts them in log. A nil shape knows nothing, and its reader returns every field. A nil log counts nothing.
+// Read returns a reader of a message with a shape. It passes over unknown fields and fields with an unexpected wire type, and
+// counts them in log. A nil shape knows no fields, and its reader returns every field. A nil log counts nothing.
 func Read(b []byte, shape *Shape, log *Log) Reader { return Reader{buf: b, shape: shape, log: log} }
 
-// ReadParts is like Read, for a message that is to be read in parts, with other things in between: all fields that are not known are
-// counted at once, those of the messages in it as well, and not when the parts are read.
+// ReadParts is like Read, for a message that is read in parts, with other work in between: it counts all unknown fields at once,
+// including those of inner messages, and reading the parts does not count them again.
 func ReadParts(b []byte, shape *Shape, log *Log) Reader {
 	count(Read(b, shape, log), maxDepth)
 	return Read(b, shape, nil)
 }
 
-// maxDepth is how deep messages lie within one another that are read in parts. Those of the games have four.
+// maxDepth is the maximum nesting of messages that are read in parts. Games nest four levels.
 const maxDepth = 8
 
-// count reads a message and those in it.
+// count counts the unknown fields of a message and its inner messages.
 func count(m Reader, depth int) {
 	for m.Next() {
 		if depth > 0 && m.shape != nil && m.shape.fields[m.Num].Of != nil {
@@ -124,7 +124,7 @@ func count(m Reader, depth int) {
 	}
 }
 
-// Message returns a reader of the message that the present field is. It counts in the same log.
+// Message returns a reader of the message in the present field. It counts in the same log.
 func (m *Reader) Message() Reader {
 	q := Reader{buf: m.Raw, log: m.log}
 	if m.shape != nil {
@@ -133,14 +133,14 @@ func (m *Reader) Message() Reader {
 	return q
 }
 
-// passOver counts the present field, which is not known.
+// passOver counts the present field, which is unknown.
 func (m *Reader) passOver() {
 	_, known := m.shape.Field(m.Num)
 	m.log.Add(Unknown{m.shape.Name, m.Num, m.Type, known}, 1)
 }
 
-// Within moves q, a reader of the message that the present field is, to its next field. It reports whether there is one. If q cannot be
-// read to its end, m is bad.
+// Within moves q, a reader of the message in the present field, to its next field. It reports whether there is one. If q cannot
+// be read to its end, m is bad.
 //
 //	for q := m.Message(); m.Within(&q); {
 //		switch q.Num {

@@ -45,12 +45,12 @@ const MaxSize = 32 << 20
 
 // Head is the head of a record.
 type Head struct {
-	Offset     int64 // where it starts in the file
-	Next       int64 // where the one after it starts
+	Offset     int64 // the offset of its start
+	Next       int64 // the offset of the next record
 	Command    uint32
 	Compressed bool
 	Tick       int32
-	sum        decoders.Sum // of the bytes before it, once Reader.Sum was called
+	sum        decoders.Sum // the sum of the bytes before it, once Reader.Sum was called
 }
 
 // Peek returns the head of the next record without consuming it. It returns the same errors as Next.

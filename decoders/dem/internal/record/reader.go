@@ -44,7 +44,7 @@ func (r *Reader) SumBehind() decoders.Sum {
 	return r.Win.Sum()
 }
 
-// fill reads more bytes, and those of the record that was read last may go.
+// fill reads more bytes. It may drop the bytes of the last record.
 func (r *Reader) fill() error {
 	r.Sum()
 	return r.Win.Fill()

@@ -6,19 +6,19 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Place is where a Reader is between two records.
+// Place is the place of a Reader between two records.
 type Place struct {
 	Header  FileHeader
-	Head    Head         // of the record before
-	Offset  int64        // of the record behind
-	Sum     decoders.Sum // of the bytes before that
+	Head    Head         // of the previous record
+	Offset  int64        // of the next record
+	Sum     decoders.Sum // of the bytes before the next record
 	signOn  SignOn
 	some    bool
 	stopped bool
 }
 
-// Place returns where the reader is. ok is false where a reader cannot continue, because nothing was read yet, or the end was,
-// or the place of the next record is not known.
+// Place returns the place of the reader. ok is false if a reader cannot continue there, because nothing was read yet, the end was
+// read, or the place of the next record is not known.
 func (r *Reader) Place() (p Place, ok bool) {
 	if !r.Begun || !r.some || r.Finished || r.Err != nil || r.resync != (resync{}) {
 		return Place{}, false

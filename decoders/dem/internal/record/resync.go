@@ -11,37 +11,37 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// resync is the state of finding records again after damage. The reader accepts a head that looks usual, or whose record is
-// followed by one that looks usual. Where it accepts no head, it skips bytes up to a chain of records.
+// resync is the state of the search for records after damage. The reader accepts a head that looks usual, or whose record is
+// followed by one that looks usual. If it accepts no head, it skips bytes up to a chain of records.
 type resync struct {
-	lost     bool  // the place of the next record is not known
+	lost     bool  // the place of the next record is unknown
 	skipped  int64 // bytes so far, since the last record
-	searched int   // bytes that were present when the last search began
+	searched int   // the number of bytes present when the last search began
 	what     string
 }
 
 const (
-	// chainLength is how many records must follow one another for a place in the middle of bytes to be believed.
+	// chainLength is the number of consecutive records that prove a place in the middle of bytes.
 	chainLength = 4
 	// maxChained bounds a record of a chain.
 	maxChained = 4 << 20
-	// usualStep is how far ticks of records that follow one another are apart at most in recordings that nobody stopped, and
-	// maxStep how far they may be in a chain.
+	// usualStep is the largest distance between ticks of consecutive records in a recording that nobody stopped, and maxStep the
+	// largest in a chain.
 	usualStep = 64
 	maxStep   = 1 << 10
-	// maxBack is how far the first tick of a chain may be before the last one, which may have been wrong.
+	// maxBack is how far the first tick of a chain may lie before the last one, which may have been wrong.
 	maxBack = 1 << 12
 )
 
-// usual reports whether a head looks like one of a record as games write them. last is the tick of the record before.
+// usual reports whether a head looks like one that games write. last is the tick of the previous record.
 func (f *Head) usual(last int32) bool {
 	return f.Command < uint32(len(commandNames)) && f.near(last)
 }
 
-// maxTried bounds how many fields of a payload are looked at.
+// maxTried is the maximum number of fields of a payload that are looked at.
 const maxTried = 16
 
-// fits reports whether a payload may be one of the record: all are messages of protobuf.
+// fits reports whether a payload may belong to the record: all payloads are protobuf messages.
 func (f *Head) fits(payload []byte) bool {
 	if f.Compressed {
 		n, err := snappy.DecodedLen(payload)
@@ -59,12 +59,12 @@ func (f *Head) fits(payload []byte) bool {
 	return !m.Bad
 }
 
-// near reports whether a head has a tick that may follow another one.
+// near reports whether a head's tick may follow another tick.
 func (f *Head) near(last int32) bool {
 	return f.Tick == -1 || f.Tick >= last && f.Tick-last <= usualStep
 }
 
-// verdict is what is known of whether a record begins somewhere.
+// verdict says whether a record begins at a place.
 type verdict uint8
 
 const (
@@ -73,8 +73,8 @@ const (
 	needMore
 )
 
-// chained reports whether a chain of records begins at b, the first of which may have any tick from last on. The end of a
-// recording is a chain, too.
+// chained reports whether a chain of records begins at b. Its first record may have any tick from last on. The end of a recording
+// is a chain, too.
 func chained(b []byte, last int32) verdict {
 	stopped := false
 	for i := range chainLength {
@@ -86,7 +86,7 @@ func chained(b []byte, last int32) verdict {
 			return needMore
 		case f.Command == CmdFileHeader || f.Command >= uint32(len(commandNames)):
 			return notRecord
-		case stopped && f.Command == CmdStop, // so that zeros are none
+		case stopped && f.Command == CmdStop, // so that zeros are no chain
 			stopped && f.Command != CmdFileInfo && CommandName(f.Command) != "DEM_SpawnGroups":
 			return notRecord
 		case size == 0 && (f.Command == CmdPacket || f.Command == CmdFullPacket):
@@ -114,8 +114,8 @@ func chained(b []byte, last int32) verdict {
 	return isRecord
 }
 
-// align makes sure that a record begins where the window does, and skips bytes where none does. It returns what Next returns
-// when there are too few bytes to decide.
+// align makes sure that a record begins where the window does, and otherwise skips bytes. When there are too few bytes to decide,
+// it returns the error for Next.
 func (r *Reader) align() error {
 	at := &r.resync
 	for {
@@ -138,7 +138,7 @@ func (r *Reader) align() error {
 		switch {
 		case err == nil:
 		case errors.Is(err, decoders.ErrWindow) && at.lost:
-			r.skip(1) // what may begin here is too large
+			r.skip(1) // a record that may begin here is too large
 		case errors.Is(err, decoders.ErrWindow):
 			at.lost = true
 		case errors.Is(err, decoders.ErrMore) && !at.lost && r.believeAtEnd(b):
@@ -166,7 +166,7 @@ func (r *Reader) believe(b []byte) (v verdict, what string) {
 	case len(b) < n+size:
 		return needMore, ""
 	}
-	// A record of a kind that is new, or a tick far off: its contents decide, and what follows.
+	// For a new kind of record, or a distant tick, the contents and the next record decide.
 	known := f.Command < uint32(len(commandNames))
 	if known && !f.fits(b[n:n+size]) {
 		return notRecord, "a head with a tick far off"
@@ -183,14 +183,14 @@ func (r *Reader) believe(b []byte) (v verdict, what string) {
 	return isRecord, ""
 }
 
-// believeAtEnd judges a head behind which nothing more is there for now.
+// believeAtEnd judges a head at the end of the present bytes.
 func (r *Reader) believeAtEnd(b []byte) bool {
 	_, n, size, what := ParseHead(b)
 	return what == "" && n > 0 && len(b) == n+size
 }
 
-// astray reports whether a head, which looks like one, is none after all: what it announces cannot be in the record, and no
-// other head follows.
+// astray reports whether something that looks like a head is none: the record cannot have the announced contents, and no other
+// head follows.
 func (r *Reader) astray(f *Head, payload, rest []byte) bool {
 	if r.Header.Alpha() || f.Command >= uint32(len(commandNames)) || f.fits(payload) {
 		return false
@@ -199,7 +199,7 @@ func (r *Reader) astray(f *Head, payload, rest []byte) bool {
 	return what != "" || n > 0 && (size > MaxSize || !next.usual(r.signOn.tick) && !next.usual(f.Tick))
 }
 
-// search skips what begins no chain of records.
+// search skips bytes that begin no chain of records.
 func (r *Reader) search(b []byte) verdict {
 	for i := range b {
 		switch v := chained(b[i:], r.signOn.tick); v {
@@ -212,11 +212,11 @@ func (r *Reader) search(b []byte) verdict {
 	return needMore
 }
 
-// surely skips to where a chain of records begins for certain, over what might be one if more came.
+// surely skips to a place where a chain of records certainly begins, past bytes that more data might turn into one.
 func (r *Reader) surely() bool {
 	b := r.Win.Bytes()
 	if len(b) < r.resync.searched+r.resync.searched/4+1 {
-		return false // there is hardly more than before
+		return false // hardly more than before
 	}
 	r.resync.searched = len(b)
 	for i := range b {
@@ -234,16 +234,16 @@ func (r *Reader) skip(n int) {
 	r.Work += int64(n)
 }
 
-// passOver looks for records behind the one that begins where the window does, which is larger than what is there: its size
-// may be damaged. It reports whether there are some, to which align leads then.
+// passOver looks for records after the one at the start of the window, which is larger than the present bytes: its size may be
+// damaged. It reports whether there are some; align then leads to them.
 func (r *Reader) passOver(size int) bool {
 	at := &r.resync
 	b := r.Win.Bytes()
 	if size <= maxChained || !r.signOn.over {
-		return false // such there are, and more of it may come
+		return false // such records exist, and more of this one may come
 	}
 	if len(b) < at.searched+at.searched/4+64 {
-		return false // there is hardly more than before
+		return false // hardly more than before
 	}
 	at.searched = len(b)
 	for i := 1; i < len(b); i++ {

@@ -19,10 +19,10 @@ type cacheEntry struct {
 
 type cacheKey [sha256.Size]byte
 
-// maxSchemas is how many schemas are kept. One takes about 2 MB.
+// maxSchemas is the number of schemas that are kept. One takes about 2 MB.
 const maxSchemas = 8
 
-// Len returns how many schemas are kept.
+// Len returns the number of kept schemas.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// choose sets how the field's values are read.
+// choose determines how the field's values are read.
 func (c *compiler) choose(f *Field, t Type) {
 	elem := t
 	switch f.Shape {
@@ -46,26 +46,26 @@ var handles = map[string]bool{
 	"CHandle": true, "CEntityHandle": true, "CGameSceneNodeHandle": true, "CBaseVRHandAttachmentHandle": true,
 }
 
-// signedTypes are types that are read as signed varints, although nothing in the schema says so. Numbers are signed where
-// the game's own type is; enums where one of their members is below zero. Read without the sign, a number is doubled,
-// and -1 is 1: of the types whose values occur in recordings all values are even but for those that stand for "none".
+// signedTypes are types that are read as signed varints, although the schema does not say so. A number is signed if the game's
+// own type is; an enum is signed if one of its members is below zero. Read without a sign, a number is doubled, and -1 is 1: in
+// recordings all values of these types are even, except those that mean "none".
 var signedTypes = map[string]bool{
-	// Numbers. In recordings: even ones, and 1.
+	// Numbers, whose raw values in recordings are even, or 1.
 	"HeroID_t": true, "PlayerID_t": true, "CPlayerSlot": true, "CEntityIndex": true, "AbilityID_t": true,
-	// Even numbers, 1 (-1) and 4294967294 (2³¹-1), both of which are "never", and 2047 (-1024).
+	// Raw values are even, or 1 (-1) and 4294967294 (2³¹-1), which both mean "never", or 2047 (-1024).
 	"GameTick_t": true,
-	// Enums with -1 for "invalid". In recordings: even ones.
+	// Enums with -1 for "invalid". Raw values in recordings are even.
 	"AnimLoopMode_t": true, "AnimationAlgorithm_t": true, "HitGroup_t": true, "NPC_STATE": true,
-	// The same, and 1: slots that are none, and the innate abilities' bucket.
+	// The same, and 1: empty slots, and the bucket of innate abilities.
 	"EAbilitySlots_t": true, "EAbilityBucketType": true, "loadout_slot_t": true,
-	// Enums with a -1 ("init", "never connected", "invalid") of which recordings have hardly more than 0.
+	// Enums with a -1 ("init", "never connected", "invalid"), of which recordings have little more than 0.
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
 }
 
 // Signed reports whether values of a type are read as signed varints, although the schema does not mark them as signed.
 func Signed(base string) bool { return signedTypes[base] }
 
-// clips are fields that are sent plus one although schemas from before February 2024 do not say so.
+// clips are fields that are sent plus one, although schemas from before February 2024 do not say so.
 var clips = map[string]bool{"m_iClip1": true, "m_iClip2": true}
 
 // knownUint64 are types that are read as varuint64. Numbers of matches and items passed 2³² long ago.
@@ -74,19 +74,19 @@ var knownUint64 = map[string]bool{
 	"MatchID_t": true, "itemid_t": true,
 }
 
-// knownUnsigned are types that are read as varuint32 for certain; any other type is only guessed to be an enum.
+// knownUnsigned are types that are certainly read as varuint32; any other type is only guessed to be an enum.
 var knownUnsigned = map[string]bool{
 	"uint8": true, "uint16": true, "uint32": true, "color32": true, "Color": true, "CUtlStringToken": true,
 }
 
-// Codec returns the codec for values of a type, given the encoder, bits and bounds of the field.
+// Codec returns the codec for values of a type, with the field's encoder, bits and bounds.
 func (f *Field) Codec(t Type) value.Codec {
 	c := f.codec(t.Base, f.encoder)
 	c.Guess = c.Guess || !f.knows(t.Base)
 	return c
 }
 
-// CodecAs returns the codec for the field's values if they had a type of that base, and that encoder. An empty encoder stands for the
+// CodecAs returns the codec for the field's values as if they had the given base type and encoder. An empty encoder means the
 // field's own.
 func (f *Field) CodecAs(base, encoder string) value.Codec {
 	if encoder == "" {
@@ -95,8 +95,7 @@ func (f *Field) CodecAs(base, encoder string) value.Codec {
 	return f.codec(base, encoder)
 }
 
-// codec returns the codec for values of a type by its base, with an encoder. An encoder that means nothing for the type is passed
-// over.
+// codec returns the codec for values of a base type with an encoder. It ignores an encoder that means nothing for the type.
 func (f *Field) codec(base, encoder string) value.Codec {
 	if f.minusOne {
 		return value.Codec{Op: value.OpMinusOne}
@@ -155,7 +154,7 @@ func (f *Field) codec(base, encoder string) value.Codec {
 	case knownUnsigned[base]:
 		return value.Codec{Op: value.OpUint32}
 	}
-	// With 64 bits even a number that is no enum is read to its end.
+	// With 64 bits, a number that is no enum is read to its end, too.
 	return value.Codec{Op: value.OpUint64, Guess: true}
 }
 
@@ -185,7 +184,7 @@ func (f *Field) floatCodec(o value.Op, encoder string) value.Codec {
 		high = f.high
 	}
 	if f.Name == "m_flRuneTime" && high-low > math.MaxFloat32 {
-		// Builds of 2018 and 2019 give the whole range of floats to four bits: the bounds mean nothing.
+		// Builds of 2018 and 2019 give four bits the whole range of floats: the bounds mean nothing.
 		low, high = 0, 1
 	}
 	return value.Codec{Op: o, Float: value.FloatQuantized, Quant: value.NewQuantizer(int(f.bitCount), low, high, int(f.flags))}

@@ -12,18 +12,18 @@ import (
 // compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
 	symbols     []symbol
-	serializers [][]byte  // as the file describes them
-	raw         [][]byte  // the fields likewise
-	described   *pb.Shape // of those
-	dotaBuild   int       // that recorded; 0 of another game, and when it is not known
-	// saysShifted: fields have the game's own serializers, by which the schema says which numbers are sent plus one.
+	serializers [][]byte  // as described in the file
+	raw         [][]byte  // fields as described in the file
+	described   *pb.Shape // the shape of these descriptions
+	dotaBuild   int       // the recording build; 0 for another game, or if it is unknown
+	// saysShifted: fields have the game's own serializers, and these say which numbers are sent plus one.
 	saysShifted bool
 	deadlock    bool // the schema is that of Deadlock
 
 	schema  *Schema
-	fields  []*Field  // those of raw, as far as they are compiled
+	fields  []*Field  // compiled fields by their number in raw; nil for others
 	named   []nameUse // by symbol
-	refs    int       // fields of all serializers
+	refs    int       // the number of fields of all serializers
 	indices []int32
 }
 
@@ -42,7 +42,7 @@ func (c *compiler) compile() (s *Schema, ok bool) {
 			return s, false
 		}
 		s.Serializers = append(s.Serializers, ser)
-		// A name can occur twice: the last one counts, from there on.
+		// A name can occur twice. From there on, the last one counts.
 		s.byKey[key{ser.Name, ser.Version}] = ser
 		s.ByName[ser.Name] = ser
 	}
@@ -77,14 +77,14 @@ func (c *compiler) serializer(m pb.Reader) *Serializer {
 	return s
 }
 
-// nameUse is how often a name was last used by the fields of a serializer.
+// nameUse says how often a name is used by the serializer that used it last.
 type nameUse struct {
 	by    *Serializer
 	times int
 }
 
-// qualifyNames gives fields of a serializer that have the same name the path of the embedded structure that they stem from
-// in front of it: a player's velocity and where his eyes are both have an m_vecX.
+// qualifyNames makes equal names of a serializer's fields distinct: it adds the path of the embedded structure that a field stems
+// from. A player's velocity and eye position both have an m_vecX.
 func (c *compiler) qualifyNames(ser *Serializer) {
 	shared := false
 	for _, f := range ser.Fields {
@@ -108,12 +108,12 @@ func (c *compiler) qualifyNames(ser *Serializer) {
 	}
 }
 
-// maxLongName is how long a name may become, in bytes: the games' have less than 100, and a file could make thousands of
-// long ones of two.
+// maxLongName is the maximum length of a name in bytes. Games' names have less than 100, and a file could make thousands of long
+// ones from two.
 const maxLongName = 256
 
-// longer returns the field with the path of its embedded structure in the name, if it is in one. The field itself keeps its name:
-// other serializers may have it, too, and no other one of its name.
+// longer returns a copy of the field with the path of its embedded structure in its name, if it is in one. The field itself keeps
+// its name, which may be unique in other serializers.
 func (f *Field) longer() *Field {
 	node := f.Described.SendNode
 	if len(node) == 0 || string(node) == "(root)" || len(node)+len(f.Name) >= maxLongName {
@@ -127,8 +127,8 @@ func (f *Field) longer() *Field {
 	return f.long
 }
 
-// field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It
-// returns nil for a field that is not there or cannot be read.
+// field compiles a field of a serializer at its first use, when the serializers that it refers to are known. It returns nil for a
+// field that does not exist or cannot be read.
 func (c *compiler) field(index int32, in *Serializer) *Field {
 	if uint32(index) >= uint32(len(c.raw)) {
 		return nil
@@ -136,7 +136,7 @@ func (c *compiler) field(index int32, in *Serializer) *Field {
 	if f := c.fields[index]; f != nil {
 		return f
 	}
-	f, below := c.parseField(pb.Read(c.raw[index], c.described, nil)) // what is not known in it is counted
+	f, below := c.parseField(pb.Read(c.raw[index], c.described, nil)) // unknown parts are counted
 	if f == nil {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (c *compiler) field(index int32, in *Serializer) *Field {
 	c.patch(f, in)
 	c.choose(f, t)
 	c.schema.Guesses = c.schema.Guesses || f.Unknown != nil || f.UnknownElem != nil
-	// A patch that depends on the serializer must not leak into others that share the field.
+	// A patch for one serializer must not affect others that share the field.
 	if f.Name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
 		c.fields[index] = f
 	}
@@ -165,7 +165,7 @@ func (c *compiler) parseType(s string) Type {
 	return ParseType(s)
 }
 
-// parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
+// parseField reads the description of a field, and the serializers that may be below it. It returns nil if it cannot.
 func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 	f = &Field{}
 	told := &f.Described
@@ -208,7 +208,7 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 			}
 			others = append(others, o)
 		case ownSerializer:
-			// No other one changes what is on the wire.
+			// No other encoder changes the bytes.
 			text, _ := c.symbol(m.Int32())
 			f.minusOne = text == "minusone"
 		}
@@ -225,13 +225,13 @@ func (c *compiler) parseField(m pb.Reader) (f *Field, below []key) {
 	return f, below
 }
 
-// Numbers of a field's description: of other objects that it may be, and of the game's own serializer of it, since February 2024.
+// Field numbers of a description, since February 2024: its other possible objects, and the game's own serializer.
 const (
 	polymorphic   = 11
 	ownSerializer = 12
 )
 
-// survey reads the description of a field, and so counts what is not known in it. It reports whether the description has the game's own
+// survey reads the description of a field, to count its unknown parts. It reports whether the description has the game's own
 // serializer.
 func survey(m pb.Reader) (own bool) {
 	for m.Next() {
@@ -239,20 +239,20 @@ func survey(m pb.Reader) (own bool) {
 		case ownSerializer:
 			own = true
 		case polymorphic:
-			for q := m.Message(); m.Within(&q); { // counted
+			for q := m.Message(); m.Within(&q); { // reading counts
 			}
 		}
 	}
 	return own
 }
 
-// shapeOf returns what is known of the messages that are a field of the schema.
+// shapeOf returns the known fields of the messages in a field of the schema.
 func shapeOf(field int) *pb.Shape {
 	f, _ := lexicon.Type("CSVCMsg_FlattenedSerializer").Field(field)
 	return f.Of
 }
 
-// symbol returns a name of the schema, or nothing.
+// symbol returns a name of the schema, or an empty text.
 func (c *compiler) symbol(i int32) (text string, raw []byte) {
 	if uint32(i) < uint32(len(c.symbols)) {
 		return c.symbols[i].text, c.symbols[i].raw
@@ -260,14 +260,14 @@ func (c *compiler) symbol(i int32) (text string, raw []byte) {
 	return "", nil
 }
 
-// What things take, with what they point to.
+// The approximate memory of the parts of a schema, with everything that they point to.
 const (
 	fieldSize      = int(unsafe.Sizeof(Field{})+unsafe.Sizeof(Unknown{})) + 64
 	serializerSize = int(unsafe.Sizeof(Serializer{})) + 128
 	symbolSize     = int(unsafe.Sizeof(symbol{})) + 32
 )
 
-// held is about how much memory the schema takes that was compiled.
+// held returns the approximate memory of the compiled schema.
 func (c *compiler) held() int {
 	return serializerSize*len(c.schema.Serializers) + fieldSize*len(c.fields) + int(unsafe.Sizeof(c))*c.refs + symbolSize*len(c.symbols)
 }

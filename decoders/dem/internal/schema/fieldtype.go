@@ -10,12 +10,12 @@ import (
 //	type = base [ "< " type " >" ] [ "*" ] [ "[" count "]" ]
 type Type struct {
 	Base    string
-	Generic string // what stands between the angle brackets, empty for none
+	Generic string // the text between the angle brackets, or empty
 	pointer bool
 	count   int // of an array; 0 for none
 }
 
-// namedCounts are the array lengths that the schema gives by name. They only bound an index.
+// namedCounts are the array lengths that the schema names. They only limit an index.
 var namedCounts = map[string]int{
 	"MAX_ITEM_STOCKS":                    8,
 	"MAX_ABILITY_DRAFT_ABILITIES":        48,
@@ -58,7 +58,7 @@ func ParseType(s string) Type {
 	return t
 }
 
-// Shape is how a field's values are arranged in the path tree (docs/formats/dem.md, Kinds of fields).
+// Shape is the arrangement of a field's values in the path tree (docs/formats/dem.md, Kinds of fields).
 type Shape uint8
 
 // The shapes.
@@ -70,7 +70,7 @@ const (
 	ShapeArray                // an array of values; it has no value itself
 )
 
-// pointerBases are types that are pointers although old schemas do not spell the star.
+// pointerBases are pointer types that old schemas spell without the star.
 var pointerBases = map[string]bool{
 	"CBodyComponent": true, "CLightComponent": true, "CPhysicsComponent": true, "CRenderComponent": true,
 	"CPlayerLocalData":               true,
@@ -85,11 +85,11 @@ var vectorBases = map[string]bool{
 	"CUtlVector": true, "CNetworkUtlVectorBase": true, "CUtlVectorEmbeddedNetworkVar": true,
 }
 
-// tableBases are further types that are lists of objects although they have no length. Baselines of 2015 show the second one: only
-// so do they end with their last bit.
+// tableBases are further types that are lists of objects although they have no length. Baselines of 2015 prove the second one:
+// only then do they end with their last bit.
 var tableBases = map[string]bool{"m_SpeechBubbles": true, "DOTA_PlayerChallengeInfo": true}
 
-// isTable reports whether it is known of a type with a serializer that it is a list: an object of another type may lack its star.
+// isTable reports whether a type with a serializer is known to be a list. An object of another type may lack its star.
 func (t *Type) isTable() bool { return t.count > 0 || vectorBases[t.Base] || tableBases[t.Base] }
 
 func (t *Type) shape(hasSerializer bool) Shape {

@@ -2,7 +2,7 @@ package schema
 
 import "math"
 
-// Builds of Dota 2 after which a patch is not needed any more (docs/formats/dem.md, Patches of old builds).
+// The last builds of Dota 2 that need a patch (docs/formats/dem.md, Patches of old builds).
 const (
 	lastManaPatch     = 954
 	lastEncoderPatch  = 990

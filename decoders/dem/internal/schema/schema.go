@@ -14,12 +14,12 @@ import (
 type Schema struct {
 	Serializers []*Serializer
 	byKey       map[key]*Serializer
-	ByName      map[string]*Serializer // the last one of each name
+	ByName      map[string]*Serializer // the last serializer of each name
 	// Guesses reports whether any field has an unknown type or encoder.
 	Guesses bool
-	// Unknown has the fields of the send tables that are not known.
+	// Unknown counts the unknown fields of the send tables.
 	Unknown pb.Log
-	// Held is about how much memory it takes, in bytes.
+	// Held is the approximate memory that it takes, in bytes.
 	Held int
 }
 
@@ -57,17 +57,17 @@ type Field struct {
 	// minusOne: numbers are sent plus one, so that -1 takes a byte.
 	minusOne bool
 
-	// Unknown is what is not known of how the field's own value is read, UnknownElem that of its elements. Both are nil if
+	// Unknown says what is unknown about reading the field's own value, and UnknownElem about its elements. Both are nil if
 	// everything is known.
 	Unknown, UnknownElem *Unknown
 
-	// Described is the field as the file describes it.
+	// Described is the field's description in the file.
 	Described Description
-	// long is the same with a longer name, for serializers that have others of its name.
+	// long is the field with a longer name, for serializers with another field of its name.
 	long *Field
 }
 
-// Description is a field as the file describes it. Its fields are those of dem.SerializerField, to which it is converted.
+// Description is the description of a field in the file. It has the fields of dem.SerializerField, to which it is converted.
 type Description struct {
 	Name, Type        []byte
 	BitCount          int32
@@ -101,7 +101,7 @@ func (s *Schema) Lookup(name string, version int32) *Serializer {
 // MaxElements is the limit of the length of lists.
 const MaxElements = 1 << 14
 
-// Limits of a schema: ten times what the largest game has.
+// Limits of a schema: ten times the largest game's values.
 const (
 	maxSymbols     = 1 << 17
 	maxSerializers = 1 << 15
@@ -122,7 +122,7 @@ func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 
 // ParseFlattened reads a CSVCMsg_FlattenedSerializer. It is otherwise like Parse.
 func ParseFlattened(data []byte, dotaBuild int) (s *Schema, ok bool) {
-	data = bytes.Clone(data) // names stay parts of it
+	data = bytes.Clone(data) // the names keep referring to it
 	c := compiler{dotaBuild: dotaBuild, schema: &Schema{}}
 	m := pb.Read(data, lexicon.Type("CSVCMsg_FlattenedSerializer"), &c.schema.Unknown)
 	for m.Next() {

@@ -2,20 +2,20 @@ package schema
 
 import "slices"
 
-// encoders are the encoders that change how values are read, each of some types only.
+// encoders are the encoders that change how values are read, each for some types only.
 var encoders = [...]string{"coord", "normal", "qangle_precise", "qangle_pitch_yaw", "fixed64", "fixed8"}
 
-// plainAngles are the encoders of angles that are read as those without an encoder.
+// plainAngles are encoders of angles that are read like angles without an encoder.
 var plainAngles = [...]string{"qangle", "QAngle"}
 
-// changes reports whether an encoder changes how the field's values are read, if they have a type of that base.
+// changes reports whether an encoder changes how the field's values are read as a base type.
 func (f *Field) changes(base, encoder string) bool {
 	with, without := f.codec(base, encoder), f.codec(base, "")
 	return with.Op != without.Op || with.Float != without.Float
 }
 
-// knows reports whether it is known what the field's encoder means for a type. An encoder that is not known may change the values of
-// any type, and so may one that is known with other types only.
+// knows reports whether the meaning of the field's encoder for a type is known. An unknown encoder may change the values of any
+// type, and so may an encoder that is known only with other types.
 func (f *Field) knows(base string) bool {
 	switch {
 	case f.encoder == "" || f.changes(base, f.encoder):
@@ -23,11 +23,11 @@ func (f *Field) knows(base string) bool {
 	case base == "QAngle" && slices.Contains(plainAngles[:], f.encoder):
 		return true
 	}
-	// Of a type that is not known the other encoders say what it may be; but not whether a byte has a sign.
+	// For an unknown type, the other encoders suggest what it may be, but not whether a byte has a sign.
 	return f.codec(base, "").Guess && slices.Contains(encoders[:], f.encoder) && f.encoder != "fixed8"
 }
 
-// EncodersOf returns the encoders that change how values of a type are read, by its base.
+// EncodersOf returns the encoders that change how values of a base type are read.
 func EncodersOf(base string) (out []string) {
 	var f Field
 	for _, e := range encoders {
@@ -38,21 +38,20 @@ func EncodersOf(base string) (out []string) {
 	return out
 }
 
-// Unknown is what is not known of how values of a field are read.
+// Unknown says what is unknown about reading a field's values.
 type Unknown struct {
-	// Name is the type's base and, if it is the encoder that is not known, the encoder in brackets.
+	// Name is the base type and, if the encoder is unknown, the encoder in brackets.
 	Name string
 	Base string // of the type
-	// Type and Encoder say which of both is not known of values. List says that it is not known whether the field is a list of
-	// objects or one object.
+	// Type and Encoder say which of the two is unknown. List says that the field may be a list of objects or one object.
 	Type, Encoder, List bool
-	// Numeric reports whether it is known that values are numbers of variable length; whether they are signed is not.
+	// Numeric reports whether values are known to be numbers of variable length, signed or not.
 	Numeric bool
 	// MayBeShifted reports whether numbers may be sent plus one, which the schema does not say.
 	MayBeShifted bool
 }
 
-// unknown returns what is not known of a field's values of a type.
+// unknown returns what is unknown about a field's values of a type.
 func (c *compiler) unknown(f *Field, t Type) *Unknown {
 	u := &Unknown{Name: t.Base, Base: t.Base, Type: f.codec(t.Base, "").Guess, Encoder: !f.knows(t.Base)}
 	if u.Encoder {
@@ -63,8 +62,7 @@ func (c *compiler) unknown(f *Field, t Type) *Unknown {
 	return u
 }
 
-// plainEnums are enums and ids in schemas of Dota 2 from 2015 to January 2024, which do not say which numbers are sent plus one: these
-// are not.
+// plainEnums are enums and ids that are not sent plus one, for schemas of Dota 2 from 2015 to January 2024, which do not say so.
 var plainEnums = map[string]bool{
 	"AbilityBarType_t": true, "AttachmentHandle_t": true, "BeamClipStyle_t": true,
 	"BeamType_t": true, "CavernCrawlMapVariant_t": true, "DOTACustomHeroPickRulesPhase_t": true,
@@ -85,8 +83,8 @@ var plainEnums = map[string]bool{
 	"gender_t": true, "item_definition_index_t": true, "style_index_t": true,
 }
 
-// enums are other enums and ids of the games. Unlike those of types that nobody knows, their values are numbers even if all that are met
-// are 0, which may be an empty text as well.
+// enums are other known enums and ids of the games. Unlike values of unknown types, theirs are numbers even if all values so far
+// are 0, which could also be an empty text.
 var enums = map[string]bool{
 	"CSPlayerBlockingUseAction_t": true, "CSPlayerState": true, "CSWeaponMode": true,
 	"CSWeaponState_t": true, "CitadelLobbyPlayerSlot_t": true, "Class_T": true,

@@ -22,7 +22,7 @@ func (c *Count) Release(size int) int {
 	return 0
 }
 
-// Part is a part of a snapshot that is immutable.
+// Part is an immutable part of a snapshot.
 type Part interface {
 	Hold() int
 	Release() int
@@ -35,7 +35,7 @@ type Value[T any] struct {
 	Of    T
 }
 
-// NewValue returns a part that holds a value which takes about size bytes.
+// NewValue returns a part that holds a value of about size bytes.
 func NewValue[T any](v T, size int) *Value[T] { return &Value[T]{size: size, Of: v} }
 
 // Hold implements Part.

@@ -6,17 +6,17 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/share"
 )
 
-// chunkEntries is how many entries are kept together in a snapshot.
+// chunkEntries is the number of entries in a chunk.
 const chunkEntries = 64
 
-// chunk is some entries of a table: for each the length of the key, the key, and 0 or the length of the value and 1, and the
-// value.
+// chunk holds some entries of a table. For each entry it has the length of the key, the key, and either 0, or the length of the
+// value plus 1 and the value.
 type chunk = share.Value[[]byte]
 
-// frozen keeps what a snapshot of a table may take over from the one before.
+// frozen keeps the parts of a table's last snapshot that the next one may reuse.
 type frozen struct {
-	chunks []*chunk // nil where entries have changed since
-	last   *Frozen  // nil where any has changed since
+	chunks []*chunk // nil if entries have changed since then
+	last   *Frozen  // nil if any entry has changed since then
 }
 
 // changed notes that an entry changes.
@@ -27,7 +27,7 @@ func (t *Table) changed(index int) {
 	}
 }
 
-// Frozen is what a table held at a moment. It is immutable.
+// Frozen holds the contents of a table at a moment. It is immutable.
 type Frozen struct {
 	count   share.Count
 	table   Table // without entries
@@ -35,10 +35,10 @@ type Frozen struct {
 	chunks  []*chunk
 }
 
-// frozenSize is about what a Frozen takes beside its chunks.
+// frozenSize is the approximate memory of a Frozen besides its chunks.
 const frozenSize = 256
 
-// Hold implements share.Part, of what f takes beside its chunks.
+// Hold implements share.Part for the memory of f besides its chunks.
 func (f *Frozen) Hold() int { return f.count.Hold(frozenSize + 8*len(f.chunks)) }
 
 // Release implements share.Part.
@@ -52,7 +52,7 @@ func (f *Frozen) Parts(each func(share.Part)) {
 	}
 }
 
-// Freeze returns what the table holds. It takes over what has not changed since the last time.
+// Freeze returns the contents of the table. It reuses chunks that have not changed since the last call.
 func (t *Table) Freeze() *Frozen {
 	if f := t.frozen.last; f != nil && f.table.Lost == t.Lost {
 		return f
@@ -92,7 +92,7 @@ func freeze(entries []Entry) *chunk {
 	return share.NewValue(b, cap(b)+64)
 }
 
-// Thaw returns a table with what f holds. kept says whether it has entries; their memory is f's.
+// Thaw returns a table with the contents of f. kept says whether it has entries; their memory belongs to f.
 func (f *Frozen) Thaw(stored *int, kept func(Role) bool) *Table {
 	t := f.table
 	t.Stored = stored

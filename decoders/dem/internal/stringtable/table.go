@@ -21,7 +21,7 @@ const (
 	maxStored = 64 << 20
 )
 
-// Role is what the decoder needs a table for.
+// Role is the decoder's use of a table.
 type Role uint8
 
 // The roles.
@@ -72,7 +72,7 @@ type Table struct {
 type Entry struct {
 	Key, Value []byte
 	HasValue   bool
-	shared     bool // a snapshot owns the memory of the value, which must not be changed
+	shared     bool // a snapshot owns the value's memory, which must not be changed
 }
 
 // Key returns the key of an entry, or nil.
@@ -94,17 +94,16 @@ type Reader struct {
 	Table   *Table
 	Id      int
 	bits    bits.Reader
-	left    int // entries to come
+	left    int // the number of remaining entries
 	index   int
 	history [historySize][]byte
-	pushed  int // how many were pushed to the history ever
+	pushed  int // how many keys were ever added to the history
 	arena   []byte
-	packed  []byte // a compressed value
-	Err     error  // why it stopped early
+	packed  []byte // memory for a compressed value
+	Err     error  // why reading stopped early
 }
 
-// Change is an entry that was read: its present key, and its new value if it has one. Both are valid until the next entry is
-// read.
+// Change is an entry that was read: its present key, and its new value, if any. Both are valid until the next entry is read.
 type Change struct {
 	Index    int
 	Key      []byte
@@ -116,7 +115,7 @@ type Change struct {
 func (t *Reader) Start(table *Table, id int, data []byte, n int) {
 	t.Table, t.Id, t.index, t.pushed, t.Err = table, id, -1, 0, nil
 	t.bits.Reset(data)
-	// An entry has three bits at least.
+	// An entry has at least three bits.
 	t.left = n
 	if n < 0 || n > t.bits.Len()/3 {
 		t.left = t.bits.Len() / 3
@@ -154,7 +153,7 @@ func (t *Reader) read(c *Change) error {
 	*c = Change{Index: t.index}
 	named := r.Bool()
 	if named {
-		// Keys are needed until they have left the history.
+		// Keys are needed until they leave the history.
 		if len(t.arena) > 1<<16 {
 			t.arena = make([]byte, 0, 1<<16)
 		}
@@ -185,7 +184,7 @@ func (t *Reader) read(c *Change) error {
 	return nil
 }
 
-// fromHistory returns one of the last 32 keys, 0 being the oldest of them.
+// fromHistory returns one of the last 32 keys; 0 is the oldest.
 func (t *Reader) fromHistory(at int) []byte {
 	if t.pushed > historySize {
 		at = (t.pushed + at) % historySize
@@ -235,7 +234,7 @@ func (t *Reader) readValue(c *Change) error {
 	return nil
 }
 
-// entrySize is about what an entry takes beside its bytes.
+// entrySize is the approximate memory of an entry besides its bytes.
 const entrySize = 64
 
 // Store stores a copy of an entry. It returns false when there is no room.

@@ -16,7 +16,7 @@ func IsLZSS(b []byte) bool { return len(b) >= 8 && string(b[:4]) == "LZSS" }
 func LZSS(src []byte, limit int) ([]byte, error) {
 	n := int(binary.LittleEndian.Uint32(src[4:]))
 	src = src[8:]
-	// Two bytes and a bit make at most 16.
+	// Two bytes and a bit expand to at most 16 bytes.
 	if n > limit || n > 8*len(src) {
 		return nil, errLZSS
 	}

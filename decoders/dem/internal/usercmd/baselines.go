@@ -1,5 +1,5 @@
-// Package usercmd rebuilds the user commands of Counter-Strike 2, of which a recording has mostly what differs from the player's command
-// before (docs/formats/dem.md, User commands).
+// Package usercmd rebuilds the user commands of Counter-Strike 2. A recording mostly contains only the differences from the
+// player's previous command (docs/formats/dem.md, User commands).
 package usercmd
 
 import (
@@ -9,23 +9,23 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// Players is how many players have a slot.
+// Players is the number of players' slots.
 const Players = 64
 
 // maxCommand bounds a command that is read or kept, in bytes. Commands of the game have some hundred.
 const maxCommand = 1 << 14
 
-// Command is a user command as a recording has it.
+// Command is a user command as recorded.
 type Command struct {
 	Player     int32
 	Number     int32
 	ServerTick int32 // 0 when not known
 	Data       []byte
-	Delta      []byte // differences, if there is no Data
+	Delta      []byte // differences, if Data is empty
 }
 
-// Baselines holds the last command of each player, from which the next one's differences are, and memory for the next: at most 16 KiB each
-// for 64 players. The zero value has none. It is not safe for concurrent use.
+// Baselines holds the last command of each player, to which the next differences apply, and memory for the next: at most 16 KiB
+// each for 64 players. The zero value has none. It is not safe for concurrent use.
 type Baselines struct {
 	last   [Players]baseline
 	spare  [Players][]byte
@@ -39,8 +39,8 @@ type baseline struct {
 	data               []byte
 }
 
-// Full notes a whole command. It reports whether it can be read: all its known fields, and that it is not larger than the game's can be.
-// On one that is empty no other is built. Fields that are not known are left out of what is built on it, and counted in log.
+// Full notes a whole command. It reports whether the command can be read: all its known fields, and within the game's size. An
+// empty command becomes no baseline. Unknown fields are counted in log, and left out of the baseline.
 func (b *Baselines) Full(c *Command, log *pb.Log) bool {
 	slot := b.slot(c)
 	if slot >= 0 {
@@ -50,10 +50,10 @@ func (b *Baselines) Full(c *Command, log *pb.Log) bool {
 		return false
 	}
 	if slot < 0 || len(c.Data) == 0 {
-		return true // nobody's, or nothing: no command is built on it
+		return true // of no player, or empty: no baseline
 	}
-	b.merger.log = nil // they are counted
-	// No differences bring it into the form that commands are kept in.
+	b.merger.log = nil // its fields were counted already
+	// Merging no differences brings it into the form of baselines.
 	data, err := b.merger.merge(b.spare[slot][:0], c.Data, nil)
 	if err != nil {
 		return false
@@ -62,8 +62,9 @@ func (b *Baselines) Full(c *Command, log *pb.Log) bool {
 	return true
 }
 
-// Delta rebuilds a command that has differences. data is nil when that cannot be: then the player's commands are not known until the next
-// whole one. data is valid until the player's next command. Differences of fields that are not known are left out, and counted in log.
+// Delta rebuilds a command that has differences. If that is impossible, data is nil, and the player's commands are not known
+// until the next whole one. data is valid until the player's next command. Differences of unknown fields are left out, and
+// counted in log.
 func (b *Baselines) Delta(c *Command, log *pb.Log) (data []byte) {
 	slot := b.slot(c)
 	if slot < 0 {
@@ -84,8 +85,8 @@ func (b *Baselines) Delta(c *Command, log *pb.Log) (data []byte) {
 	return data
 }
 
-// before reports whether a command is the next one of its player. Numbers skip those that the server never got, but it executes one in
-// each tick, and makes one up where it has none.
+// before reports whether a command is the next one of its player. Numbers skip commands that the server never received, but the
+// server executes one command in each tick, and makes one up if it has none.
 func (l *baseline) before(c *Command) bool {
 	if l.serverTick == 0 || c.ServerTick == 0 {
 		return c.Number == l.number+1
@@ -110,20 +111,20 @@ func (b *Baselines) keep(slot int, c *Command, data []byte) {
 
 func (b *Baselines) drop(slot int) { b.last[slot].known = false }
 
-// Lose forgets all commands: some were lost.
+// Lose forgets all commands, because some were lost.
 func (b *Baselines) Lose() {
 	for slot := range b.last {
 		b.drop(slot)
 	}
 }
 
-// Frozen is what Baselines held at a moment. It is immutable, and safe for concurrent use.
+// Frozen holds the contents of Baselines at a moment. It is immutable, and safe for concurrent use.
 type Frozen struct {
-	last  []baseline // by slot, up to the last one that is known
+	last  []baseline // by slot, up to the last known command
 	bytes int
 }
 
-// Freeze returns what the Baselines hold.
+// Freeze returns the contents of the Baselines.
 func (b *Baselines) Freeze() *Frozen {
 	f := &Frozen{}
 	for slot, l := range b.last {
@@ -138,7 +139,7 @@ func (b *Baselines) Freeze() *Frozen {
 	return f
 }
 
-// Thaw makes empty Baselines hold what others held when f was made.
+// Thaw fills empty Baselines with the contents in f.
 func (b *Baselines) Thaw(f *Frozen) {
 	for slot, l := range f.last {
 		l.data = slices.Clone(l.data)
@@ -146,5 +147,5 @@ func (b *Baselines) Thaw(f *Frozen) {
 	}
 }
 
-// Size is about how much memory it takes, in bytes.
+// Size returns its approximate memory, in bytes.
 func (f *Frozen) Size() int { return f.bytes }

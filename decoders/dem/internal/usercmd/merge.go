@@ -9,22 +9,22 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
-// command is the message that a command is.
+// command is the message of a command.
 var command = sync.OnceValue(func() *pb.Shape { return lexicon.Type("CSGOUserCmdPB") })
 
 // maxElements bounds the lists of a command, as in the game.
 const maxElements = 256
 
-// maxWork bounds what one delta may cost, in bytes that are read and written. A command has some hundred bytes.
+// maxWork limits the cost of one delta, in bytes read and written. A command has some hundred bytes.
 const maxWork = 1 << 18
 
-// Why differences cannot be applied.
+// The reasons why differences cannot be applied.
 var (
 	errDelta = errors.New("differences of a user command cannot be read")
 	errWork  = errors.New("differences of a user command are too many")
 )
 
-// maxDepth bounds how deep messages of a command lie within one another. The game's have three.
+// maxDepth limits the nesting of messages in a command. The game's have three levels.
 const maxDepth = 4
 
 // entry is a field of a message that is being merged.
@@ -35,20 +35,20 @@ type entry struct {
 	raw   []byte // of bytes
 }
 
-// entryOf returns the field that a reader is at.
+// entryOf returns the present field of a reader.
 func entryOf(m *pb.Reader) entry { return entry{m.Num, m.Type, m.Val, m.Raw} }
 
 // merger applies differences. Its memory is reused. It is not safe for concurrent use.
 type merger struct {
-	arena  []byte // parts that were merged; slices of it stay right when it grows
+	arena  []byte // merged parts; slices of it stay valid when it grows
 	fields [maxDepth][]entry
 	list   [maxDepth][][]byte
 	left   int // work
 	log    *pb.Log
 }
 
-// merge appends to dst the command that base is after a delta. Unknown fields are left out: how differences of theirs are meant is not
-// known. base is not changed.
+// merge appends to dst the command that a delta makes of base. It leaves out unknown fields, because the meaning of their
+// differences is unknown. It does not change base.
 func (m *merger) merge(dst, base, delta []byte) ([]byte, error) {
 	m.arena, m.left = m.arena[:0], maxWork
 	fields, err := m.message(0, command(), base, delta)
@@ -66,7 +66,7 @@ func (m *merger) spend(n int) error {
 	return nil
 }
 
-// message reads the fields of a message of a schema that base is after a delta.
+// message returns the fields that a delta makes of base, a message of a schema.
 func (m *merger) message(depth int, s *pb.Shape, base, delta []byte) ([]entry, error) {
 	if err := m.spend(len(base) + len(delta)); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (m *merger) message(depth int, s *pb.Shape, base, delta []byte) ([]entry, e
 	}
 	ops := pb.Differences(delta)
 	for ops.Next() {
-		if err := m.spend(len(fields)); err != nil { // which apply searches
+		if err := m.spend(len(fields)); err != nil { // because apply searches them
 			return nil, err
 		}
 		if fields, err = m.apply(fields, depth, s, entryOf(&ops)); err != nil {
@@ -153,7 +153,7 @@ func (m *merger) apply(fields []entry, depth int, s *pb.Shape, op entry) ([]entr
 		return fields, nil
 	case op.wire == pb.Reset:
 		return remove(fields, op.num), nil
-	case op.wire != f.Type || f.Repeated && f.Of == nil: // how lists of numbers differ is not known
+	case op.wire != f.Type || f.Repeated && f.Of == nil: // the differences of lists of numbers have no known form
 		return nil, errDelta
 	case f.Repeated:
 		return m.patch(fields, depth, f.Of, op)
@@ -170,7 +170,7 @@ func (m *merger) apply(fields []entry, depth int, s *pb.Shape, op entry) ([]entr
 	return put(fields, op), nil
 }
 
-// nested merges a message within another one. What it returns lies in the arena, behind all messages within it.
+// nested merges an inner message. Its result lies in the arena, after all messages within it.
 func (m *merger) nested(depth int, s *pb.Shape, base, delta []byte) ([]byte, error) {
 	if depth+1 == maxDepth {
 		return nil, errDelta
@@ -186,8 +186,8 @@ func (m *merger) nested(depth int, s *pb.Shape, base, delta []byte) ([]byte, err
 	return m.arena[start:len(m.arena):len(m.arena)], nil
 }
 
-// patch applies the operations on a list: lengths, and differences of elements by index. They are written as fields are, but numbers begin
-// with 0, which no field has.
+// patch applies the operations on a list: lengths, and differences of elements by index. They are encoded like fields, but
+// numbers begin with 0, which no field has.
 func (m *merger) patch(fields []entry, depth int, s *pb.Shape, op entry) ([]entry, error) {
 	list := m.list[depth][:0]
 	for i := range fields {
@@ -257,7 +257,7 @@ func find(fields []entry, num int) *entry {
 	return nil
 }
 
-// put sets a field that is no list.
+// put sets a field that is not a list.
 func put(fields []entry, e entry) []entry {
 	if old := find(fields, e.num); old != nil {
 		*old = e

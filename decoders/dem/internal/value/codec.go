@@ -1,7 +1,7 @@
 // Package value reads the values of fields of entities. A [Codec] describes how to read a value. A [Cell] holds the result.
 package value
 
-// Op is how a value is read.
+// Op is a way of reading a value.
 type Op uint8
 
 // The ways of reading a value. docs/formats/dem.md describes them.
@@ -32,7 +32,7 @@ const (
 	OpPointer
 )
 
-// FloatOp is how a float is read.
+// FloatOp is a way of reading a float.
 type FloatOp uint8
 
 // The ways of reading a float.
@@ -44,15 +44,15 @@ const (
 	FloatQuantized
 )
 
-// Codec is how the values of a field are read.
+// Codec describes how the values of a field are read.
 type Codec struct {
 	Op    Op
 	Float FloatOp
 	Num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
 	// Guess reports whether the type is unknown. An unknown type is read as varuint64, which is right for enums.
 	Guess bool
-	Quant *Quantizer // of FloatQuantized
+	Quant *Quantizer // for FloatQuantized
 }
 
-// NoValue is the codec of a place in the tree that has no value of its own.
+// NoValue is the codec of a place in the tree without a value.
 var NoValue = Codec{Op: OpNone}

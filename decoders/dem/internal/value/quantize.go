@@ -14,8 +14,8 @@ const (
 	encodeIntegers
 )
 
-// Quantizer reads floats that were quantized to some bits between two bounds. All arithmetic is of 32 bits and in the
-// game's order: the results are equal to the last digit.
+// Quantizer reads floats that were quantized to some bits between two bounds. It calculates with 32 bits and in the game's order,
+// so that results are equal to the last digit.
 type Quantizer struct {
 	Low, High float32
 	Step      float32 // 1 / (number of steps - 1)
@@ -46,7 +46,7 @@ func NewQuantizer(nbits int, low, high float32, flags int) *Quantizer {
 	q.Step = 1 / float32(steps-1)
 	mul := q.multiplier(steps)
 
-	// A bound or a zero that quantization hits anyway needs no bit of its own.
+	// A bound or a zero that quantization hits anyway needs no separate bit.
 	if q.flags&roundDown != 0 && q.quantize(q.Low, mul) == q.Low {
 		q.flags &^= roundDown
 	}
@@ -80,7 +80,7 @@ func (q *Quantizer) fixFlags() {
 	}
 }
 
-// multiplier is what takes a value to its step. Rounding must not carry it past the last step.
+// multiplier returns the factor from a value to its step. Rounding must not carry a value past the last step.
 func (q *Quantizer) multiplier(steps uint64) float32 {
 	last := float32(steps - 1)
 	span := q.High - q.Low
@@ -108,8 +108,8 @@ func (q *Quantizer) quantize(v, mul float32) float32 {
 	return q.value(uint32((v - q.Low) * mul))
 }
 
-// value returns the value of a step. The order of the products counts: this one gives the zeros and whole numbers for
-// which a field has no bit of their own. The conversion keeps processors from adding before the product is rounded.
+// value returns the value of a step. The order of the multiplications matters: this one gives the zeros and whole numbers for
+// which a field has no separate bit. The conversion keeps processors from adding before the product is rounded.
 func (q *Quantizer) value(i uint32) float32 {
 	return q.Low + float32((q.High-q.Low)*(float32(i)*q.Step))
 }

@@ -9,10 +9,10 @@ import (
 
 // Cell is a value of a field, in 16 bytes.
 type Cell struct {
-	Word uint64 // the value; x and y of a vector; where the bytes of text, tuple and blob lie
+	Word uint64 // the value; x and y of a vector; or the place of a text's, tuple's or blob's bytes
 	Z    uint32 // z of a vector
 	Kind Kind
-	// Open reports whether the data that the value was read from can be read in another way, too, in which the value is another one.
+	// Open reports whether the data can be read in another way that gives another value.
 	Open bool
 }
 
@@ -31,17 +31,17 @@ const (
 	Text
 	Tuple // float32s, little-endian
 	Blob
-	Length  // how many elements a list has
-	Pointer // whether an object is there: 0, or 1 + which of its types
+	Length  // the number of elements of a list
+	Pointer // whether an object exists: 0, or 1 + the number of its type
 )
 
 // InBytes reports whether the value lies outside its cell.
 func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
-// Plain reports whether the value lies in its cell, and nothing below its field depends on it.
+// Plain reports whether the value lies in its cell, and no value below its field depends on it.
 func (k Kind) Plain() bool { return k <= Vector }
 
-// Leaf reports whether no other value depends on the value.
+// Leaf reports whether no other value depends on this one.
 func (k Kind) Leaf() bool { return k < Length }
 
 // span packs a place among bytes into a cell's word.
@@ -53,8 +53,8 @@ func (c *Cell) Span() (start, end int) { return int(c.Word >> 32), int(uint32(c.
 // maxText bounds a string or a blob within an entity.
 const maxText = 1 << 20
 
-// Read reads a value. Text, tuples and blobs are appended to arena. tick is how long a tick is, in seconds. A value beyond
-// the end of r makes r.Overrun true.
+// Read reads a value. It appends text, tuples and blobs to arena. tick is the length of a tick, in seconds. A value beyond the
+// end of r makes r.Overrun true.
 func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	switch c.Op {
 	case OpFloat:
@@ -150,7 +150,7 @@ func (c *Codec) readFloat(r *bits.Reader, tick float32) float32 {
 	return r.Float32()
 }
 
-// readPointer reads whether an object is there, and of which type it is where it may be of several.
+// readPointer reads whether an object exists and, if it may be of several types, which type it has.
 func (c *Codec) readPointer(r *bits.Reader) Cell {
 	v := Cell{Kind: Pointer}
 	if r.Bool() {
