@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Secrets is a set of kinds of secrets in replays. Decoders and codecs withhold those that are not in the set that is revealed. The
+// Secrets is a set of kinds of secrets in replays. Decoders and codecs withhold all kinds that are not in the set to reveal. The
 // zero value is the empty set.
 type Secrets uint16
 
@@ -13,7 +13,7 @@ type Secrets uint16
 const (
 	// SecretConnectionID is the id of a client's connection, which stays the same while its program runs.
 	SecretConnectionID Secrets = 1 << iota
-	// SecretRconArguments are the arguments of what operators type on remote consoles, such as addresses and passwords.
+	// SecretRconArguments are the arguments of operators' commands on remote consoles, such as addresses and passwords.
 	SecretRconArguments
 	// SecretChatArguments are the arguments of commands in the chat, such as codes of timeouts and saves.
 	SecretChatArguments
@@ -21,13 +21,13 @@ const (
 	SecretPasswords
 	// SecretAntibot is the data of a server's bot detection.
 	SecretAntibot
-	// SecretPrivateTalk is what players say to one other player.
+	// SecretPrivateTalk is talk between two players.
 	SecretPrivateTalk
-	// SecretUnreadable is what a decoder cannot read, so that it may be any of the others.
+	// SecretUnreadable is data that a decoder cannot read, and which may therefore be any other secret.
 	SecretUnreadable
-	// SecretBattleLobby is a StarCraft II replay's member of the names of accounts.
+	// SecretBattleLobby is the member of a StarCraft II replay with the names of accounts.
 	SecretBattleLobby
-	// SecretVoice is what players say aloud.
+	// SecretVoice is players' speech.
 	SecretVoice
 
 	secretsEnd

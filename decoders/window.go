@@ -53,8 +53,8 @@ func (w *Window) Offset() int64 { return w.base + int64(w.r) }
 // Sum returns the sum of all bytes before Offset. Each byte is added only once, so frequent calls are cheap.
 func (w *Window) Sum() Sum { return w.SumUntil(w.Offset()) }
 
-// SumUntil returns the sum of the bytes before offset, which must not be behind Offset, nor before that of the last call of SumUntil, Sum
-// or Fill. Each byte is added only once.
+// SumUntil returns the sum of the bytes before offset, which must not be greater than Offset, nor less than the offset of the
+// last call of SumUntil, Sum or Fill. Each byte is added only once.
 func (w *Window) SumUntil(offset int64) Sum {
 	end := int(offset - w.base)
 	w.sum = w.sum.Add(w.buf[w.summed:end])
@@ -62,7 +62,7 @@ func (w *Window) SumUntil(offset int64) Sum {
 	return w.sum
 }
 
-// SumTo is like SumUntil, but later calls may be about bytes before offset.
+// SumTo is like SumUntil, but later calls may have smaller offsets.
 func (w *Window) SumTo(offset int64) Sum { return w.sum.Add(w.buf[w.summed : offset-w.base]) }
 
 // Resume sets the sum of the bytes before the window's first byte. Call it before anything is read. Without it, sums

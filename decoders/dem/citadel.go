@@ -75,7 +75,7 @@ func readCitadelDamage(_ *Decoder, ev *Event, m *pb.Reader) {
 	}
 }
 
-// noDamage is a damage with no fields set.
+// noDamage is a damage that names no entity and no slot.
 var noDamage = Damage{
 	VictimIndex: -1, InflictorIndex: -1, AttackerIndex: -1, AbilityIndex: -1, AttackingIndex: -1, AttackerSlot: -1, VictimSlot: -1,
 }

@@ -27,7 +27,7 @@ func (p *Replay) readAttributes() {
 		p.absent(memberAttributes)
 		return
 	}
-	if size == 0 { // so the game's API writes it
+	if size == 0 { // the form in which the game's API writes it
 		p.status(memberAttributes, 0, 0, err)
 		return
 	}

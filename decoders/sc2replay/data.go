@@ -19,16 +19,16 @@ const (
 	TimesFile    = "times.txt"
 )
 
-// Data is what replays of the game's versions are decoded with: protocol tables, names and build times. It does not change.
+// Data holds what versions of the game need for decoding: protocol tables, names and build times. It does not change.
 type Data struct {
 	tables *protocol.Set
 	names  *names.Set
 	times  *times.Set
 }
 
-// ReadData returns the embedded data with that of the files ProtocolFile, NamesFile and TimesFile in a directory, of which one must be
-// there. It compiles every table of the directory, so that a mistake is an error here and not in a replay. Errors have the
-// file's name and, for most mistakes, the line.
+// ReadData returns the embedded data, extended by the files ProtocolFile, NamesFile and TimesFile in a directory, at least one of
+// which must exist. It compiles every table of the directory, so that a mistake is an error here and not in a replay. Errors have
+// the file's name and, for most mistakes, the line.
 func ReadData(dir fs.FS) (*Data, error) {
 	text := map[string][]string{}
 	for _, name := range []string{ProtocolFile, NamesFile, TimesFile} {

@@ -11,9 +11,9 @@ import (
 
 // Options configure a Decoder. With the zero value, it decodes everything.
 type Options struct {
-	// Want is the set of kinds that the caller needs. Nil means all. Events of other kinds are still delivered, at the
-	// same positions. They may lack expensive contents: the contents of members. Everything else is always read,
-	// because the players, the replay's data and its end depend on all event streams.
+	// Want is the set of kinds that the caller needs. Nil means all. Events of other kinds are still delivered, at the same
+	// positions. They may lack expensive contents, such as the contents of members. Everything else is always read, because the
+	// players, the replay's data and its end depend on all event streams.
 	Want *Kinds
 	// RevealPrivate delivers the contents of replay.server.battlelobby, which contain the names of accounts.
 	RevealPrivate bool

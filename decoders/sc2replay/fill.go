@@ -21,7 +21,7 @@ func (p *plan) fillPacked(r *wire.Packed, base unsafe.Pointer) {
 	packedStruct(r, p.fields, base)
 }
 
-// fillVersioned is fillPacked for the versioned encoding.
+// fillVersioned is like fillPacked, for the versioned encoding.
 func (p *plan) fillVersioned(r *wire.Versioned, base unsafe.Pointer) {
 	clearRegions(base, p.clear)
 	versionedValue(r, &p.node, base)
@@ -168,7 +168,8 @@ func versionedValue(r *wire.Versioned, n *node, base unsafe.Pointer) {
 	case protocol.Array:
 		ok = versionedArray(r, n, base)
 	default:
-		// No choice, list of bits or null is bound in the versioned encoding, and a field without a destination to nothing.
+		// In the versioned encoding, no choice, list of bits or null is bound, and a field without a destination is bound to
+		// nothing.
 		r.Skip()
 		return
 	}

@@ -46,13 +46,13 @@ func (p *Replay) doubtIn(id protocol.Stream, data []byte) *doubt {
 	return p.tryTable(id, data, p.table, new(Event))
 }
 
-// doubt is why a table that is another build's does not fit a stream. What was read before the place that shows it may be false
-// as well: a number of an event that moved gives another kind, often of the same layout.
+// doubt says why another build's table does not fit a stream. Data before the place that shows it may be wrong as well: if the
+// number of an event has moved, the table gives another kind, often with the same layout.
 type doubt struct {
-	// from is the start of the event before the one that cannot be read. That event may already be none: it ended at the wrong
-	// place, so layouts differ there at the latest.
+	// from is the start of the event before the unreadable one. That event may be wrong already: it ended at the wrong place, so
+	// layouts differ there at the latest.
 	from int
-	// err is the error of the event that cannot be read, or nil if all can, but some come after the game's end.
+	// err is the error of the unreadable event, or nil if all are readable, but some come after the game's end.
 	err *decoders.Error
 }
 
@@ -82,7 +82,7 @@ func (p *Replay) tryTable(id protocol.Stream, data []byte, table *protocol.Table
 	return nil
 }
 
-// layouts is the table that a stream is read with, as errors have it.
+// layouts describes, for errors, the table that a stream is read with.
 type layouts struct {
 	text string // empty where nobody reads the error
 	own  bool   // it is the base build's own
@@ -97,8 +97,8 @@ func (p *Replay) layouts(table *protocol.Table) layouts {
 	return layouts{text: fmt.Sprintf("base build %d has no table of its own, and table %d does not fit", base, table.Build)}
 }
 
-// strange returns the error about something that the table does not have. With another build's table it is kind: the build may
-// have it. With its own table it is damage.
+// strange returns the error for something that the table lacks. With another build's table the error is kind, because the build
+// may have it. With the build's own table it is damage.
 func (l layouts) strange(kind error) error {
 	if l.own {
 		return decoders.ErrCorrupt

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A handle names a file: four letters for its type, four for its region, of which the first two are zeros, and its SHA-256.
+// A handle names a file: four letters for its type, four for its region, the first two of which are zeros, and its SHA-256.
 const (
 	handleRegion = 4
 	handleHash   = 8
 	handleSize   = handleHash + 32
 )
 
-// handleText returns a handle as text: "EU/HASH.s2ma". Whatever is no handle becomes hexadecimal as a whole.
+// handleText returns a handle as text: "EU/HASH.s2ma". Other bytes become hexadecimal as a whole.
 func handleText(h []byte) []byte {
 	if len(h) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func handleText(h []byte) []byte {
 	return append(append(text, '.'), kind...)
 }
 
-// isWord reports whether p has nothing but letters and digits.
+// isWord reports whether p consists of letters and digits.
 func isWord(p []byte) bool {
 	return !slices.ContainsFunc(p, func(c byte) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')

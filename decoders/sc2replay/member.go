@@ -81,7 +81,7 @@ func (d *Decoder) listContents(m *member, event Member) {
 				ev.Member.Data = m.data[offset:min(offset+chunk, int64(len(m.data)))]
 			}
 			if last {
-				m.data = nil // ev holds the last piece until the next call
+				m.data = nil // ev refers to the last piece until the next call
 			}
 		})
 	}

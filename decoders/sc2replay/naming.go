@@ -36,8 +36,8 @@ func (p *Replay) chooseNames() {
 	}
 }
 
-// BuildTime returns how many gameloops a unit, a structure or an upgrade takes to be made in the replay's version of the game, by its
-// name in the tracker's events and to half a second. ok is false where that is not known.
+// BuildTime returns the number of gameloops, to half a second, for making a unit, a structure or an upgrade in the replay's
+// version of the game. name is its name in the tracker's events. ok is false if the time is not known.
 func (p *Replay) BuildTime(name []byte) (loops int32, ok bool) {
 	if t := &p.nameTable; t.ExpansionGuessed || string(t.Expansion) != string(names.Void) {
 		return 0, false

@@ -5,16 +5,16 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// Maps such as GameHeart let everyone into the lobby as a player, and choose the players after the game has begun. Nothing in the
-// replay says whom. They give town halls to those alone, and later than other maps: docs/formats/sc2replay.md, "Players".
+// Maps such as GameHeart let everyone into the lobby as a player, and choose the players after the game has begun. No part of the
+// replay names the chosen ones. Only they receive town halls, later than on other maps: docs/formats/sc2replay.md, "Players".
 
-// leastChosen is the number of players of such a game, at least.
+// leastChosen is the least number of players of such a game.
 const leastChosen = 2
 
-// townHalls are the types of buildings with which players begin.
+// townHalls are the types of buildings that players begin with.
 var townHalls = map[string]bool{"CommandCenter": true, "Hatchery": true, "Nexus": true}
 
-// IsTownHall reports whether a unit type is that of the buildings with which players begin.
+// IsTownHall reports whether players begin with buildings of a unit type.
 func IsTownHall(typeName []byte) bool { return townHalls[string(typeName)] }
 
 // mayChoosePlayers reports whether the map may have chosen the players: whether more of them are in the lobby than have to play,
@@ -32,8 +32,8 @@ func (p *Replay) mayChoosePlayers() bool {
 	return playing > leastChosen
 }
 
-// findObservers makes observers of those whom the map has not chosen, if it has chosen any. The tracker's whole contents are read
-// unless a town hall stands from the beginning.
+// findObservers makes observers of the players that the map has not chosen, if it has chosen any. It reads the tracker's whole
+// contents unless a town hall stands from the beginning.
 func (p *Replay) findObservers(data []byte) {
 	var s stream
 	var ev Event
@@ -53,10 +53,10 @@ func (p *Replay) findObservers(data []byte) {
 			}
 			halls[owner] = true
 		}
-		// A unit that changes hands may be any.
+		// A unit that changes its owner counts whatever it is.
 		forces[owner] = forces[owner] || ev.Kind == KindUnitOwnerChange || p.data.names.ClassOf(unit.TypeName) != names.NoClass
 	}
-	if s.err == nil { // otherwise nobody knows what follows
+	if s.err == nil { // otherwise the rest is unknown
 		p.setObservers(halls, forces)
 	}
 }
@@ -78,7 +78,8 @@ func (p *Replay) setObservers(halls, forces map[uint32]bool) {
 	}
 }
 
-// newlyOwned returns the unit that somebody gets by an event of the tracker, and the player's id. It returns nil for other events.
+// newlyOwned returns the unit that a player receives in an event of the tracker, and the player's id. It returns nil for other
+// events.
 func newlyOwned(ev *Event) (unit *Unit, owner uint32) {
 	switch ev.Kind {
 	case KindUnitBorn:

@@ -80,7 +80,7 @@ func (t *tree) packedField(r *wire.Packed, name []byte, typ *protocol.Type, dst 
 	return dst
 }
 
-// oneMore returns fields with another empty one. It reuses the memory of a field that was there before.
+// oneMore returns fields with another, empty field. It reuses the memory of an earlier field.
 func oneMore(fields []Field) []Field {
 	n := len(fields)
 	if n == cap(fields) {

@@ -40,8 +40,8 @@ func (p *Replay) member(name string, limit int64) (data []byte, found bool, err 
 	return data, true, err
 }
 
-// oversized unpacks a member that declares more bytes than it may have. If it has no more, the declaration is damaged, and its
-// contents are returned with the error. Otherwise its size is the error.
+// oversized unpacks a member that declares more bytes than it may have. If it really has no more than that, the declaration is
+// damaged, and oversized returns the contents with the error. Otherwise the size is the error.
 func (p *Replay) oversized(m mpq.Member, most int64) (data []byte, found bool, err error) {
 	declared := m.Size
 	m.Size = most
@@ -77,8 +77,8 @@ func (p *Replay) fault(name string, err error) {
 	}
 }
 
-// absent stores that a part is missing. No part is needed for the others, and some programs leave parts out: clients of the
-// game's API, and publishers who remove what names people. An archive that lost a part by damage contradicts itself.
+// absent stores that a part is missing. No part needs another one, and some programs leave parts out: clients of the game's API,
+// and publishers who remove names of people. An archive that lost a part by damage contradicts itself.
 func (p *Replay) absent(name string) {
 	p.Parts = append(p.Parts, PartStatus{Name: []byte(name), State: PartStateAbsent})
 }

@@ -95,8 +95,8 @@ func (p *Replay) playersOfLobby() {
 	}
 }
 
-// isPhantom reports whether nobody is in an occupied slot. Computers do not observe: maps mark slots so of which they only use the
-// number, such as those of a mission's enemies. One that the details list plays.
+// isPhantom reports whether an occupied slot has no participant. Computers do not observe: maps mark slots as observing of which
+// they need only the number, for example for a mission's enemies. A computer in the details plays.
 func (p *Replay) isPhantom(slot *Slot) bool {
 	if slot.Control != controlComputer || slot.Observe == 0 {
 		return false
@@ -152,10 +152,10 @@ func leaderOf(slots []Slot, s *Slot) int {
 	})
 }
 
-// noRating is the rating of a user who has none, such as one who has not played enough games.
+// noRating is the rating of a user without one, for example after too few games.
 const noRating = -36400
 
-// finish makes what stands for nothing absent, and the logo's handle text.
+// finish makes values absent that stand for nothing, and makes a text of the logo's handle.
 func (u *LobbyUser) finish() {
 	if u.ScaledRating == noRating {
 		u.ScaledRating, u.HasScaledRating = 0, false

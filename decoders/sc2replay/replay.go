@@ -27,7 +27,7 @@ const (
 	memberMetadata   = "replay.gamemetadata.json"
 	memberMetadata12 = "replay.gamemetadata" // the name at some time in 3.12
 	memberLobby      = "replay.server.battlelobby"
-	backup           = ".backup" // suffix of the copies that a client leaves of members that it rewrote
+	backup           = ".backup" // suffix of a client's copies of members that it rewrote
 )
 
 // streamMembers are the members with the event streams.
@@ -88,9 +88,9 @@ func Open(r io.ReaderAt, size int64) (*Replay, error) {
 	return OpenWithin(r, size, func(int64) error { return nil })
 }
 
-// OpenWithin is Open for whoever counts memory. What can be had of a damaged archive takes up to some 50 MiB to look for:
-// take is asked for as many bytes before they are used, and returns why they are not to be had, which OpenWithin returns as it
-// is. A negative number gives back. What is kept afterwards is part of Decoder.Held.
+// OpenWithin is like Open, for callers that count memory. Searching a damaged archive takes up to some 50 MiB: take is called
+// with a number of bytes before they are used. OpenWithin returns an error of take unchanged. A negative number gives bytes back.
+// Kept memory is part of Decoder.Held.
 func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Replay, error) {
 	content, offset, _, err := mpq.UserData(r, size)
 	if err != nil {
@@ -211,8 +211,8 @@ func (p *Replay) chooseTable() {
 	p.table, _ = p.data.tables.Table(build) // Select returns only builds with a table
 }
 
-// Settled reports whether the header and the small parts say which table the events are read with, and who plays. Otherwise the
-// Replay of Unpack says it, after a look at the events.
+// Settled reports whether the header and the small parts determine the table for the events, and the players. Otherwise the
+// Replay of Unpack has them, after a look at the events.
 func (p *Replay) Settled() bool { return p.match != protocol.Nearest && !p.mayChoosePlayers() }
 
 // decodeInfo returns a description of how the replay is decoded.
@@ -280,7 +280,7 @@ func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err e
 	return d, used, err
 }
 
-// filetime is 1970 in units of 100 ns since 1601, in which the files have times.
+// filetime is the time 1970 in units of 100 ns since 1601, the form of times in files.
 const filetime = 116444736000000000
 
 // timeOf returns the time of such a number. It is known only after 1970, and in years of four digits.

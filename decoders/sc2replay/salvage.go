@@ -25,19 +25,19 @@ const (
 	maxSalvaged = 16 << 20 // bytes of a file that are searched
 	maxStreams  = 64       // streams that are unpacked
 	maxUnpacked = 32 << 20 // bytes of all of them
-	bzip2Held   = 5 << 20  // what unpacking takes besides, from above
+	bzip2Held   = 5 << 20  // an upper bound of the memory for unpacking besides
 
-	// Of small files not more than so many bytes and so many times the file are unpacked. Replays unpack to ten times.
+	// Small files may unpack to so many bytes, or so many times their size. Replays unpack to ten times.
 	leastUnpacked = 1 << 20
 	unpackedRatio = 32
 )
 
-// salvage searches for members without the archive's tables. It takes memory before it uses it, and returns what it does not
+// salvage searches for members without the archive's tables. It takes memory before using it, and gives back what it does not
 // keep.
 func (p *Replay) salvage(r io.ReaderAt, size int64, take func(bytes int64) error) error {
 	length := min(size, maxSalvaged)
 	left := int(min(leastUnpacked+unpackedRatio*length, maxUnpacked))
-	// One stream after the other is unpacked to the same place, and what is of use is copied.
+	// Streams are unpacked to the same place one after another, and useful ones are copied.
 	used := length + int64(left) + bzip2Held
 	if err := take(used); err != nil {
 		return err

@@ -2,8 +2,8 @@ package sc2replay
 
 import "bytes"
 
-// triggerPrefix begins the names of the events that a map's triggers listen to. All of them are KindTriggerUi: most are of panels
-// of campaigns, which hardly any replay has.
+// triggerPrefix begins the names of events for a map's triggers. All of them are KindTriggerUi: most belong to panels of
+// campaigns, which hardly any replay has.
 const triggerPrefix = "Trigger"
 
 // conclude sets the ability and the unit that the fields name, if any.

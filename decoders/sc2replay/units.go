@@ -12,7 +12,7 @@ import (
 type units struct {
 	byTag     map[uint32]unit
 	latest    map[uint32]uint32 // the newest tag at an index
-	cells     int32             // size of the unit of the tracker's places, in cells
+	cells     int32             // size of the tracker's unit of places, in cells
 	naming    *naming           // names of the types in selections
 	untracked bool              // there is no tracker; types come from selections
 }
@@ -186,8 +186,7 @@ func ownerOf(player uint32) uint8 { return uint8(min(player, math.MaxUint8)) }
 // egg is the type of a larva that is turning into another unit.
 const egg = "Egg"
 
-// isCocoon reports whether a type is that of a unit that is morphing. A larva's egg is not: another unit hatches from
-// it.
+// isCocoon reports whether units of a type are morphing. A larva's egg is no cocoon: another unit hatches from it.
 func isCocoon(name []byte) bool {
 	return bytes.HasSuffix(name, []byte("Cocoon")) || bytes.HasSuffix(name, []byte(egg)) && len(name) > len(egg)
 }

@@ -33,7 +33,7 @@ type Client struct {
 	fresh   bool
 	dropped bool // the last connection ended
 	authed  bool // the file states the login, or that there is none
-	// versioned reports that the file states the version, or that it is not known any more.
+	// versioned reports that the file states the version, or that the version is no longer known.
 	versioned bool
 	// settled reports that the file states, since the last damage, whether the client has a character.
 	settled bool
@@ -49,8 +49,8 @@ type Identity struct {
 	Name []byte
 	// NameEffective reports whether the server has stated Name.
 	NameEffective bool
-	// HasInfo reports whether the client has sent its clan, country and skin. These are what the server took of what the
-	// client sent, without what it ignored: see docs/formats/teehistorian.md, "Identity".
+	// HasInfo reports whether the client has sent its clan, country and skin. They are the values that the server accepted: see
+	// docs/formats/teehistorian.md, "Identity".
 	HasInfo bool
 	// Clan is the client's clan.
 	Clan []byte
@@ -119,7 +119,7 @@ func (c *Client) markPresent() {
 // disconnect ends the connection.
 func (c *Client) disconnect() {
 	c.Joined, c.Present, c.Ready, c.dropped = false, false, false, true
-	c.Protocol = ProtocolUnspecified // the next client may not state one
+	c.Protocol = ProtocolUnspecified // the next client may state none
 	c.player = player{}
 }
 
@@ -132,7 +132,7 @@ func (c *Client) reset() {
 	}
 }
 
-// setInfo stores what the server took of a client's statement about itself.
+// setInfo stores the values that the server accepted from a client's statement about itself.
 func (c *Client) setInfo(p *PlayerInfo) {
 	if !c.NameEffective {
 		set(&c.Name, p.Name)
@@ -161,7 +161,7 @@ func (c *Client) setSkin(skin *Skin, parts []SkinPart) {
 	}
 }
 
-// setVersion stores the version of a client's program. 0 stands for one that is not known.
+// setVersion stores the version of a client's program. 0 means not known.
 func (c *Client) setVersion(version int32, text []byte) {
 	c.versioned, c.Version = true, version
 	set(&c.VersionText, text)

@@ -14,7 +14,7 @@ import (
 type CopyOptions struct {
 	// From and To are the first and the last tick to copy. Nil means from the start, or to the end.
 	From, To *int32
-	// Redact applies Redact to each event and Redacted to the header, and leaves out what follows the contents of a record.
+	// Redact applies Redact to each event and Redacted to the header, and leaves out bytes after the contents of a record.
 	Redact bool
 	// Reveal are the kinds of secrets that Redact leaves.
 	Reveal decoders.Secrets
@@ -92,7 +92,7 @@ func (c *copier) run() error {
 			}
 			return err
 		}
-		if ev.Kind == KindDamage { // a copy of what follows would have no sign of it
+		if ev.Kind == KindDamage { // a copy of the later records would not show it
 			return decoders.Errorf(decoders.Teehistorian, ev.Damage.From, ev.AtTick, "records", decoders.ErrCorrupt,
 				"those up to byte %d are none that a server writes: %s", ev.Damage.To, ev.Damage.Reason)
 		}
@@ -145,8 +145,8 @@ func isRedacted(ev *Event) bool {
 	return false
 }
 
-// begin writes the state before a tick. It first writes who is present, with the records that servers write after a map
-// change. Then it writes the characters' positions.
+// begin writes the state before a tick: first the present clients, with the records that servers write after a map change, then
+// the characters' positions.
 func (c *copier) begin(tick int32) error {
 	s := c.d.State()
 	for id, client := range s.Clients() {

@@ -45,10 +45,10 @@ type Decoder struct {
 	// event that the record implies, and 0 otherwise.
 	index int64
 
-	// fast: records may be decoded by the paths for usual ones: the header was read, there is no error, and there was no damage.
+	// fast says that usual records may be decoded by the fast paths: the header was read, and there was no error and no damage.
 	fast     bool
 	finished bool  // the finish event was delivered
-	seam     *seam // what is searched behind a record that no server writes; nil before the first one
+	seam     *seam // the search after a record that no server writes; nil before the first one
 
 	scanned int             // bytes of the header already searched for its NUL
 	read    record          // a field, so that no record allocates it
@@ -132,17 +132,17 @@ func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
 	return true
 }
 
-// move moves a client, and sets m to that. It does so field by field: a literal is built elsewhere first, and copying memory that
-// was just written in smaller pieces stalls.
+// move moves a client, and sets m to the move. It sets field by field: a literal is built elsewhere first, and copying memory
+// that was just written in smaller pieces stalls.
 func (c *Client) move(m *PlayerDiff, id, dx, dy int32) {
 	x, y := c.X+dx, c.Y+dy
 	c.X, c.Y = x, y
 	m.ClientId, m.Dx, m.Dy, m.X, m.Y = id, dx, dy, x, y
 }
 
-// Moves decodes the moves that come next, as far as they are small ones of the present tick and fit into moves, and returns how many
-// it decoded. It is faster than Next, which decodes everything else. The first one starts at Position, and each of the others
-// MoveBytes behind the one before, with an Index of 0. None has a warning.
+// Moves decodes the next moves, as long as they are small ones of the present tick and fit into moves, and returns how many it
+// decoded. It is faster than Next, which decodes everything else. The first move starts at Position, and each of the others
+// MoveBytes after the previous one, with an Index of 0. None has a warning.
 func (d *Decoder) Moves(moves []PlayerDiff) int {
 	if !d.fast {
 		return 0

@@ -172,7 +172,7 @@ func (x *ex) save() []byte {
 // saveTextMinor is the first minor version whose servers do not cut texts.
 const saveTextMinor = 9
 
-// contents decodes the data of an EX record into an event, and stores in d.ex how that went.
+// contents decodes the data of an EX record into an event, and stores the outcome in d.ex.
 func (d *Decoder) contents(r *record, ev *Event) {
 	r.known = extensions[r.uuid]
 	d.ex = ex{cursor: cursor{b: r.data}, oldMinor: d.header.VersionMinor < saveTextMinor}
@@ -181,7 +181,7 @@ func (d *Decoder) contents(r *record, ev *Event) {
 	}
 }
 
-// extension finishes the event of an EX record, whose contents it has. An unknown extension becomes an unknown_ex event.
+// extension finishes the event of an EX record with decoded contents. An unknown extension becomes an unknown_ex event.
 func (d *Decoder) extension(c *cursor, ev *Event, r *record) {
 	start := d.w.Offset()
 	if r.known == nil {

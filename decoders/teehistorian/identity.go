@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Servers write who a client is only in part: the rest follows from what clients send, and from rules of the server that
-// leave no record. This file has these rules. See docs/formats/teehistorian.md, "Identity".
+// Servers write only a part of who a client is: the rest follows from clients' messages, and from rules of the server that leave
+// no record. This file has these rules. See docs/formats/teehistorian.md, "Identity".
 
 // tickRate is the number of ticks in a second.
 const tickRate = 50
 
 // rules are the rules of a server that depend on its version.
 type rules struct {
-	// repeatsLogins: the file states all logins that are older than the file, in tick 0. A client without one has none.
+	// repeatsLogins: in tick 0 the file states all logins that are older than the file. A client without one has none.
 	repeatsLogins bool
-	// recordsJoins: every connection has a JOIN. Servers before did not write all, by mistake, and later ones are not known.
+	// recordsJoins: every connection has a JOIN. Earlier servers did not write all, by mistake, and later ones are not known.
 	recordsJoins bool
 	// recordsReady: PLAYER_READY tells which clients have entered the game.
 	recordsReady bool
@@ -25,7 +25,7 @@ type rules struct {
 	refusesInvalid bool
 }
 
-// The minor versions with which the rules changed. The second is that of the first release behind the change.
+// The minor versions that changed the rules. Each comment names the first release after the change.
 const (
 	readyMinor    = 3  // DDNet 16.0
 	unpackedMinor = 7  // 18.2
@@ -45,13 +45,13 @@ func rulesOf(h *Header) rules {
 	}
 }
 
-// settings are the settings of a server that decide whether it takes what a client states about itself.
+// settings are the server's settings that decide whether it accepts a client's statements about itself.
 type settings struct {
 	spamProtection bool
-	infoDelay      int32 // least time between two changes, in seconds
+	infoDelay      int32 // the least time between two changes, in seconds
 }
 
-// defaultSettings are the settings that a header leaves out.
+// defaultSettings are the values of settings that a header leaves out.
 var defaultSettings = settings{spamProtection: true, infoDelay: 5}
 
 // settingsOf returns the settings of a header.
@@ -96,21 +96,21 @@ func leadingInt(text string) int {
 	return v
 }
 
-// player is what the server knows of the player of a connected client until the map changes.
+// player holds what the server knows of a connected client's player until the map changes.
 type player struct {
-	introduced bool   // the server took the start info
-	infoAt     int32  // the tick in which it last took clan and skin; 0 for none, in the server too
+	introduced bool   // the server accepted the start info
+	infoAt     int32  // the tick in which it last accepted clan and skin; 0 for none, in the server, too
 	code       uint64 // a hash of the timeout code; 0 for none
 }
 
-// takes reports whether the server takes a change of clan and skin now.
+// takes reports whether the server accepts a change of clan and skin now.
 func (s *State) takes(c *Client) bool {
 	next := int64(c.infoAt) + int64(s.infoDelay)*tickRate
 	return !s.spamProtection || c.infoAt == 0 || int64(s.tick) >= next
 }
 
-// startInfo applies a client's introduction. The server takes the first one. Of a later one, such as that of a client that rejoins,
-// it takes nothing but the skin of a client of 0.7.
+// startInfo applies a client's introduction. The server accepts the first one. Of a later one, for example when a client rejoins,
+// it accepts only the skin of a client of 0.7.
 func (s *State) startInfo(c *Client, p *PlayerInfo) {
 	switch {
 	case s.refusesInvalid && !p.valid():
@@ -122,8 +122,8 @@ func (s *State) startInfo(c *Client, p *PlayerInfo) {
 	}
 }
 
-// changeInfo applies a change of clan and skin. The server ignores it from a client that is not in the game, and too soon after the
-// last one.
+// changeInfo applies a change of clan and skin. The server ignores it if the client is not in the game, or if too little time has
+// passed since the last one.
 func (s *State) changeInfo(c *Client, p *PlayerInfo) {
 	if s.refusesInvalid && !p.valid() || s.recordsReady && !c.Ready || !s.takes(c) {
 		return
@@ -156,8 +156,8 @@ const (
 	skinSize = 23
 )
 
-// setCut stores a text as servers keep it: without blanks at the start, blanks in place of control characters, and cut at the start of
-// a character. It reuses the memory of to.
+// setCut stores a text in the form that servers keep: without blanks at the start, with blanks in place of control characters,
+// and cut at the start of a character. It reuses the memory of to.
 func setCut(to *[]byte, text []byte, size int) {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -203,7 +203,7 @@ func invisible(r rune) bool {
 	return false
 }
 
-// rejoin applies that a client connected again from the same address without a drop. The server keeps the player and forgets login
+// rejoin applies a new connection of a client from the same address without a drop. The server keeps the player and forgets login
 // and version.
 func (c *Client) rejoin() {
 	c.markPresent()
@@ -212,8 +212,8 @@ func (c *Client) rejoin() {
 	c.setVersion(0, nil)
 }
 
-// reclaim is a client's request to take over the slot of a connection that was lost. The server decides at once: if it agrees, the
-// drop of the client's own slot is the next record, but for a logout.
+// reclaim is a client's request to take over the slot of a lost connection. The server decides at once: if it agrees, the drop of
+// the client's own slot is the next record, except for a logout.
 type reclaim struct {
 	client int32
 	code   uint64 // 0 if the request has no code
@@ -226,7 +226,7 @@ const dropReclaimed = "Timeout Protection used"
 // codeSize is the size of timeout codes in servers, in bytes. Longer codes never match.
 const codeSize = 63
 
-// hashCode returns the hash of a timeout code. Nothing needs the code itself, which is a secret.
+// hashCode returns the hash of a timeout code. The code itself is a secret, and not needed.
 func hashCode(code []byte) uint64 {
 	if len(code) == 0 {
 		return 0
@@ -235,7 +235,7 @@ func hashCode(code []byte) uint64 {
 	return max(binary.LittleEndian.Uint64(sum[:]), 1)
 }
 
-// command applies a console command that starts behind the last record and ends at an offset.
+// command applies a console command that starts after the last record and ends at an offset.
 func (s *State) command(c *ConsoleCommand, end int64) {
 	switch name := string(c.Command); {
 	case name == "timeout" && c.ClientId >= 0:
@@ -261,16 +261,16 @@ func (s *State) timeout(c *ConsoleCommand, end int64) {
 	}
 }
 
-// pass moves the place of the awaited drop behind a record that the server may write before it.
+// pass moves the place of the awaited drop past a record that the server may write before it.
 func (r *reclaim) pass(start, end int64) {
 	if r.end != 0 && r.end == start {
 		r.end = end
 	}
 }
 
-// reclaimed applies that a client was dropped at an offset. If that was because it took over another slot, reclaimed returns the slot:
-// the client in it has the connection from now on. It returns noClient if it did not, or if more than one slot has the code, so that
-// the file does not tell which of them it was. None of these is logged in then.
+// reclaimed applies the drop of a client at an offset. If the client took over another slot, reclaimed returns that slot: the
+// client in it has the connection from now on. Otherwise it returns noClient. If several slots have the code, the file does not
+// tell which one it was; reclaimed returns noClient, and none of them is logged in.
 func (s *State) reclaimed(id int32, reason []byte, start int64) int32 {
 	r := s.reclaim
 	if r.end == 0 || r.end != start || r.client != id || r.code == 0 || string(reason) != dropReclaimed {

@@ -2,7 +2,7 @@ package teehistorian
 
 import "encoding/binary"
 
-// inputFields is how many integers an input has.
+// inputFields is the number of integers of an input.
 const inputFields = 10
 
 // input returns an input with the given fields, which are in file order.
@@ -52,7 +52,7 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 	if !client.HasInput {
 		return false
 	}
-	if binary.LittleEndian.Uint64(b[2:10])|uint64(binary.LittleEndian.Uint16(b[10:12])) == 0 { // a change of nothing
+	if binary.LittleEndian.Uint64(b[2:10])|uint64(binary.LittleEndian.Uint16(b[10:12])) == 0 { // an empty change
 		return false
 	}
 	var v [inputFields]int32
@@ -79,7 +79,7 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 	return true
 }
 
-// SkipInputs decodes the changes of inputs that come next, as far as they are usual ones, without their events, and returns how many
+// SkipInputs decodes the next changes of inputs, as long as they are usual ones, without making events, and returns how many
 // there were. It is faster than Next, which decodes everything else. None of them has a warning.
 func (d *Decoder) SkipInputs() int {
 	if !d.fast {
@@ -106,11 +106,11 @@ func (d *Decoder) SkipInputs() int {
 	return n
 }
 
-// change adds the change of an INPUT_DIFF to the input, and returns the length of the record. It returns 0, having changed nothing,
-// unless the target's integers have one or two bytes and all others one. It does not branch on their lengths and on what is zero: no
-// processor foresees that.
+// change adds the change of an INPUT_DIFF to the input, and returns the length of the record. It returns 0, having changed
+// nothing, unless the target's integers have one or two bytes and all others one. It does not branch on their lengths or on
+// zeros, which no processor can predict.
 func (in *Input) change(b *[fastBytes]byte) int {
-	const buttons = 7 // the fields behind the target
+	const buttons = 7 // the fields after the target
 	w := binary.LittleEndian.Uint64(b[2:])
 	x, nx, unusualX := short2(w >> 8)
 	y, ny, unusualY := short2(w >> (8 + 8*nx))
@@ -132,8 +132,8 @@ func (in *Input) change(b *[fastBytes]byte) int {
 	return int(p + buttons)
 }
 
-// short2 decodes the integer of one or two bytes in the lowest bytes of w, and returns the number of its bytes. unusual is not 0 if
-// it has more of them, or two where one would do.
+// short2 decodes the integer of one or two bytes in the lowest bytes of w, and returns the number of its bytes. unusual is not 0
+// if it has more bytes, or two where one is enough.
 func short2(w uint64) (v int32, n uint64, unusual uint64) {
 	two := w >> 7 & 1
 	second := w >> 8 & 0xff

@@ -43,7 +43,7 @@ func recordName(id int32) string {
 	}
 }
 
-// record is a record as it is in the file. Its slices point into the bytes that it was read from.
+// record is a record as stored in the file. Its slices refer to the bytes that it was read from.
 type record struct {
 	id     int32 // of the record
 	client int32 // noClient if it names none
@@ -55,10 +55,10 @@ type record struct {
 	uuid      UUID
 	data      []byte     // of a message or an extension
 	known     *extension // of an extension, if this package knows it
-	// tooLong: a length or a number is beyond what servers write. Nothing behind it was read.
+	// tooLong: a length or a number exceeds what servers write. Nothing after it was read.
 	tooLong bool
 	odd     bool // an integer has an unusual encoding
-	rest    int  // bytes behind the record that are present
+	rest    int  // bytes that are present after the record
 }
 
 // read reads a record. c.cut tells that it is not completely present.
@@ -76,7 +76,7 @@ func (r *record) read(c *cursor) {
 	r.odd, r.rest = c.odd, c.rest()
 }
 
-// fields reads what follows the id of a record other than PLAYER_DIFF.
+// fields reads the fields after the id of a record other than PLAYER_DIFF.
 func (r *record) fields(c *cursor) {
 	switch r.id {
 	case idTickSkip:
@@ -215,8 +215,8 @@ func warn(ev *Event, w Warning) {
 	}
 }
 
-// namedClient returns the client that a record names. For the first record that names it, it adds a warning, because a
-// JOIN should have come first.
+// namedClient returns the client that a record names. It adds a warning if no earlier record has named the client, because a JOIN
+// should have come first.
 func (d *Decoder) namedClient(ev *Event, id int32) *Client {
 	c := d.state.client(id)
 	if !c.seen {
@@ -231,7 +231,7 @@ func (d *Decoder) finish(c *cursor, ev *Event) {
 	d.end()
 }
 
-// end makes the end final. Behind damage it is an error.
+// end makes the end final. After damage the end is an error.
 func (d *Decoder) end() {
 	d.fast, d.finished, d.err = false, true, io.EOF
 	if d.state.damaged() {

@@ -60,8 +60,9 @@ const (
 	noClient   = -1
 )
 
-// secretCommand returns the kind of secret that the arguments of a command are, or none. Commands of the external console look like
-// those of votes and of the main configuration file: all have client id -1. Those of maps have -2, those of other files -3.
+// secretCommand returns the kind of secret in the arguments of a command, or none. Commands of the external console look like
+// commands of votes and of the main configuration file: all have client id -1. Commands of maps have -2, and those of other files
+// -3.
 func secretCommand(c *ConsoleCommand) decoders.Secrets {
 	switch {
 	case c.Flags&flagEcon != 0, c.Flags&flagServer != 0 && c.ClientId >= noClient:
@@ -74,7 +75,7 @@ func secretCommand(c *ConsoleCommand) decoders.Secrets {
 	return 0
 }
 
-// recorded returns what secretCommand asks of the record that the fact is of.
+// recorded returns the part of the fact's record that secretCommand needs.
 func (c *FactCommand) recorded() *ConsoleCommand {
 	id := c.ClientId
 	switch c.Source {
@@ -98,7 +99,7 @@ func redactMessage(m *Message, trailing bool, reveal decoders.Secrets) {
 	}
 }
 
-// secretMessage returns the kind of secret that a message is, or none.
+// secretMessage returns the kind of secret in a message, or none.
 func secretMessage(m *Message) decoders.Secrets {
 	switch {
 	case m.ContentCase == MessageContentSay:
@@ -111,7 +112,7 @@ func secretMessage(m *Message) decoders.Secrets {
 	return 0
 }
 
-// secretSay returns the kind of secret that a text of the chat is, or none.
+// secretSay returns the kind of secret in a text of the chat, or none.
 func secretSay(mode SayMode, text []byte) decoders.Secrets {
 	switch {
 	case mode == SayModeWhisper:
@@ -122,7 +123,7 @@ func secretSay(mode SayMode, text []byte) decoders.Secrets {
 	return 0
 }
 
-// blanks are the bytes that servers take for a blank, in UTF-8 as a string.
+// blanks are the bytes that servers treat as a blank, in UTF-8 as a string.
 var blanks = func() string {
 	b := []byte{}
 	for c := byte(1); c <= ' '; c++ {
@@ -131,14 +132,14 @@ var blanks = func() string {
 	return string(b)
 }()
 
-// blank reports whether a character of a text looks like nothing. Invalid UTF-8 counts.
+// blank reports whether a character of a text is invisible. Invalid UTF-8 counts as invisible.
 func blank(r rune) bool {
 	return r <= ' ' || r == unicode.ReplacementChar || unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// publicText reports whether a text of the chat is talk, or a command whose arguments are public. Servers take control
-// characters for blanks, skip blanks behind the slash, and end the command's name at a blank. A blank before the slash
-// makes a text talk; it is taken for a slip of the person who typed a command.
+// publicText reports whether a text of the chat is talk, or a command whose arguments are public. Servers treat control
+// characters as blanks, skip blanks after the slash, and end the command's name at a blank. A blank before the slash makes a text
+// talk; here it counts as a typing error in a command.
 func publicText(text []byte) bool {
 	command, ok := bytes.CutPrefix(bytes.TrimLeftFunc(text, blank), []byte("/"))
 	if !ok {

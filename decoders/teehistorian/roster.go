@@ -32,14 +32,14 @@ func (d *Decoder) Carry(roster []byte) error {
 	if err != nil {
 		return err
 	}
-	if !d.state.damaged() { // behind it, a client may be another one
+	if !d.state.damaged() { // after damage, a slot may have another client
 		d.state.carry(before)
 	}
 	return nil
 }
 
-// CarryRoster is Carry for a game of which only the roster is available. It returns the roster later, completed with
-// earlier, the roster of the game before it.
+// CarryRoster is like Carry, for a game of which only the roster is available. It returns the roster later, completed with
+// earlier, the roster of the previous game.
 func CarryRoster(later, earlier []byte) ([]byte, error) {
 	s, err := ReadRoster(later)
 	if err != nil {

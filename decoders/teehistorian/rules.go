@@ -5,15 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// rule is a property that every record has that a server writes. A record without it is damage, and so is what follows, as far
-// as it cannot be told from damage. A rule must hold for all versions of DDNet's server, or name those for which it holds: where a sound
-// file breaks one, more is lost than a rule that is missing would find. See docs/formats/teehistorian.md, "The writer's rules".
+// rule is a property of every record that a server writes. A record without it is damage, and so are the following records, as
+// far as they cannot be told from damage. A rule must hold for all versions of DDNet's server, or name the versions for which it
+// holds: if a sound file breaks a rule, more is lost than a missing rule would find. See docs/formats/teehistorian.md, "The
+// writer's rules".
 type rule struct {
-	// on are the records that the rule is about. It is not asked about others.
+	// on are the records to which the rule applies.
 	on records
 	// broken describes a record that breaks the rule, for error texts and events.
 	broken []byte
-	// breaks reports whether a record breaks the rule. A rule that depends on earlier records is asked only where these are known.
+	// breaks reports whether a record breaks the rule. A rule that depends on earlier records is applied only if these are known.
 	breaks func(d *Decoder, r *record) bool
 	// needsState: the rule depends on earlier records.
 	needsState bool
@@ -50,7 +51,7 @@ func (r *record) kind() records {
 	return onOther
 }
 
-// writerRules are all the rules, in the order in which they are asked: those on how a record is written come first. Each names the
+// writerRules are all rules, in the order in which they are applied: first the rules about a record's encoding. Each names the
 // functions of DDNet's server from which it follows.
 var writerRules = [...]rule{
 	// CTeeHistorian: its enumeration of records, the same since 11.0; WriteExtra came with version 2.
@@ -180,7 +181,7 @@ const (
 	reachBits   = 22 // of the whole reach
 )
 
-// beyond reports whether no character can be at a place. It is the same for all maps, since the map is not in the file.
+// beyond reports whether no character can be at a place. It is the same for all maps, because the file does not contain the map.
 func beyond(x, y int32) bool {
 	return (uint32(x+reachBefore)|uint32(y+reachBefore))>>reachBits != 0
 }
@@ -194,8 +195,7 @@ func (s *State) absent(id int32) bool {
 	return !c.Alive && (c.settled || !s.damaged())
 }
 
-// control reports whether a character is one that servers replace by a blank in what clients send, other than those of texts of
-// several lines.
+// control reports whether servers replace a character of a client's text by a blank, except in texts of several lines.
 func control(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }
 
 // broken returns the rule that a record breaks, or nil.
@@ -209,8 +209,8 @@ func (d *Decoder) broken(r *record) *rule {
 	return nil
 }
 
-// plausible reports whether a record breaks none of the rules that need no state, and is usual. An unusual one is no damage, but does
-// not help to find the place where records start.
+// plausible reports whether a record breaks none of the rules that need no state, and is usual. An unusual record is no damage,
+// but does not help to find the places where records start.
 func (d *Decoder) plausible(r *record) bool {
 	kind := r.kind()
 	for i := range writerRules {
@@ -219,7 +219,7 @@ func (d *Decoder) plausible(r *record) bool {
 		}
 	}
 	switch r.id {
-	case idMessage: // some client programs send others
+	case idMessage: // some client programs send other messages
 		m := &d.seam.scratch.Message
 		m.Raw = r.data
 		six, _, _ := m.parse(ProtocolSix)
@@ -227,7 +227,7 @@ func (d *Decoder) plausible(r *record) bool {
 		return max(six, seven) == fitsExactly
 	case idDrop: // an operator may give another reason
 		return !bytes.ContainsFunc(r.text, control)
-	case idEx: // a modified server may have some whose names are not in the header
+	case idEx: // a modified server may write extensions whose names are not in the header
 		return r.known != nil || len(d.header.UUIDs) == 0 || d.uuidName(r.uuid) != nil
 	}
 	return true

@@ -10,7 +10,7 @@ import (
 const (
 	maxSavedTees     = 128
 	maxSavedSwitches = 255
-	maxSavedUnknown  = 64 // values of each list of unknown ones, of maxText bytes each
+	maxSavedUnknown  = 64 // values in each list of unknown ones, of maxText bytes each
 )
 
 // savedWeapons and savedCheckpoints are how many weapons and time checkpoints a character in a saved state has.
@@ -70,7 +70,7 @@ func (s *SavedTeam) parse(text []byte) {
 	}
 }
 
-// grow returns a list with one element more, which has the memory of an element that was there before, if there was one.
+// grow returns a list with one more element, which reuses the memory of an earlier element, if there was one.
 func grow[T any](list []T) []T {
 	if len(list) < cap(list) {
 		return list[:len(list)+1]
@@ -155,11 +155,12 @@ func savedCount(b []byte, count int) []byte {
 	return append(strconv.AppendInt(append(b, " has "...), int64(count), 10), " values"...)
 }
 
-// savedLine reads the values of a line one after the other. Behind the last one, and behind one that is no number, values are zero.
+// savedLine reads the values of a line one after the other. After the last value, and after one that is no number, values are
+// zero.
 type savedLine struct {
 	place savedPlace
 	rest  []byte
-	read  int // values so far, with the one that is no number
+	read  int // values so far, including the one that is no number
 	ended bool
 	bad   bool // the value is no number
 }
@@ -185,7 +186,7 @@ func (l *savedLine) int() int32 {
 	return v
 }
 
-// decimal returns the number that a text is. It allocates nothing for a text that is none, which strconv.ParseInt does.
+// decimal returns the number in a text. Unlike strconv.ParseInt, it allocates nothing for a text without a number.
 func decimal(text []byte) (int32, bool) {
 	digits := bytes.TrimPrefix(text, []byte("-"))
 	if len(digits) == 0 {
@@ -216,7 +217,7 @@ func (l *savedLine) float() float64 {
 	return v
 }
 
-// end ends a line that has at least the given number of values. Those that are left over go to unknown. It returns false, with the
+// end ends a line that has at least the given number of values. The remaining values go to unknown. It returns false, with the
 // reason in s, if a value is no number, or if there are too few.
 func (s *SavedTeam) end(l *savedLine, least int, unknown *[][]byte) bool {
 	switch {
@@ -234,7 +235,7 @@ func (s *SavedTeam) end(l *savedLine, least int, unknown *[][]byte) bool {
 	return true
 }
 
-// addUnknown adds a value that no place is known for, within the limits.
+// addUnknown adds a value with an unknown place, within the limits.
 func addUnknown(list *[][]byte, value []byte) {
 	if len(*list) < maxSavedUnknown {
 		*list = append(*list, value[:min(len(value), maxText)])

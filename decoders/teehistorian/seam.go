@@ -7,16 +7,16 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// damage is what is known of the damage of a file, up to a position.
+// damage holds the known damage of a file, up to a position.
 type damage struct {
-	from, to int64 // the first one; to is 0 if there is none
+	from, to int64 // the first damage; to is 0 if there is none
 	count    int32
 	reason   []byte
 }
 
 func (s *State) damaged() bool { return s.damage.to != 0 }
 
-// add adds damage behind that so far.
+// add adds damage after the earlier damage.
 func (m *damage) add(from, to int64, reason []byte) {
 	if m.count == 0 {
 		m.from, m.to, m.reason = from, to, reason
@@ -24,13 +24,13 @@ func (m *damage) add(from, to int64, reason []byte) {
 	m.count = min(m.count, math.MaxInt32-1) + 1
 }
 
-// error returns the error with which a file of a number of bytes ends that has damage.
+// error returns the error with which a damaged file of a number of bytes ends.
 func (m *damage) error(size int64, tick int32) error {
 	return decoders.Errorf(decoders.Teehistorian, m.from, tick, "records", decoders.ErrCorrupt,
 		"those in bytes %d to %d of %d are none that a server writes: %s (damaged places: %d)", m.from, m.to, size, m.reason, m.count)
 }
 
-// seam is the search behind a record that no server writes for the next place at which records start.
+// seam is the search, after a record that no server writes, for the next place at which records start.
 //
 // Records do not have a mark at their start. But a decoder that starts inside a record soon gets into step with those that started
 // elsewhere, if the bytes are records: all chains of records that go on for long meet. So the search follows the chains from all
@@ -40,16 +40,16 @@ func (m *damage) error(size int64, tick int32) error {
 // The result depends on the file's bytes alone, not on how they arrive.
 type seam struct {
 	open   bool
-	again  bool // the search goes on behind damage that was told
+	again  bool // the search continues after reported damage
 	from   int64
 	sum    decoders.Sum // of the bytes before from
 	reason []byte
-	ends   int64 // the end of the bytes that are examined next
+	ends   int64 // the end of the next bytes to examine
 
 	// By place, from the offset start on: the length of the record there, if it breaks no rule; whether the chain from there goes on to
 	// the end; and how many of the chains from the run pass there.
 	start   int64
-	known   int // how many lengths are known
+	known   int // the number of known lengths
 	lengths [searchSpan]uint16
 	alive   [searchSpan + 1]bool
 	chains  [searchSpan + 1]uint16
@@ -57,26 +57,26 @@ type seam struct {
 }
 
 const (
-	// syncBytes is for how many bytes records must follow one another without breaking a rule.
+	// syncBytes is the number of bytes for which records must follow one another without breaking a rule.
 	syncBytes = 1 << 10
 	// runBytes is the length of the run from which the chains start: longer than nearly all records.
 	runBytes = 64
-	// searchSpan is how many bytes are examined at once, searchStep by how many they move on.
+	// searchSpan is the number of bytes that are examined at once, and searchStep the distance between two spans.
 	searchSpan = 4 << 10
 	searchStep = 1 << 10
-	// maxDamage is about how many bytes one event of damage covers. Of more damage there are several events, one behind the other, so
-	// that a long search has bounds and need not be done again.
+	// maxDamage is the approximate number of bytes in one event of damage. Larger damage makes several events, one after another,
+	// so that a long search is bounded and need not be repeated.
 	maxDamage = 1 << 20
 
 	lengthCut = math.MaxUint16 // the record is cut
 )
 
-// searching reports whether the decoder is behind a record that no server writes, and does not know yet where the next one starts.
+// searching reports whether the decoder has met a record that no server writes, and does not know yet where the next one starts.
 func (d *Decoder) searching() bool { return d.seam != nil && d.seam.open }
 
-// Withheld returns how many of the bytes present are held back although they may never become an event: those from a record on that no
-// server writes, or a part of a record that ends in a zero. In a file that grows, zeros may be changed later: a decoder that was restored
-// from a snapshot taken now reads them again.
+// Withheld returns how many present bytes are held back although they may never become an event: bytes from a record on that no
+// server writes, or a part of a record that ends in a zero. In a growing file, zeros may be changed later: a decoder that was
+// restored from a snapshot taken now reads them again.
 func (d *Decoder) Withheld() int64 {
 	b := d.w.Bytes()
 	switch {
@@ -88,7 +88,7 @@ func (d *Decoder) Withheld() int64 {
 	return 0
 }
 
-// goesOn is the reason of damage right behind other damage.
+// goesOn is the reason of damage directly after other damage.
 var goesOn = []byte("the damage before goes on")
 
 // tear begins the search at the record at the window's front.
@@ -132,7 +132,7 @@ func (d *Decoder) search(ev *Event) (bool, error) {
 	}
 }
 
-// slide moves the first place that is examined to an offset, and keeps what is known of those behind.
+// slide moves the first examined place to an offset, and keeps the results for later places.
 func (m *seam) slide(start int64) {
 	by := int(start - m.start)
 	m.known = max(m.known-by, 0)
@@ -140,7 +140,7 @@ func (m *seam) slide(start int64) {
 	m.start = start
 }
 
-// meet returns where the chains in b meet.
+// meet returns the place where the chains in b meet.
 func (d *Decoder) meet(b []byte) (at int, ok bool) {
 	m := d.seam
 	m.alive[len(b)], m.chains[len(b)] = true, 0
@@ -171,13 +171,13 @@ func (d *Decoder) meet(b []byte) (at int, ok bool) {
 	return 0, false
 }
 
-// length returns the length of the record at the start of b: 0 if it breaks a rule, lengthCut if it is cut. A long one that is cut
-// counts as none: it may be a record, but nothing tells that it ends.
+// length returns the length of the record at the start of b: 0 if it breaks a rule, lengthCut if it is cut. A long cut record
+// counts as none: it may be a record, but nothing shows its end.
 func (d *Decoder) length(b []byte) uint16 {
 	switch first := b[0]; {
 	case first&0x40 != 0 && first > 0x40-1-idEx: // its id is below all of them
 		return 0
-	case first&0xc0 == 0 && len(b) > MoveBytes && b[1]|b[2] < 0x80: // most of all bytes begin a small move, or zeros
+	case first&0xc0 == 0 && len(b) > MoveBytes && b[1]|b[2] < 0x80: // most bytes begin a small move, or are zeros
 		if b[1]|b[2] == 0 {
 			return 0
 		}
@@ -202,7 +202,7 @@ func (d *Decoder) length(b []byte) uint16 {
 	return uint16(c.p)
 }
 
-// mend ends the search at a place behind the window's front, and sets ev to the event of the damage.
+// mend ends the search at a place after the window's front, and sets ev to the event of the damage.
 func (d *Decoder) mend(ev *Event, at int) {
 	m, s := d.seam, &d.state
 	d.stamp(ev, KindDamage)
@@ -214,7 +214,7 @@ func (d *Decoder) mend(ev *Event, at int) {
 	s.lose()
 }
 
-// lose forgets everything but the tick and the settings: records that changed it are lost.
+// lose forgets everything except the tick and the settings, because records that changed it are lost.
 func (s *State) lose() {
 	s.prev = -1
 	clear(s.clients)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// This file lists what is secret. Everything that withholds secrets asks it.
+// This file lists the secrets. Everything that withholds secrets uses it.
 
 // publicCommands are the chat commands whose arguments are public: those that DDNet 8 to 20.1 registers for the chat, except
 // timeout, save, load, w, whisper, c and converse.
@@ -31,16 +31,16 @@ var publicCommands = func() map[string]bool {
 // publicCommand reports whether the arguments of a chat command are public. Servers ignore the case of the name.
 func publicCommand(name []byte) bool { return publicCommands[strings.ToLower(string(name))] }
 
-// secretWords make a name secret wherever they are in it, and secretParts if they are a part between underscores.
-// secretNames are secret as a whole. All are in lower case.
+// secretWords make a name secret wherever they occur in it, and secretParts if they are a part between underscores. secretNames
+// are secret as a whole. All are in lower case.
 var (
 	secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "credential", "webhook"}
 	secretParts = []string{"pass", "pw", "pwd", "key", "apikey"}
 	secretNames = []string{"add_sqlserver", "auth_add", "auth_add_p", "auth_change", "auth_change_p"}
 )
 
-// SecretSetting reports whether the value of a setting, or the arguments of the command of that name, may be a password or
-// the like. It judges by the name, because servers that are modified have settings of their own. The case does not matter.
+// SecretSetting reports whether the value of a setting, or the arguments of the command with that name, may be a password or the
+// like. It judges by the name, because modified servers have their own settings. Case does not matter.
 func SecretSetting(name string) bool {
 	name = strings.ToLower(name)
 	if slices.Contains(secretNames, name) {
@@ -66,8 +66,8 @@ func secretText(text []byte) bool {
 	return false
 }
 
-// Redacted returns the header without the values of settings that may be passwords: their text is empty. Servers record no
-// setting that has its default, and the default of a password is the empty text, so that an empty one was withheld.
+// Redacted returns the header with empty texts in place of settings that may be passwords. Servers record no setting that has its
+// default, and a password's default is empty, so an empty one was withheld.
 func (h *Header) Redacted() *Header {
 	r := *h
 	r.Config, r.Other = maps.Clone(h.Config), maps.Clone(h.Other)
@@ -84,7 +84,7 @@ func (h *Header) Redacted() *Header {
 	return &r
 }
 
-// redactHeader is Header.Redacted for the text of a header.
+// redactHeader is like Header.Redacted, for the text of a header.
 func redactHeader(text []byte) ([]byte, error) {
 	empty := json.RawMessage(`""`)
 	var parsed Header

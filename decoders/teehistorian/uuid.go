@@ -1,7 +1,7 @@
 package teehistorian
 
 import (
-	"crypto/md5" //nolint:gosec // version 3 UUIDs are made of MD5; nothing is protected by it
+	"crypto/md5" //nolint:gosec // version 3 UUIDs are made of MD5, which protects nothing here
 	"encoding/hex"
 )
 

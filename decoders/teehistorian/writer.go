@@ -23,7 +23,7 @@ type Writer struct {
 	b       []byte
 	tick    int32 // of the last record
 	prev    int32 // client id of the last PLAYER record of this tick, as in State
-	implied bool  // a tick began that needs no record of its own if a PLAYER record implies it
+	implied bool  // a tick began that needs no record if a PLAYER record implies it
 	to      int32 // that tick
 	cutText bool  // even a text that was cut ends with a NUL
 }
@@ -332,7 +332,7 @@ func appendInt(b []byte, v int32) []byte {
 	return binary.AppendUvarint(append(b, first|0x80), uint64(bits))
 }
 
-// redacted returns what is left of a message whose raw bytes are withheld.
+// redacted returns the rest of a message whose raw bytes are withheld.
 func (m *Message) redacted() []byte {
 	w := &Writer{}
 	w.ints(m.MessageId << 1)
@@ -387,7 +387,8 @@ func EditHeader(header []byte, values map[string]string) ([]byte, error) {
 	return out, nil
 }
 
-// editObject returns a JSON object with its values as edit returns them, in the same order. A nil value removes its key.
+// editObject returns a JSON object with each value replaced by the result of edit, in the same order. A nil value removes its
+// key.
 func editObject(object []byte, edit func(key string, value json.RawMessage) (json.RawMessage, error)) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {

@@ -6,12 +6,12 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
-// advanced holds the types that structures take without a cocoon, so that only the change of the type shows them.
+// advanced holds the types that structures become without a cocoon, so that only the change of the type shows them.
 var advanced = map[string]bool{
 	"OrbitalCommand": true, "PlanetaryFortress": true, "Lair": true, "Hive": true, "GreaterSpire": true, "WarpGate": true,
 }
 
-// rewards holds how the names of upgrades begin that a player has not made.
+// rewards holds the beginnings of names of upgrades that a player has not made.
 var rewards = [][]byte{[]byte("Spray"), []byte("Reward")}
 
 // morphed makes the step of a unit that another one became. Lifting off, burrowing and the like are no steps.
@@ -36,7 +36,7 @@ func (f *Fold) upgraded(ev *sc2replay.Event) {
 	}
 }
 
-// step makes the step of a unit that is complete.
+// step makes the step of a complete unit.
 func (f *Fold) step(ev *sc2replay.Event, of *sc2replay.Unit, began int32, known bool) {
 	p := f.maker(ev)
 	if p == nil {
@@ -50,8 +50,8 @@ func (f *Fold) step(ev *sc2replay.Event, of *sc2replay.Unit, began int32, known 
 	})))
 }
 
-// reckon adds when a step was begun that was complete at tick, by its build time, if the replay does not tell and the time is known. What
-// would have been begun before the game was given or created.
+// reckon adds the time at which a step was begun that was complete at tick, by its build time, if the replay does not tell and
+// the build time is known. A unit that would have been begun before the game was given or created.
 func (f *Fold) reckon(tick int32, step sc2replay.FactBuildStep) sc2replay.FactBuildStep {
 	if f.of == nil || step.HasBeganTick {
 		return step
@@ -62,7 +62,7 @@ func (f *Fold) reckon(tick int32, step sc2replay.FactBuildStep) sc2replay.FactBu
 	return step
 }
 
-// maker returns the player who made what the event is about, or nil if nobody did.
+// maker returns the player who made the unit or upgrade of an event, or nil if nobody did.
 func (f *Fold) maker(ev *sc2replay.Event) *player {
 	if ev.AtTick == 0 || !ev.HasPlayer || ev.Player.PlayerId == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (f *Fold) maker(ev *sc2replay.Event) *player {
 	return f.players.of(ev)
 }
 
-// step completes a step with the supply when it was begun, or else when it was complete.
+// step completes a step with the supply at its beginning, or else at its end.
 func (p *player) step(tick int32, step sc2replay.FactBuildStep) fact {
 	if step.HasBeganTick {
 		tick = step.BeganTick

@@ -11,9 +11,9 @@
 //		}
 //	}
 //
-// A fact follows from the events before it alone, and stands behind the event that completes it: number i of the facts of an
-// event at position p has the Index p.Index+1+i. So a replay has the same facts at the same positions, whatever is delivered, and
-// those of its beginning are a beginning of those of the whole.
+// A fact follows from the earlier events alone, and stands after the event that completes it: number i of the facts of an event
+// at position p has the Index p.Index+1+i. So a replay has the same facts at the same positions, whatever is delivered, and those
+// of its beginning are a beginning of those of the whole.
 //
 // Facts say only what the replay tells, or what follows by a rule that the comments in events.proto name. Where neither holds, a
 // field is absent. No fact is made of an end that the decoder did not reach.

@@ -2,21 +2,21 @@ package facts
 
 import "github.com/replayd/replayd/decoders/sc2replay"
 
-// Version is the version of the facts. Any change of what is concluded, or of where it stands, changes it.
+// Version is the version of the facts. It changes with any change of the conclusions or of their places.
 const Version = 1
 
-// Fold concludes facts from the events of one replay. Make it with New. It must not be used by several goroutines at once.
+// Fold concludes facts from the events of one replay. Make it with New. Only one goroutine at a time may use it.
 type Fold struct {
 	of      *sc2replay.Replay
 	units   units
 	players players
 
-	event *sc2replay.Event // the one that was applied last
-	ready []fact           // what it has completed
+	event *sc2replay.Event // the last applied event
+	ready []fact           // the facts that it has completed
 	next  int              // the index in ready of the fact that Next fills in
 }
 
-// fact is a fact that is complete. Of its values, kind says which one counts.
+// fact is a complete fact. kind says which of its values is valid.
 type fact struct {
 	kind   sc2replay.Kind
 	unit   sc2replay.FactUnit
@@ -24,13 +24,13 @@ type fact struct {
 	player *player
 }
 
-// New returns a Fold in the state before the first event of a replay. Without one, which is nil, no build time is known.
+// New returns a Fold in the state before the first event of a replay. If the replay is nil, no build times are known.
 func New(of *sc2replay.Replay) *Fold {
 	return &Fold{of: of, units: units{lives: map[uint32]*life{}}}
 }
 
-// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. The facts that it completes are
-// those that Next of the Fold fills in until the next call of Apply, with ev unchanged so long.
+// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Then call Next of the Fold for
+// the facts that the event has completed, and keep ev unchanged until the next call of Apply.
 func (f *Fold) Apply(ev *sc2replay.Event) {
 	f.event, f.ready, f.next = ev, f.ready[:0], 0
 	switch ev.Kind {
@@ -53,8 +53,8 @@ func (f *Fold) Apply(ev *sc2replay.Event) {
 	}
 }
 
-// Next sets ev to the next fact that the last event has completed. It returns false when there is none. What ev refers to
-// belongs to the Decoder and the Fold, and is valid until the next call of Apply.
+// Next sets ev to the next fact that the last event has completed. It returns false when there is none. The memory that ev refers
+// to belongs to the Decoder and the Fold, and is valid until the next call of Apply.
 func (f *Fold) Next(ev *sc2replay.Event) bool {
 	if !f.Pending() {
 		return false

@@ -10,7 +10,7 @@ import (
 // players holds the players by number.
 type players [sc2replay.MaxPlayers]*player
 
-// player is what is known of a player.
+// player holds the known facts of a player.
 type player struct {
 	ref      sc2replay.PlayerRef
 	result   sc2replay.Result
@@ -46,7 +46,7 @@ func (s *players) of(ev *sc2replay.Event) *player {
 	return *at
 }
 
-// apply takes an event that completes no fact.
+// apply applies an event that completes no fact.
 func (s *players) apply(ev *sc2replay.Event) {
 	p := s.of(ev)
 	if p == nil {
@@ -65,7 +65,7 @@ func (s *players) apply(ev *sc2replay.Event) {
 	}
 }
 
-// sample takes a report of a player's economy.
+// sample applies a report of a player's economy.
 func (p *player) sample(tick int32, s *sc2replay.PlayerStats) {
 	p.unspent += int64(s.MineralsCurrent) + int64(s.VespeneCurrent)
 	p.income += int64(s.MineralsCollectionRate) + int64(s.VespeneCollectionRate)
@@ -75,7 +75,7 @@ func (p *player) sample(tick int32, s *sc2replay.PlayerStats) {
 	p.supplies = append(p.supplies, supply{tick, s.FoodUsed})
 }
 
-// supplyAt returns the supply that the last report at or before a gameloop has.
+// supplyAt returns the supply in the last report up to a gameloop.
 func (p *player) supplyAt(tick int32) (used float32, ok bool) {
 	i := sort.Search(len(p.supplies), func(i int) bool { return p.supplies[i].tick > tick })
 	if i == 0 {
@@ -103,7 +103,7 @@ func count(u *sc2replay.Unit, army, workers *uint32) {
 	}
 }
 
-// place notes the place of the main building with which a player begins.
+// place notes the place of the main building that a player begins with.
 func (s *players) place(ev *sc2replay.Event) {
 	e := &ev.UnitBorn
 	if p := s.of(ev); ev.AtTick == 0 && p != nil && !p.started && sc2replay.IsTownHall(e.Unit.TypeName) {
@@ -111,7 +111,7 @@ func (s *players) place(ev *sc2replay.Event) {
 	}
 }
 
-// ended makes the facts of a replay whose events could all be read, with a table that fits.
+// ended makes the facts at the end of a replay, if all its events could be read with a fitting table.
 func (f *Fold) ended(ev *sc2replay.Event) {
 	if ev.End.DecodeInfo.Unproven {
 		return
@@ -128,7 +128,8 @@ func (f *Fold) ended(ev *sc2replay.Event) {
 	}
 }
 
-// Player returns the game so far of the player of a number, as fact_player has it at the end. ok is false if no event has named the player.
+// Player returns the game so far of the player with a number, in the form of fact_player at the end. ok is false if no event has
+// named the player.
 func (f *Fold) Player(id uint32) (game sc2replay.FactPlayer, ok bool) {
 	if id >= uint32(len(f.players)) || f.players[id] == nil {
 		return game, false
@@ -151,8 +152,8 @@ func (p *player) summary() sc2replay.FactPlayer {
 	return out
 }
 
-// spendingQuotient returns the quotient that whatthefat published on teamliquid.net in 2011 ("Do you macro like a pro?"), rounded half up
-// as s2prot does.
+// spendingQuotient returns the quotient that whatthefat published on teamliquid.net in 2011 ("Do you macro like a pro?"), rounded
+// half up as s2prot does.
 func spendingQuotient(unspent, income int64) (q int32, ok bool) {
 	if unspent <= 0 {
 		return 0, false

@@ -9,13 +9,13 @@ type units struct {
 	tick  int32            // the gameloop of begun
 }
 
-// life is what is known of a unit that lives.
+// life holds the known facts of a living unit.
 type life struct {
 	first    []byte // its first type
 	appeared int32
-	complete int32 // 0 while it is under construction, which nothing is that has existed since the beginning
+	complete int32 // 0 while it is under construction; a unit that has existed since the beginning never is
 	building bool
-	hatched  int32 // the gameloop in which a unit was born from it, plus one
+	hatched  int32 // the gameloop in which a unit hatched from it, plus one
 }
 
 // beginning is a construction that was begun in the present gameloop.
@@ -25,7 +25,7 @@ type beginning struct {
 	x, y   uint32
 }
 
-// add adds a unit, in place of one that had the same tag.
+// add adds a unit, and replaces one with the same tag.
 func (u *units) add(of *sc2replay.Unit, tick int32) *life {
 	l := u.lives[of.Tag]
 	if l == nil {
@@ -49,7 +49,7 @@ func (u *units) begin(ev *sc2replay.Event) {
 // drone is the type of the units that become structures.
 const drone = "Drone"
 
-// became returns the structure that a drone has become which ended at that place in the present gameloop.
+// became returns the structure that a drone became which ended at a place in the present gameloop.
 func (u *units) became(ev *sc2replay.Event) (structure sc2replay.Unit, ok bool) {
 	e := &ev.UnitDied
 	if string(e.Unit.TypeName) != drone || u.tick != ev.AtTick || !ev.HasPlayer {
@@ -65,7 +65,7 @@ func (u *units) became(ev *sc2replay.Event) (structure sc2replay.Unit, ok bool) 
 	return structure, false
 }
 
-// born notes a unit that is complete from its beginning.
+// born notes a unit that is complete from the beginning.
 func (f *Fold) born(ev *sc2replay.Event) {
 	e := &ev.UnitBorn
 	f.units.add(&e.Unit, ev.AtTick).complete = ev.AtTick

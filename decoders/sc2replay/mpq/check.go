@@ -96,8 +96,8 @@ func (a *Archive) readSums() error {
 	return nil
 }
 
-// list reads a member that describes the others. One of an impossible size is damaged: a name has less than 300 bytes, and the
-// checksums of a member take less room than that.
+// list reads a member that describes the others. A member of impossible size is damaged: a name has less than 300 bytes, and a
+// member's checksums take less.
 func (a *Archive) list(name string) ([]byte, Member, error) {
 	m, ok := a.Find(name)
 	if !ok {
@@ -127,7 +127,7 @@ func (a *Archive) verify(m Member, data []byte) error {
 		sum = a.sums.md5[m.block]
 	}
 	switch {
-	case m.Name == AttributesFile, crc == 0 && sum == [md5.Size]byte{}: // not recorded
+	case m.Name == AttributesFile, crc == 0 && sum == [md5.Size]byte{}: // no checksum is recorded
 		return nil
 	case hasCRC && crc32.ChecksumIEEE(data) == crc:
 		return nil

@@ -20,14 +20,14 @@ func supported(method byte) bool {
 	return method&^(methodZlib|methodBzip2|methodSparse) == 0 && method&(methodZlib|methodBzip2) != methodZlib|methodBzip2
 }
 
-// otherMethod is a method that the game has, and no replay.
+// otherMethod is a method of the game that replays do not use.
 type otherMethod struct {
 	name string
-	// begins reports whether data begin as that method's do which unpack to so many bytes.
+	// begins reports whether data begin like this method's data for so many unpacked bytes.
 	begins func(p []byte, size int) bool
 }
 
-// otherMethods are all of them. Any other byte is damaged. So is one of these before data that do not begin so.
+// otherMethods are all these methods. Any other byte is damaged, and so is one of these before data that begin differently.
 var otherMethods = map[byte]otherMethod{
 	0x08: {"PKWARE implode", beginsImploded},
 	0x12: {"LZMA", beginsLZMA},
@@ -53,8 +53,7 @@ func beginsLZMA(p []byte, size int) bool {
 // beginsHuffman: one of nine tables of frequencies.
 func beginsHuffman(p []byte, _ int) bool { return len(p) >= 1 && p[0] <= 8 }
 
-// unsupported returns why data of a method that is not supported cannot be unpacked: the method is none of replays, or its byte is
-// damaged.
+// unsupported returns the error for an unsupported method: replays do not use it, or its byte is damaged.
 func unsupported(method byte, p []byte, size int) error {
 	if m, ok := otherMethods[method]; ok && m.begins(p, size) {
 		return fmt.Errorf("%w: compressed with %s", decoders.ErrUnsupported, m.name)
@@ -62,11 +61,11 @@ func unsupported(method byte, p []byte, size int) error {
 	return fmt.Errorf("%w: method of compression %#02x", decoders.ErrCorrupt, method)
 }
 
-// patchInfo is the size of the description with which a patch of a file begins, which is its first number.
+// patchInfo is the size of the description at the beginning of a patch, and its first number.
 const patchInfo = 28
 
-// readable returns why a member, whose packed bytes are p, can never be read: because it has a form that replays do not have, or
-// because its flags are damaged.
+// readable returns an error if a member, whose packed bytes are p, can never be read: it has a form that replays do not have, or
+// damaged flags.
 func (m *Member) readable(p []byte) error {
 	switch {
 	case m.flags&^flagsKnown != 0, m.flags&flagImplode != 0 && m.flags&flagCompress != 0:

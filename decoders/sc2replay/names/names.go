@@ -65,7 +65,7 @@ var classNames = map[string]Class{"worker": Worker, "army": Army, "structure": S
 // Set is a collection of tables.
 type Set struct {
 	source   string
-	commands map[string][][]byte // by ability, without those whose only command has the ability's name
+	commands map[string][][]byte // by ability, without abilities whose only command has the ability's name
 	classes  map[string]Class
 	lists    [kinds]map[string]links // by the name of the source file
 	tables   []*Table
@@ -74,9 +74,8 @@ type Set struct {
 // ClassOf returns the class of the unit type with a name.
 func (s *Set) ClassOf(name []byte) Class { return s.classes[string(name)] }
 
-// Find returns the table of an expansion for a build, which is the last part of the game's version. own reports whether the
-// table serves the build. Otherwise it is the table of the nearest older build that has one, or else of the oldest. It is nil
-// if there is none of the expansion.
+// Find returns the table of an expansion for a build, which is the last part of the game's version. own reports whether the table
+// serves the build. Otherwise the table is the nearest older build's, or else the oldest. It is nil if the expansion has none.
 func (s *Set) Find(e Expansion, build int) (t *Table, own bool) {
 	for _, c := range s.tables { // a later table replaces an earlier one
 		if c.expansion != e {
@@ -93,7 +92,7 @@ func (s *Set) Find(e Expansion, build int) (t *Table, own bool) {
 	return t, own
 }
 
-// closer reports whether build a is nearer to a build than b is. Every older build is nearer than every newer one.
+// closer reports whether build a is nearer to build than b is. Every older build is nearer than every newer one.
 func closer(build, a, b int) bool {
 	switch {
 	case a <= build && b <= build:

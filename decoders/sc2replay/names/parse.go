@@ -218,7 +218,7 @@ func (s *Set) choose(kind int, spec string) (links, error) {
 	return chosen, nil
 }
 
-// fill sets a table's names: those of the chosen parts of its lists, and behind them, as not sure, all others of the lists.
+// fill sets a table's names: first the names in the chosen parts of its lists, then, as not sure, the other names of the lists.
 func (s *Set) fill(t *Table) {
 	s.each(t, abilities, func(link uint32, ability string) {
 		commands, ok := s.commands[ability]
@@ -230,12 +230,12 @@ func (s *Set) fill(t *Table) {
 	s.each(t, units, func(link uint32, name string) { set(&t.units, link, []byte(name)) })
 }
 
-// each calls add for every name of one kind, and notes which of them are sure.
+// each calls add for every name of one kind, and notes which names are sure.
 func (s *Set) each(t *Table, kind int, add func(link uint32, name string)) {
 	chosen, _ := s.choose(kind, t.specs[kind]) // addTable has checked it
 	name, other, _ := strings.Cut(t.specs[kind], "&")
 	name, _, _ = strings.Cut(name, "<")
-	for _, list := range []links{s.lists[kind][other], s.lists[kind][name], chosen} { // the best one last
+	for _, list := range []links{s.lists[kind][other], s.lists[kind][name], chosen} { // the best list last
 		for link, name := range list {
 			add(link, name)
 			_, sure := chosen[link]
@@ -244,7 +244,7 @@ func (s *Set) each(t *Table, kind int, add func(link uint32, name string)) {
 	}
 }
 
-// set sets an element of a slice, which grows as far as that needs.
+// set sets an element of a slice, which it extends if necessary.
 func set[T any](list *[]T, at uint32, v T) {
 	if missing := int(at) + 1 - len(*list); missing > 0 {
 		*list = append(*list, make([]T, missing)...)

@@ -37,11 +37,11 @@ func (s *Set) Select(baseBuild int) (build int, m Match) {
 	return s.builds[max(i-1, 0)], Nearest
 }
 
-// Neighbours returns the tables to try after Select's for a build without its own table, nearest first. It begins with
-// the next newer table, then alternates older and newer ones. It returns at most n.
+// Neighbours returns the tables to try after Select's for a build without its own table, nearest first. It begins with the next
+// newer table, then alternates between older and newer ones. It returns at most n.
 func (s *Set) Neighbours(baseBuild, n int) []int {
 	i, _ := slices.BinarySearch(s.builds, baseBuild)
-	older, newer := i-2, i // i-1 is what Select returned
+	older, newer := i-2, i // Select returned i-1
 	if i == 0 {
 		newer = 1
 	}

@@ -53,8 +53,8 @@ type Archive struct {
 	Sums    bool
 	Members []Member
 
-	// Damage, by the name of a member. DropName removes its name from the hash table. DropBlock marks its block as
-	// nonexistent. Equal writes its packed size also as its size, as some programs do.
+	// DropName, DropBlock and Equal damage the member with that name. DropName removes its name from the hash table. DropBlock
+	// marks its block as nonexistent. Equal writes its packed size also as its size, as some programs do.
 	DropName, DropBlock, Equal string
 	// Flip flips flags in the blocks of members with these names.
 	Flip map[string]uint32

@@ -1,7 +1,7 @@
 package sc2test
 
-// Chosen returns a game of four in the lobby, of whom the map chooses two after the start, as GameHeart does: the second and
-// the third. The others get beacons alone.
+// Chosen returns a game of four in the lobby, of whom the map chooses the second and the third after the start, as GameHeart
+// does. The others only get beacons.
 func Chosen() *Replay {
 	r := Sample(80949)
 	names := []string{"Alice", "Bob", "Carol", "Dave"}
@@ -19,7 +19,7 @@ func Chosen() *Replay {
 	for player := range len(names) + 1 {
 		r.Tracker = append(r.Tracker, Owned(0, player, "BeaconArmy"))
 	}
-	r.Tracker = append(r.Tracker, Owned(0, 0, "CommandCenter"), // nobody's
+	r.Tracker = append(r.Tracker, Owned(0, 0, "CommandCenter"), // nobody's unit
 		Owned(800, 2, "CommandCenter"), Owned(800, 2, "SCV"), Owned(800, 3, "Nexus"), Owned(810, 3, "Probe"))
 	return r
 }

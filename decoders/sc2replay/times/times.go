@@ -1,5 +1,5 @@
-// Package times has how long StarCraft II's units, structures and upgrades take to be made. Replays do not contain it. times.txt has
-// the times; docs/formats/sc2replay.md describes it.
+// Package times knows how long StarCraft II's units, structures and upgrades take to be made, which replays do not contain.
+// times.txt has the times; docs/formats/sc2replay.md describes it.
 package times
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed times.txt
 var embedded string
 
-// loopsPerSecond is the number of gameloops in a real second at the speed Faster, in which times are.
+// loopsPerSecond is the number of gameloops in a real second at the speed Faster, the unit of the times.
 const loopsPerSecond = 22.4
 
 // maxSeconds bounds a time. The longest is 179 s.
@@ -25,7 +25,7 @@ type Set struct {
 	byName map[string][]since
 }
 
-// since is a time from a build of the game on.
+// since is a time that holds from a build on.
 type since struct{ build, seconds int }
 
 // Default returns the embedded times.
@@ -82,7 +82,8 @@ func (s *Set) add(words []string) error {
 	return nil
 }
 
-// Loops returns how many gameloops a thing takes to be made in a build, to half a second. ok is false where it is not known.
+// Loops returns the number of gameloops, to half a second, that a thing takes to be made in a build. ok is false if it is not
+// known.
 func (s *Set) Loops(name []byte, build uint32) (loops int32, ok bool) {
 	for _, t := range s.byName[string(name)] {
 		if uint32(t.build) > build {

@@ -6,10 +6,10 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// rules are what the server that wrote a file records, by its version.
+// rules say what the server that wrote a file records, by its version.
 type rules struct {
 	teams   bool // changes of teams: since DDNet 15.6
-	follows bool // the file names a game before it, whose clients may have stayed
+	follows bool // the file names a previous game, whose clients may have stayed
 }
 
 // teamsMinor is the first minor version of the format whose servers record teams.
@@ -19,32 +19,32 @@ func rulesOf(h *teehistorian.Header) rules {
 	return rules{teams: h.Version >= 2 && h.VersionMinor >= teamsMinor, follows: h.PrevGameUUID != ""}
 }
 
-// noTeam is a team that is not known. It is what an absent field has.
+// noTeam is an unknown team, the value of an absent field.
 const noTeam = -1
 
-// client is what is known of a slot of the server, and of the client in it.
+// client holds the known facts of a slot of the server, and of the client in it.
 type client struct {
 	team    int32
 	hasTeam bool   // a record has told the team; otherwise Fold.teamOf tells it
 	name    []byte // as the server has stated it
-	asked   []byte // the last one that the client asked for
+	asked   []byte // the last name that the client asked for
 	role    []byte
 	session
 }
 
-// maxText bounds the memory that a text takes. Servers allow 15 bytes for a name.
+// maxText limits the memory of a text. Servers allow 15 bytes for a name.
 const maxText = 128
 
-// set stores a text. It reuses the memory of the one before.
+// set stores a text. It reuses the memory of the previous one.
 func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to), maxText)]...) }
 
-// leave makes the slot an empty one.
+// leave empties the slot.
 func (c *client) leave() { *c = client{name: c.name[:0], asked: c.asked[:0], role: c.role[:0]} }
 
 // client returns the slot of an id.
 func (f *Fold) client(id int32) *client { return slot(&f.clients, id) }
 
-// slot returns what a list has for an id, which is below teehistorian.MaxClients. It makes the list longer where it ends before that.
+// slot returns the element of a list for an id below teehistorian.MaxClients. It extends the list if necessary.
 func slot[T any](list *[]T, id int32) *T {
 	if int(id) >= len(*list) {
 		bigger := make([]T, min(max(64, 2*int(id)), teehistorian.MaxClients))
@@ -64,8 +64,8 @@ func (f *Fold) asked(m *teehistorian.Message) {
 	}
 }
 
-// teamOf returns the team of a client, or noTeam. Where no record has told one, it is the one in which every client starts, unless the
-// record may be lost.
+// teamOf returns the team of a client, or noTeam. If no record has told the team, it is the one in which every client starts,
+// unless a record may be lost.
 func (f *Fold) teamOf(id int32) int32 {
 	switch c := f.client(id); {
 	case c.hasTeam:

@@ -21,7 +21,7 @@
 // [Fold.Snapshot] saves the state, and [Restore] returns a Fold that continues from it, as those of the decoder do.
 //
 //	fold.go      Fold: one event after the other
-//	client.go    what is known of each client
+//	client.go    the known facts of each client
 //	finish.go    finishes
 //	session.go   stays of clients
 //	team.go      teams, saved and loaded games

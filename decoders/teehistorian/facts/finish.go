@@ -5,7 +5,7 @@ import "github.com/replayd/replayd/decoders/teehistorian"
 // ticksPerSecond is the speed of every game on a DDNet server.
 const ticksPerSecond = 50
 
-// noClient is the id of no client. It is what an absent field has.
+// noClient is the id of no client, the value of an absent field.
 const noClient = -1
 
 // finished makes the fact of a client's finish.
@@ -24,7 +24,7 @@ func (f *Fold) teamFinished(ev *teehistorian.Event) {
 	f.finish(ev.AtTick, teehistorian.FactFinish{ClientId: noClient, Team: e.Team, Time: e.Time, MemberClientIds: f.membersOf(e.Team)})
 }
 
-// finish completes a finish with what follows from its time.
+// finish adds values to a finish that follow from its time.
 func (f *Fold) finish(tick int32, finish teehistorian.FactFinish) {
 	finish.Seconds = float64(finish.Time) / ticksPerSecond
 	if began := int64(tick) - int64(finish.Time); began >= 0 && finish.Time >= 0 && !f.lost {
@@ -33,7 +33,7 @@ func (f *Fold) finish(tick int32, finish teehistorian.FactFinish) {
 	f.ready = append(f.ready, fact{kind: teehistorian.KindFactFinish, finish: finish})
 }
 
-// membersOf returns the clients of whom a record has told that they are in a team.
+// membersOf returns the clients that records have put in a team.
 func (f *Fold) membersOf(team int32) []int32 {
 	f.members = f.members[:0]
 	for id := range f.clients {

@@ -12,21 +12,21 @@ type Options struct {
 	Inputs bool
 }
 
-// Fold concludes facts from the events of one file. Make it with New or Restore. It must not be used by several goroutines at once.
+// Fold concludes facts from the events of one file. Make it with New or Restore. Only one goroutine at a time may use it.
 type Fold struct {
 	rules   rules
 	lost    bool     // there was damage
 	clients []client // by id
-	inputs  *inputs  // nil if they are not wanted
+	inputs  *inputs  // nil if no statistics of inputs are wanted
 
-	event   *teehistorian.Event // the one that was applied last
-	ready   []fact              // what it has completed
+	event   *teehistorian.Event // the last applied event
+	ready   []fact              // the facts that it has completed
 	next    int                 // the index in ready of the fact that Next fills in
-	members []int32             // memory for those of ready
-	names   [][]byte            // likewise
+	members []int32             // memory for the members in ready
+	names   [][]byte            // memory for the names in ready
 }
 
-// fact is a fact that is complete. Of its values, kind says which one counts.
+// fact is a complete fact. kind says which of its values is valid.
 type fact struct {
 	kind    teehistorian.Kind
 	finish  teehistorian.FactFinish
@@ -49,9 +49,9 @@ func New(h *teehistorian.Header, o Options) *Fold {
 	return f
 }
 
-// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Those of the kind player_diff may be left
-// out, and those of the kind input_diff without Options.Inputs. The facts that it completes are those that Next of the Fold fills in
-// until the next call of Apply, with ev unchanged so long.
+// Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Events of kind player_diff may
+// be left out and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
+// completed, and keep ev unchanged until the next call of Apply.
 func (f *Fold) Apply(ev *teehistorian.Event) {
 	f.event, f.ready, f.next = ev, f.ready[:0], 0
 	if f.inputs != nil {
@@ -105,7 +105,7 @@ func (f *Fold) Apply(ev *teehistorian.Event) {
 	}
 }
 
-// applyInputs takes an event that may have to do with inputs.
+// applyInputs applies an event that may concern inputs.
 func (f *Fold) applyInputs(ev *teehistorian.Event) {
 	switch s := f.inputs; ev.Kind {
 	case teehistorian.KindTick:
@@ -124,8 +124,8 @@ func (f *Fold) applyInputs(ev *teehistorian.Event) {
 	}
 }
 
-// Next sets ev to the next fact that the last event has completed. It returns false when there is none. What ev refers to
-// belongs to the Fold and to the event, and is valid until the next call of Apply.
+// Next sets ev to the next fact that the last event has completed. It returns false when there is none. The memory that ev refers
+// to belongs to the Fold and to the event, and is valid until the next call of Apply.
 func (f *Fold) Next(ev *teehistorian.Event) bool {
 	if !f.Pending() {
 		return false

@@ -10,25 +10,25 @@ const windowTicks = 500
 
 // The fire key's counter, as the game and libtw2's teehistorian_odd count it.
 const (
-	counterMask = 0x3f // it wraps behind it
+	counterMask = 0x3f // after this it wraps around
 	oddChange   = 10   // a larger change in one input is odd
 )
 
 // inputs counts what clients do with their keys.
 type inputs struct {
-	window  int32 // the number of the present one
+	window  int32 // the number of the present window
 	clients []keys
-	untold  int // from which client on the facts of the last window are not made yet
+	untold  int // the first client whose fact of the last window is not made yet
 }
 
-// keys is what is known of a client's keys.
+// keys holds the known facts of a client's keys.
 type keys struct {
 	known  bool
-	first  int32 // the tick from which on they are known
+	first  int32 // the tick since which they are known
 	latest int32 // the tick of the last input
 	input  buttons
-	now    counts // in the present window
-	last   counts // in the last window, if they were known throughout
+	now    counts // of the present window
+	last   counts // of the last window, if the keys were known throughout
 	from   int32  // the first tick of the last window
 }
 
@@ -53,7 +53,7 @@ func buttonsOf(in *teehistorian.Input) buttons {
 // at returns the keys of a client.
 func (s *inputs) at(id int32) *keys { return slot(&s.clients, id) }
 
-// forget notes that another client has the slot, or none.
+// forget notes that the slot has another client, or none.
 func (s *inputs) forget(id int32) {
 	s.at(id).known = false
 }
@@ -105,7 +105,7 @@ func (s *inputs) tick(now int32) {
 	s.window, s.untold = now/windowTicks, 0
 }
 
-// tell makes the facts of the last window that are not made yet, as far as there is room behind the event.
+// tell makes the remaining facts of the last window, as far as there is room after the event.
 func (f *Fold) tell() {
 	for s := f.inputs; s.untold < len(s.clients) && len(f.ready) < decoders.Room-1; s.untold++ {
 		k := &s.clients[s.untold]
@@ -125,5 +125,5 @@ func (f *Fold) tell() {
 	}
 }
 
-// rate returns a number of a window a second.
+// rate converts a number per window to a number per second.
 func rate(n int32) float64 { return float64(n) * ticksPerSecond / windowTicks }

@@ -5,7 +5,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// session is the stay of a client that is connected.
+// session is the stay of a connected client.
 type session struct {
 	open     bool
 	carried  bool // it may be older than the file, or its beginning is lost
@@ -18,7 +18,7 @@ type session struct {
 	finishes int32
 }
 
-// tick is a tick plus one, or 0 for none. The last tick of a file is far below what an int32 holds.
+// tick is a tick plus one, or 0 for none. The last tick of a file is far below the largest int32.
 type tick int32
 
 func at(n int32) tick { return tick(n + 1) }
@@ -26,7 +26,7 @@ func at(n int32) tick { return tick(n + 1) }
 // get returns the tick, and whether there is one.
 func (t tick) get() (n int32, ok bool) { return int32(t) - 1, t != 0 }
 
-// begin begins the stay of a client whom a record names that only a connected one causes, unless it has begun.
+// begin begins the stay of a client, unless it has begun. A record names the client that only connected ones cause.
 func (f *Fold) begin(id, now int32) *client {
 	c := f.client(id)
 	if !c.open {
@@ -38,7 +38,7 @@ func (f *Fold) begin(id, now int32) *client {
 	return c
 }
 
-// mention is begin for a record that may also be about a client that has left.
+// mention is like begin, for a record that may also concern a client that has left.
 func (f *Fold) mention(id, now int32) *client {
 	if c := f.client(id); c.left {
 		return c
@@ -46,7 +46,7 @@ func (f *Fold) mention(id, now int32) *client {
 	return f.begin(id, now)
 }
 
-// joined begins the stay of a client that connects, or of one that stays over a change of the map.
+// joined begins the stay of a client that connects, or that stays over a change of the map.
 func (f *Fold) joined(ev *teehistorian.Event) {
 	id := ev.Join.ClientId
 	c := f.client(id)
@@ -72,7 +72,7 @@ func (f *Fold) dropped(ev *teehistorian.Event) {
 	c.left = true
 }
 
-// closed ends the stays of all clients that are connected.
+// closed ends the stays of all connected clients.
 func (f *Fold) closed() {
 	for id := range f.clients {
 		if f.clients[id].open && len(f.ready) < decoders.Room-1 {
@@ -81,7 +81,7 @@ func (f *Fold) closed() {
 	}
 }
 
-// end makes the fact of a stay. It leaves the client as it was.
+// end makes the fact of a stay. It does not change the client.
 func (f *Fold) end(id int32, out teehistorian.FactSession) {
 	c := f.client(id)
 	out.ClientId, out.Name, out.RequestedName, out.Role = id, c.name, c.asked, c.role

@@ -12,7 +12,7 @@ import (
 // ErrSnapshot is wrapped by the error of Restore for an invalid snapshot.
 var ErrSnapshot = errors.New("teehistorian facts: unusable snapshot")
 
-// Version is the version of the facts and of snapshots. Any change of what is concluded, or of the layout, changes it.
+// Version is the version of the facts and of snapshots. It changes with any change of the conclusions or the layout.
 const Version = 1
 
 // The bits of a snapshot.
@@ -54,7 +54,7 @@ func (f *Fold) Snapshot(b []byte) []byte {
 	return b
 }
 
-// slots returns the number above all ids of which anything is known.
+// slots returns the number of slots up to the last one of which anything is known.
 func (f *Fold) slots() int32 {
 	n := len(f.clients)
 	if f.inputs != nil {
@@ -74,7 +74,7 @@ func (f *Fold) known(id int32) bool {
 	return c.hasTeam || c.open || c.carried || c.left || c.level != 0 || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
 }
 
-// keysOf returns what is known of a client's keys.
+// keysOf returns the known facts of a client's keys.
 func (f *Fold) keysOf(id int32) keys {
 	if f.inputs == nil || int(id) >= len(f.inputs.clients) {
 		return keys{}
@@ -128,8 +128,9 @@ func bit(set bool, mask byte) byte {
 	return 0
 }
 
-// Restore returns a Fold that continues where the snapshot was taken, of a file with that header. The options must be those of the Fold
-// that the snapshot is of. A damaged or forged snapshot gives an error that wraps ErrSnapshot, or a Fold that is as safe as any other.
+// Restore returns a Fold that continues where the snapshot was taken, of a file with that header. The options must be the same as
+// those of the snapshot's Fold. A damaged or forged snapshot gives an error that wraps ErrSnapshot, or a Fold that is as safe as
+// any other.
 func Restore(h *teehistorian.Header, o Options, snapshot []byte) (*Fold, error) {
 	f, r := New(h, o), reader{stored.Reader{Rest: snapshot}}
 	if version := r.Byte(); version != Version {

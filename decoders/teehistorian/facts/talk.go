@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// The bits of a command's flags, and the ids of commands that no client gave. Another file's commands have ids below that of the map's.
+// The bits of a command's flags, and the ids of commands that no client gave. Commands of other files have ids below the map's.
 const (
 	flagServer = 4
 	flagChat   = 128
@@ -79,7 +79,7 @@ func (f *Fold) commanded(e *teehistorian.ConsoleCommand) {
 	f.ready = append(f.ready, fact{kind: teehistorian.KindFactCommand, command: out})
 }
 
-// sourceOf returns from where a command came.
+// sourceOf returns the source of a command.
 func sourceOf(e *teehistorian.ConsoleCommand) teehistorian.CommandSource {
 	switch {
 	case e.ClientId < mapClient:

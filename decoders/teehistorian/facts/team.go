@@ -13,7 +13,7 @@ func (f *Fold) changedTeam(ev *teehistorian.Event) {
 	}})
 }
 
-// saved makes the fact of a game that was saved or loaded.
+// saved makes the fact of a saved or loaded game.
 func (f *Fold) saved(kind teehistorian.Kind, team int32, id []byte, contents *teehistorian.SavedTeam, known bool) {
 	out := teehistorian.FactSave{Team: team, SaveId: id, MemberClientIds: f.membersOf(team)}
 	f.names = f.names[:0]

@@ -1,4 +1,5 @@
-// Package teetest makes recordings for tests out of sound ones, as a server could have written them, or a disk damaged them.
+// Package teetest makes recordings for tests out of sound ones, as a server could write them, or as a damaged disk could return
+// them.
 package teetest
 
 import (
@@ -15,8 +16,8 @@ const (
 	drop      = 0x48
 )
 
-// Parts returns the header of a recording, and its records without the finish record. Behind these, all clients leave, so that the
-// records may follow one another in a recording any number of times. Both share no memory with the recording. It panics if the recording
+// Parts returns the header of a recording, and its records without the finish record. After the records all clients have left, so
+// a recording may repeat them any number of times. Neither result shares memory with the recording. It panics if the recording
 // cannot be decoded.
 func Parts(recording []byte) (header, round []byte) {
 	d := teehistorian.New(bytes.NewReader(recording), teehistorian.Options{})
@@ -49,7 +50,7 @@ func appendID(b []byte, id int32) []byte {
 	return append(b, byte(id&0x3f|0x80), byte(id>>6))
 }
 
-// Repeat returns a finished recording of about size bytes, which plays the records of one over and over.
+// Repeat returns a finished recording of about size bytes that plays the records of another one over and over.
 func Repeat(recording []byte, size int) []byte {
 	long, round := Parts(recording)
 	for len(long) < size {
@@ -58,8 +59,8 @@ func Repeat(recording []byte, size int) []byte {
 	return append(long, finish)
 }
 
-// Damage returns a recording as of a disk that was full for a while, twice: some bytes are missing at a third of it, and zeros stand in
-// place of others at two thirds. The recording must have some 30 KB, so that records follow one another for long enough behind both.
+// Damage returns a recording as if the disk had been full twice: some bytes are missing after a third of it, and zeros replace
+// others after two thirds. The recording must have some 30 KB, so that enough records follow both places.
 func Damage(recording []byte) []byte {
 	damaged := slices.Clone(recording)
 	clear(damaged[len(damaged)/3*2:][:3000])

@@ -1,4 +1,4 @@
-// Package stored reads the states that decoders and facts of teehistorian have saved. They may be damaged or forged.
+// Package stored reads the saved states of teehistorian's decoders and facts. They may be damaged or forged.
 package stored
 
 import (
@@ -8,7 +8,7 @@ import (
 
 // Reader reads the parts of a state, one after another. After the first failure Bad is set, and results are not valid.
 type Reader struct {
-	Rest []byte // what was not read yet
+	Rest []byte // the bytes that were not read yet
 	Bad  bool
 }
 
@@ -42,7 +42,7 @@ func (r *Reader) Uint64() uint64 {
 // Int32 reads a signed varint of 32 bits.
 func (r *Reader) Int32() int32 { return int32(r.Varint(math.MinInt32, math.MaxInt32)) }
 
-// Varint reads a signed varint. One that is not from low to high is a failure.
+// Varint reads a signed varint. A value outside low to high is a failure.
 func (r *Reader) Varint(low, high int64) int64 {
 	v, n := binary.Varint(r.Rest)
 	if n <= 0 || v < low || v > high {
@@ -53,7 +53,7 @@ func (r *Reader) Varint(low, high int64) int64 {
 	return v
 }
 
-// Uvarint reads a varint. One above high is a failure.
+// Uvarint reads a varint. A value above high is a failure.
 func (r *Reader) Uvarint(high uint64) int64 {
 	v, n := binary.Uvarint(r.Rest)
 	if n <= 0 || v > high {
