@@ -10,7 +10,7 @@ import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
-import { participants } from "./participants.js";
+import { report } from "./report.js";
 import { sc2 } from "./sc2.js";
 import type { Stage } from "./stage.js";
 import { tees } from "./tees.js";
@@ -149,7 +149,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
         h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
         ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)),
-        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), participants(replay)),
+        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay)),
       h("footer", { class: "transport" },
         timeline.element,
         h("div", { class: "controls" },

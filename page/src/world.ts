@@ -34,12 +34,12 @@ export class Client {
 /** Kinds of events that TeeWorld uses. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
-  "player_team", "fact_team", "fact_finish", "message", "console_command", "fact_save", "fact_load", "damage",
+  "player_team", "fact_team", "fact_finish", "message", "fact_chat", "fact_save", "fact_load", "damage",
 ];
 
 /** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
-  "join", "drop", "player_name", "fact_team", "fact_finish", "message", "player_old", "fact_save", "fact_load", "damage",
+  "join", "drop", "player_name", "fact_team", "fact_finish", "message", "fact_chat", "player_old", "fact_save", "fact_load", "damage",
 ];
 
 /** The loaded part of a game. */
@@ -176,11 +176,13 @@ export class TeeWorld implements World {
       case "factLoad":
         tell("save", -1, `Team ${kind.value.team} went on with a saved game`);
         break;
+      case "factChat":
+        if (kind.value.text) tell("chat", kind.value.clientId, kind.value.text, kind.value.name ?? kind.value.requestedName);
+        break;
       case "message": {
         const { clientId, content } = kind.value;
-        if (content?.case === "say" && content.value.text) tell("chat", clientId, content.value.text);
         // The server may confirm the name later, or never.
-        else if ((content?.case === "startInfo" || content?.case === "changeInfo") && content.value.name) {
+        if ((content?.case === "startInfo" || content?.case === "changeInfo") && content.value.name) {
           this.named(tick, clientId, content.value.name);
         }
       }

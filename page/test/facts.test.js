@@ -23,7 +23,7 @@ const formats = {
   TEEHISTORIAN: () => ({ whole: { kinds: wholeKinds }, world: new TeeWorld(0) }),
 };
 
-/** The news that a fact makes, in short. */
+/** The news that a fact makes, and a message, in short. */
 function newsOf(fact) {
   const { kind, value, tick } = fact;
   switch (kind) {
@@ -34,6 +34,10 @@ function newsOf(fact) {
       return [[tick, "save", -1]];
     case "fact_team":
       return value.team > 0 ? [[tick, "team", value.clientId]] : [];
+    case "fact_chat":
+      return value.text ? [[tick, "chat", value.clientId]] : [];
+    case "chat": // of StarCraft II, where it is an event
+      return [[tick, "chat", fact.event.player?.playerId ?? -1]];
     case "fact_build_step":
       return value.upgrade || value.unit?.class ? [[tick, "build", fact.event.player.playerId]] : [];
   }
@@ -62,7 +66,7 @@ test("the page has the facts of the golden file, and tells them", { skip: exists
     const asked = Object.fromEntries(Object.entries(kinds).filter(([kind]) => whole.kinds.includes(kind)));
     assert.deepEqual(factsOf(events, sample), asked, file);
     const want = events.flatMap(newsOf);
-    const news = world.news.map(({ tick, kind, client }) => [tick, kind, client]).filter(([, kind]) => ["finish", "save", "team", "build"].includes(kind));
+    const news = world.news.map(({ tick, kind, client }) => [tick, kind, client]).filter(([, kind]) => ["finish", "save", "team", "build", "chat"].includes(kind));
     assert.deepEqual(news, want, file);
     told += want.length;
   }

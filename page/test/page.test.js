@@ -412,6 +412,21 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   assert.ok(await chat.evaluate((item) => item.isConnected && item === document.querySelector(".feed .news-chat") && /glhf/.test(item.textContent)));
 });
 
+test("the report of a game says who took part, and how it ended", options, async (t) => {
+  const page = await tab(t);
+  for (const [name, pattern] of [
+    [finished, /Player.*Clan.*Left.*Played.*alice.*replayd.*0:33.*Carol/s],
+    ["sc2replay/battle.SC2Replay?tick=300", /Player.*Race.*Result.*MMR.*SQ.*Alice.*Terran.*win.*4321.*Bob.*Zerg.*loss/s],
+    ["dem/dota.dem", /Player.*Hero.*somebody.*Axe.*another.*Lina/s], ["cs.dem?tick=500", /Player.*Ada/s],
+  ]) {
+    await page.goto(`${daemon.url}/replay/samples/${name}`);
+    await shown(page);
+    await page.$eval(".report summary", (summary) => summary.click());
+    await says(page, ".report table", pattern);
+    await accessible(page);
+  }
+});
+
 test("build orders keep what they have when they grow", options, async (t) => {
   const page = await tab(t);
   await page.goto(`${daemon.url}/replay/samples/sc2replay/battle.SC2Replay?tick=100`);

@@ -14,8 +14,7 @@ import urllib.request
 
 import replayd
 from replayd.events import teehistorian
-
-TICKS_PER_SECOND = 50
+from replayd.teehistorian.v1 import events_pb2
 
 
 def main() -> None:
@@ -29,7 +28,7 @@ def main() -> None:
         events = client.events(
             options.replay,
             format=teehistorian.FORMAT,
-            kinds=["player_ready", "drop", "player_finish", "finish"],
+            kinds=["player_ready", "fact_session", "fact_finish", "finish"],
             resolve_players=True,
             follow=not options.all,
             follow_successors=not options.all,
@@ -48,10 +47,13 @@ def describe(event: teehistorian.Event) -> str | None:
     match event.kind:
         case "player_ready":
             return f"{name or event.value.client_id} joined"
-        case "drop":
+        case "fact_session":
+            if event.value.end != events_pb2.SESSION_END_DROPPED:
+                return None
             return f"{name or event.value.client_id} left" + (f" ({event.value.reason})" if event.value.reason else "")
-        case "player_finish":
-            return f"{name or event.value.client_id} finished in {event.value.time / TICKS_PER_SECOND:.2f} s"
+        case "fact_finish":
+            who = name or event.value.client_id if event.value.HasField("client_id") else f"team {event.value.team}"
+            return f"{who} finished in {event.value.seconds:.2f} s"
         case "finish":
             return "the game is over"
         case _:

@@ -1,0 +1,49 @@
+// The report of a game: who took part, and how it stands or ended, as the daemon concludes it.
+
+import type { Replay, Report } from "@replayd/client";
+import { Result } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import { h, timeText } from "./dom.js";
+import { words } from "./draft.js";
+import { client } from "./net.js";
+
+/** A row of a table, by the titles of its columns. Columns without a value are left out. */
+type Row = Record<string, string | number | undefined>;
+
+/** The rows of a report, a player each. Times are reckoned with so many ticks in a second. */
+export function rowsOf({ game }: Pick<Report, "game">, ticksPerSecond: number): Row[] {
+  const at = (tick: number | undefined) => (tick === undefined ? undefined : timeText(tick / ticksPerSecond));
+  switch (game.case) {
+    case "teehistorian":
+      return game.value.players.map(({ name, clan, best, finishCount, team, connected, ticks, stays }) => ({
+        Player: name || `client ${stays[0]?.clientId}`, Clan: clan, Best: best && (best.time / 50).toFixed(2), Finishes: finishCount || undefined, Team: team || undefined,
+        Came: at(stays[0]?.fromTick), Left: connected ? undefined : at(stays.at(-1)?.toTick), Played: at(Number(ticks)), Why: stays.at(-1)?.leaveReason,
+      }));
+    case "sc2replay":
+      return game.value.players.map(({ name, race, result, mmr, apm, spendingQuotient, supplyCapped, workers, army, workersLost, armyLost, leftTick }) => ({
+        Player: name, Race: race, Result: result ? Result[result].toLowerCase() : undefined, MMR: mmr, APM: apm && Math.round(apm), SQ: spendingQuotient,
+        Capped: supplyCapped === undefined ? undefined : `${Math.round(100 * supplyCapped)}%`, Workers: workers || undefined, Army: army || undefined,
+        "Workers lost": workersLost || undefined, "Army lost": armyLost || undefined, Left: at(leftTick),
+      }));
+    case "dem":
+      if (game.value.players.length === 0) return (game.value.match?.players ?? []).map(({ playerName, heroName }) => ({ Player: playerName, Hero: words(heroName ?? "") }));
+      return game.value.players.filter(({ team }) => (team ?? 2) > 1).map(({ name, hero, kills, deaths, assists, score, level, netWorth }) => ({
+        Player: name, Hero: words(hero), Kills: kills, Deaths: deaths, Assists: assists, Score: score, Level: level, "Net worth": netWorth,
+      }));
+  }
+  return [];
+}
+
+/** The report of a game, which is asked for when it is opened. */
+export function report(replay: Replay): HTMLElement {
+  const table = h("table", {});
+  const fill = async () => {
+    const rows = rowsOf(await client.report(replay.name), replay.ticksPerSecond || 50);
+    const titles = [...new Set(rows.flatMap((row) => Object.keys(row).filter((title) => row[title] !== undefined && row[title] !== "")))];
+    table.replaceChildren(
+      h("tr", {}, ...(titles.length ? titles : ["Nobody that is known yet"]).map((title) => h("th", { scope: "col" }, title))),
+      ...rows.map((row) => h("tr", {}, ...titles.map((title) => h("td", {}, String(row[title] ?? ""))))));
+  };
+  const element: HTMLDetailsElement = h("details", { class: "about report", ontoggle: () => { if (element.open) fill().catch((error: unknown) => table.replaceChildren(String(error))); } },
+    h("summary", {}, "Report"), h("div", { tabIndex: 0, role: "group", "aria-label": "Who took part" }, table));
+  return element;
+}
