@@ -126,6 +126,12 @@ var positions = [Positions]Field{
 		"Missing where the format has no clock, and before the first tick of a demo."},
 }
 
+// Rising reports whether the values of a column of every table, of that name, seldom fall from row to row. Files then need no more than
+// what differs between them.
+func Rising(name string) bool {
+	return name == positions[OffsetColumn].Name || name == positions[TickColumn].Name || name == positions[TimeColumn].Name
+}
+
 // all returns the columns of the tables by kind, with the columns that only resolved players fill.
 func (f *Format) all() [][]Field {
 	f.once.Do(func() {

@@ -1,0 +1,102 @@
+package tablefile
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// maxBound is how long a text is at most that is given as a bound. Readers would read longer ones with each file.
+const maxBound = 4 << 10
+
+// bounds are the least and the most of a column's values.
+type bounds struct {
+	kind                arrow.Type
+	some                bool
+	least, most         uint64 // as appendNumber takes them
+	leastText, mostText []byte
+}
+
+// number counts a number.
+func (b *bounds) number(v uint64) {
+	switch {
+	case b.isNaN(v):
+	case !b.some:
+		b.some, b.least, b.most = true, v, v
+	case b.less(v, b.least):
+		b.least = v
+	case b.less(b.most, v):
+		b.most = v
+	}
+}
+
+// text counts a text.
+func (b *bounds) text(v []byte) {
+	if !b.some || bytes.Compare(v, b.leastText) < 0 {
+		b.leastText = append([]byte{}, v...) // an empty text is a bound, nil is none
+	}
+	if !b.some || bytes.Compare(v, b.mostText) > 0 {
+		b.mostText = append([]byte{}, v...)
+	}
+	b.some = true
+}
+
+func (b *bounds) isNaN(v uint64) bool {
+	switch b.kind {
+	case arrow.FLOAT32:
+		return math.IsNaN(float64(math.Float32frombits(uint32(v))))
+	case arrow.FLOAT64:
+		return math.IsNaN(math.Float64frombits(v))
+	default:
+		return false
+	}
+}
+
+func (b *bounds) less(v, w uint64) bool {
+	switch b.kind {
+	case arrow.INT32:
+		return int32(v) < int32(w)
+	case arrow.INT64, arrow.TIMESTAMP:
+		return int64(v) < int64(w)
+	case arrow.FLOAT32:
+		return math.Float32frombits(uint32(v)) < math.Float32frombits(uint32(w))
+	case arrow.FLOAT64:
+		return math.Float64frombits(v) < math.Float64frombits(w)
+	default:
+		return v < w
+	}
+}
+
+// values returns the bounds, encoded. They are nil if there are none, or a text is too long.
+func (b *bounds) values(as format.Type) (least, most []byte) {
+	if !b.some || len(b.leastText) > maxBound || len(b.mostText) > maxBound {
+		return nil, nil
+	}
+	if as == format.ByteArray {
+		return b.leastText, b.mostText
+	}
+	v, w := b.least, b.most
+	if sign := b.sign(); sign != 0 { // 0 and -0 are equal: the bounds are those of both
+		if v&^sign == 0 {
+			v = sign
+		}
+		if w&^sign == 0 {
+			w = 0
+		}
+	}
+	return appendNumber(nil, v, as), appendNumber(nil, w, as)
+}
+
+// sign returns the bit of a floating-point number's sign, 0 for other numbers.
+func (b *bounds) sign() uint64 {
+	switch b.kind {
+	case arrow.FLOAT32:
+		return 1 << 31
+	case arrow.FLOAT64:
+		return 1 << 63
+	default:
+		return 0
+	}
+}

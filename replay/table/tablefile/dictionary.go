@@ -1,0 +1,45 @@
+package tablefile
+
+import "github.com/parquet-go/parquet-go/format"
+
+// maxDictionaryBytes is how large a dictionary gets before it takes no more values. Those of one row are not divided.
+const maxDictionaryBytes = 256 << 10
+
+// dictionary holds each value of a column once. Its zero value is one that takes no values.
+type dictionary struct {
+	open    bool // it takes values
+	count   int
+	data    []byte // the values, encoded
+	numbers map[uint64]int32
+	texts   map[string]int32
+}
+
+// number returns the index of a number, and whether the dictionary had it.
+func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
+	if i, had = d.numbers[v]; had {
+		return i, true
+	}
+	if d.numbers == nil {
+		d.numbers = map[uint64]int32{}
+	}
+	i = int32(d.count)
+	d.numbers[v] = i
+	d.count++
+	d.data = appendNumber(d.data, v, as)
+	return i, false
+}
+
+// text returns the index of a text, and whether the dictionary had it.
+func (d *dictionary) text(v []byte) (i int32, had bool) {
+	if i, had = d.texts[string(v)]; had {
+		return i, true
+	}
+	if d.texts == nil {
+		d.texts = map[string]int32{}
+	}
+	i = int32(d.count)
+	d.texts[string(v)] = i
+	d.count++
+	d.data = appendText(d.data, v)
+	return i, false
+}
