@@ -72,16 +72,20 @@ type Position struct {
 	Offset int64
 	// Index orders the events of one record. It is a multiple of Room for the events that the file contains, which need
 	// not have successive multiples. The numbers behind it, up to the next multiple, are the places of what is derived from
-	// the event. Index is below 1<<53, so that a float64 can hold it.
+	// the event. Samples, which say how things stood before the record, have negative ones. Index is between -1<<53 and 1<<53, so that a
+	// float64 can hold it.
 	Index int64
 }
 
 // Room is the number of places of an event in Position.Index: one for the event, and Room-1 for events that are derived from it.
 const Room = 1 << 7
 
-// Own returns the position of the event from which the event at p is derived. It is p for an event that the file contains.
+// Own returns the position of the event from which the event at p is derived. It is p for an event that the file contains, and for a
+// sample, which is derived from no event.
 func (p Position) Own() Position {
-	p.Index -= p.Index % Room
+	if p.Index > 0 {
+		p.Index -= p.Index % Room
+	}
 	return p
 }
 

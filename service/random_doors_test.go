@@ -229,6 +229,9 @@ func include(q url.Values, f *replaydv1.EventFilter) bool {
 		if ticks.Max != nil {
 			q.Set("to-tick", strconv.Itoa(int(ticks.GetMax())))
 		}
+		if ticks.Every != nil {
+			q.Set("every", strconv.Itoa(int(ticks.GetEvery())))
+		}
 	}
 	if !texts(q, "kind", f.GetKinds()) || !texts(q, "class", f.GetDem().GetClasses()) || !texts(q, "field", f.GetDem().GetFields()) ||
 		!texts(q, "type", f.GetDem().GetTypes()) {

@@ -176,6 +176,9 @@ type Event struct {
 	// How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
 	// sent to those who name the kind.
 	FactPlayer FactPlayer
+	// How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
+	// the game, if they do not say otherwise.
+	SamplePlayer SamplePlayer
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
 	Other Other
@@ -2017,6 +2020,84 @@ type FactPlayer struct {
 	Result Result
 }
 
+// SamplePlayer: A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
+// filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the
+// replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops
+// behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last
+// player_stats, which the game writes every 160 gameloops; the units are those that are alive.
+type SamplePlayer struct {
+	// The player's number.
+	PlayerId uint32
+	// The gameloop of the last player_stats. It is absent before the first one, as are the amounts below.
+	StatsTick int32
+	// HasStatsTick reports whether StatsTick is set.
+	HasStatsTick bool
+	// Minerals in the bank.
+	Minerals int32
+	// HasMinerals reports whether Minerals is set.
+	HasMinerals bool
+	// Gas in the bank.
+	Vespene int32
+	// HasVespene reports whether Vespene is set.
+	HasVespene bool
+	// Minerals collected in a minute of game time.
+	MineralsRate int32
+	// HasMineralsRate reports whether MineralsRate is set.
+	HasMineralsRate bool
+	// Gas collected in a minute of game time.
+	VespeneRate int32
+	// HasVespeneRate reports whether VespeneRate is set.
+	HasVespeneRate bool
+	// Workers at work.
+	WorkersActive int32
+	// HasWorkersActive reports whether WorkersActive is set.
+	HasWorkersActive bool
+	// Supply used. A multiple of 1/4096.
+	SupplyUsed float32
+	// HasSupplyUsed reports whether SupplyUsed is set.
+	HasSupplyUsed bool
+	// Supply available.
+	SupplyMade float32
+	// HasSupplyMade reports whether SupplyMade is set.
+	HasSupplyMade bool
+	// Minerals in the army.
+	ArmyMinerals int32
+	// HasArmyMinerals reports whether ArmyMinerals is set.
+	HasArmyMinerals bool
+	// Gas in the army.
+	ArmyVespene int32
+	// HasArmyVespene reports whether ArmyVespene is set.
+	HasArmyVespene bool
+	// Minerals of what the player has lost: army, economy and technology.
+	MineralsLost int64
+	// HasMineralsLost reports whether MineralsLost is set.
+	HasMineralsLost bool
+	// Gas of what the player has lost: army, economy and technology.
+	VespeneLost int64
+	// HasVespeneLost reports whether VespeneLost is set.
+	HasVespeneLost bool
+	// Minerals of what the player has killed: army, economy and technology.
+	MineralsKilled int64
+	// HasMineralsKilled reports whether MineralsKilled is set.
+	HasMineralsKilled bool
+	// Gas of what the player has killed: army, economy and technology.
+	VespeneKilled int64
+	// HasVespeneKilled reports whether VespeneKilled is set.
+	HasVespeneKilled bool
+	// The player's living units of any purpose that are complete. Larvae, eggs and the like count.
+	Units uint32
+	// Those that collect resources.
+	Workers uint32
+	// Those that fight or support fighting units.
+	Army uint32
+	// Complete buildings.
+	Structures uint32
+	// Units and buildings that are being built or warped in.
+	UnderConstruction uint32
+	// The sum of the counts of the player's upgrades so far.
+	Upgrades int64
+}
+
 // Other: An event whose kind is in no table.
 type Other struct {
 	// The event stream that contains it.
@@ -2110,11 +2191,12 @@ const (
 	KindFactUnit
 	KindFactBuildStep
 	KindFactPlayer
+	KindSamplePlayer
 	KindOther
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 77
+const KindCount = 78
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2193,6 +2275,7 @@ var kindNames = [KindCount]string{
 	"fact_unit",
 	"fact_build_step",
 	"fact_player",
+	"sample_player",
 	"other",
 }
 

@@ -24,6 +24,9 @@ type State struct {
 	tick    int32
 	players [MaxPlayers]*player
 	units   []UnitState // by index; HasUnit is false where there is no unit
+
+	tallies [MaxPlayers]tally // of units, by player
+	tallied bool              // they are those of now
 }
 
 // player is the state of a player.
@@ -31,6 +34,7 @@ type player struct {
 	PlayerState
 	upgrades map[string]int // indices in Upgrades by name
 	names    int            // bytes of their names
+	gained   int64          // the sum of their counts, also of those that are left out
 }
 
 // NewState returns the state before the first event of d.
@@ -38,7 +42,7 @@ func NewState(d *Decoder) *State { return &State{d: d} }
 
 // Apply updates the state with an event. Call it with every event that Next returns, in order.
 func (s *State) Apply(ev *Event) {
-	s.tick = ev.AtTick
+	s.tick, s.tallied = ev.AtTick, false
 	switch ev.Kind {
 	case KindPlayerSetup:
 		if p := s.player(ev.PlayerSetup.PlayerId); p != nil {
@@ -105,6 +109,7 @@ func (s *State) player(id uint32) *player {
 }
 
 func (p *player) addUpgrade(u *Upgrade) {
+	p.gained += int64(u.Count)
 	at, ok := p.upgrades[string(u.UpgradeTypeName)]
 	switch {
 	case ok:

@@ -102,6 +102,8 @@ type Event struct {
 	FactVote FactVote
 	// A command was executed. A fact: computed from several events, and only sent to those who name the kind.
 	FactCommand FactCommand
+	// How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise.
+	SamplePlayer SamplePlayer
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -1122,6 +1124,35 @@ type FactCommand struct {
 	Role []byte
 }
 
+// SamplePlayer: A client at the end of a tick: of each client that is connected or has a character, by ascending id, at the ticks that a filter asks
+// for. It follows from the events before it, and stands before the event that begins the next tick or ends the game: at the offset of
+// that event, with a negative index. Where the file skips ticks, in which nothing happened, they have samples, too, up to 3,000 of them
+// behind the last one that it has. Names are not part of it: resolve_players adds them.
+type SamplePlayer struct {
+	// The client.
+	ClientId int32
+	// The team, from 0. As in player_state.
+	Team int32
+	// True if the client has a character.
+	Alive bool
+	// The character's coordinate in world units. Absent without a character.
+	X int32
+	// HasX reports whether X is set.
+	HasX bool
+	// The character's coordinate in world units. Absent without a character.
+	Y int32
+	// HasY reports whether Y is set.
+	HasY bool
+	// The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet.
+	Input Input
+	// HasInput reports whether Input is set.
+	HasInput bool
+	// True if the client has entered the game, as far as the file records it.
+	Ready bool
+	// True if the client's team is in practice mode.
+	Practice bool
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -1189,10 +1220,11 @@ const (
 	KindFactCallVote
 	KindFactVote
 	KindFactCommand
+	KindSamplePlayer
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 46
+const KindCount = 47
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1241,6 +1273,7 @@ var kindNames = [KindCount]string{
 	"fact_call_vote",
 	"fact_vote",
 	"fact_command",
+	"sample_player",
 }
 
 // String returns the kind's name in the API.

@@ -22,6 +22,10 @@ type Events[E any] struct {
 	// Append and AddRow are the generated functions of these names. Secrets must be removed from an event before.
 	Append func(b []byte, ev *E) []byte
 	AddRow func(t *table.Set, at decoders.Position, ev *E)
+	// Sampled are the kinds of samples.
+	Sampled []uint8
+	// Finish is the kind of the event behind which no tick goes on: it is the end of a replay.
+	Finish uint8
 	// Work is how many events one call of Seek or Fill decodes at most. That should take a millisecond or less: others may wait for
 	// their turn.
 	Work int
@@ -59,8 +63,13 @@ type Sequential[E any] struct {
 
 	// Fold concludes facts from each event that is decoded. Nil when none are needed.
 	Fold Fold[E]
-	// Passed is called with each event of the replay before the start of delivery. Nil when nothing is to be learned from these.
+	// Passed is called with each event of the replay before the start of delivery, and where samples are wanted with each one behind it,
+	// when the samples before it were taken. Nil when nothing is to be learned from these.
 	Passed func(ev *E)
+	// Sample sets an event to the sample of a place, of which there are Places, as things stand before Event. It returns false if there is
+	// none. They must not be nil if the format has samples.
+	Sample func(tick int32, place int, ev *E) bool
+	Places func() int
 	// Write appends an event to a batch. Nil stands for Put.
 	Write func(b *Batch, at decoders.Position, ev *E)
 	// Event is the event that was decoded last.
@@ -82,11 +91,14 @@ type Sequential[E any] struct {
 	own   decoders.Position
 	sum   decoders.Sum
 	taken int64
+
+	samples Samples
+	sample  E
 }
 
 // NewSequential returns a Sequential without a decoder.
 func NewSequential[E any](o Options, events Events[E]) Sequential[E] {
-	s := Sequential[E]{Options: o, Events: events, last: math.MaxInt32}
+	s := Sequential[E]{Options: o, Events: events, last: math.MaxInt32, samples: NewSamples(&o, events.Sampled...)}
 	if !events.Unordered {
 		s.last = o.Filter.MaxTick()
 	}
@@ -118,7 +130,8 @@ func (s *Sequential[E]) Seek() error {
 			return err
 		}
 		if s.reached() {
-			s.held, s.heldAt, s.heldTick, s.heldSum = true, at, tick, s.sumTo(at)
+			s.hold(at, tick)
+			s.complete(at, tick, *s.Start.Tick)
 		} else if s.Passed != nil {
 			s.Passed(&s.Event)
 		}
@@ -134,7 +147,28 @@ func (s *Sequential[E]) arrived() bool {
 	case s.Start.Tick != nil:
 		return s.held || *s.Start.Tick <= s.decoder.Tick()
 	}
+	if s.Start.Position.Index <= 0 && !s.concluded() {
+		return s.samples.Arrived(s.decoder.Position())
+	}
 	return !s.Position().Before(s.Start.Position)
+}
+
+// hold keeps the event that was decoded last, which starts at at, for later. tick is the clock there.
+func (s *Sequential[E]) hold(at decoders.Position, tick int32) {
+	s.held, s.heldAt, s.heldTick, s.heldSum = true, at, tick, s.sumTo(at)
+}
+
+// complete finds the samples before the event that was decoded last, which starts at at, where the clock is tick. Those of ticks before
+// since are left out.
+func (s *Sequential[E]) complete(at decoders.Position, tick, since int32) {
+	if !s.samples.Wanted() {
+		return
+	}
+	kind, ends := s.Key(&s.Event)
+	if kind == s.Finish {
+		ends = tick + 1
+	}
+	s.samples.End(at, tick, ends, since)
 }
 
 // reached reports whether the event that was decoded last is the first one at the tick where delivery starts.
@@ -176,12 +210,25 @@ func (s *Sequential[E]) Fill(b *Batch) error {
 // Waiting reports whether Take would return an event without decoding.
 func (s *Sequential[E]) Waiting() bool { return s.held || s.concluded() }
 
-// Take returns the next event of the replay, or the next fact, and its position. It is valid until the next call. Take returns ErrDone
-// when no later event can match the filter.
+// Sampling reports whether samples are wanted. Events must then come from Take.
+func (s *Sequential[E]) Sampling() bool { return s.samples.Wanted() }
+
+// Take returns the next event of the replay, the next fact or the next sample, and its position. It is valid until the next call. Take
+// returns ErrDone when no later event can match the filter, and ErrYield when it has looked for samples for long.
 func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
+	for n := s.Work; s.samples.Pending(); n-- {
+		if n == 0 {
+			return at, nil, ErrYield
+		}
+		tick, place, at := s.samples.Next(s.Places())
+		if s.Sample(tick, place, &s.sample) {
+			return at, &s.sample, nil
+		}
+	}
 	switch {
 	case s.held:
 		s.held = false
+		s.pass()
 		return s.heldAt, &s.Event, nil
 	case s.concluded():
 		at = s.Position()
@@ -190,7 +237,23 @@ func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
 		return at, nil, ErrDone
 	}
 	at = s.decoder.Position()
-	return at, &s.Event, s.decode(at)
+	tick := s.decoder.Tick()
+	if err := s.decode(at); err != nil {
+		return at, nil, err
+	}
+	if s.complete(at, tick, math.MinInt32); s.samples.Pending() {
+		s.hold(at, tick)
+		return s.Take()
+	}
+	s.pass()
+	return at, &s.Event, nil
+}
+
+// pass tells of an event that is taken, behind the samples before it.
+func (s *Sequential[E]) pass() {
+	if s.Passed != nil && s.samples.Wanted() {
+		s.Passed(&s.Event)
+	}
 }
 
 // Over reports whether the clock is behind the last tick that the filter can match.
@@ -278,6 +341,8 @@ func (s *Sequential[E]) Position() decoders.Position {
 	switch {
 	case s.decoder == nil:
 		return s.Start.Position
+	case s.samples.Pending():
+		return s.samples.Position()
 	case s.held:
 		return s.heldAt
 	case s.concluded():
@@ -285,7 +350,7 @@ func (s *Sequential[E]) Position() decoders.Position {
 		at.Index += 1 + s.taken
 		return at
 	}
-	return s.decoder.Position()
+	return s.samples.Before(s.decoder.Position())
 }
 
 // Sum is that of Reader.

@@ -99,7 +99,7 @@ func Parse(b []byte) (Cursor, error) {
 	c.Sum = decoders.Sum(binary.LittleEndian.Uint32(body[10:]))
 	rest := body[fixedLen:]
 	offset, ok1 := uvarint(&rest, math.MaxInt64)
-	index, ok2 := uvarint(&rest, math.MaxInt64)
+	index, ok2 := uvarint(&rest, math.MaxUint64) // those of samples are negative
 	sequence, ok3 := uvarint(&rest, math.MaxUint64)
 	tick, n := binary.Varint(rest)
 	if !ok1 || !ok2 || !ok3 || n <= 0 || tick < math.MinInt32 || tick > math.MaxInt32 {

@@ -134,6 +134,7 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	f.includable = slices.Clone(f.includes)
 	for k, kind := range format.Kinds {
 		f.facts = f.facts || kind.Fact && f.includes[k] != 0
+		f.samples = f.samples || kind.Sample && f.includes[k] != 0
 	}
 	return f, nil
 }
@@ -163,7 +164,7 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 }
 
 // clause compiles a filter. It also returns the kinds whose events it can match. An exclude filter that names no kind also
-// matches facts; an include filter does not.
+// matches facts and samples; an include filter does not.
 func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (out clause, kinds []int, err error) {
 	n := len(f.GetKinds())
 	for p := range conditions {
@@ -175,7 +176,8 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 	if err := c.patterns(path, f); err != nil {
 		return out, nil, err
 	}
-	out = clause{path: path, never: c.unreachable(path, f), kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
+	out = clause{path: path, never: c.unreachable(path, f), kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick, every: 1, sampled: 1}
+	out.format = c.format
 	for p := range propertyCount {
 		out.compile(p, f)
 	}
@@ -190,11 +192,14 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 			return out, nil, &FieldError{path + ".ticks", fmt.Sprintf("min %d is after max %d", out.min, out.max)}
 		}
 	}
-	out.always = out.asksOnly(Classes, Fields)
 	asked, err := c.kinds(path, f.GetKinds(), exclude)
 	if err != nil {
 		return out, nil, err
 	}
+	if err := c.interval(&out, f.GetTicks(), asked, exclude); err != nil {
+		return out, nil, err
+	}
+	out.always = out.asksOnly(Classes, Fields)
 	if err := c.types(path, f.GetDem().GetTypes(), asked); err != nil {
 		return out, nil, err
 	}
@@ -209,6 +214,20 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 		}
 	}
 	return out, kinds, nil
+}
+
+// interval sets of which numbers the ticks of events are multiples. A filter of include that asks for samples asks for one in each
+// SampleTicks if it does not say otherwise.
+func (c *compiler) interval(out *clause, t *replaydv1.TickRange, asked []int, exclude bool) error {
+	switch {
+	case t != nil && t.Every != nil && t.GetEvery() < 1:
+		return &FieldError{out.path + ".ticks", fmt.Sprintf("every is %d, and must be at least 1", t.GetEvery())}
+	case t != nil && t.Every != nil:
+		out.every, out.sampled = t.GetEvery(), t.GetEvery()
+	case !exclude && slices.ContainsFunc(asked, func(k int) bool { return c.format.Kinds[k].Sample }):
+		out.sampled = c.format.SampleTicks
+	}
+	return nil
 }
 
 // unreachable returns an error if no event can have any of the numbers that a filter asks for.
@@ -258,9 +277,9 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	return nil
 }
 
-// kinds returns the numbers of the named kinds. Without names it returns those of all kinds, and those of facts only if facts is
-// true.
-func (c *compiler) kinds(path string, names []string, facts bool) (kinds []int, err error) {
+// kinds returns the numbers of the named kinds. Without names it returns those of all kinds, and those of facts and samples only if
+// all is true.
+func (c *compiler) kinds(path string, names []string, all bool) (kinds []int, err error) {
 	for i, name := range names {
 		k := c.format.kind(name)
 		if k == 0 {
@@ -273,7 +292,7 @@ func (c *compiler) kinds(path string, names []string, facts bool) (kinds []int, 
 	}
 	if len(names) == 0 {
 		for k, kind := range c.format.Kinds {
-			if k > 0 && (facts || !kind.Fact) {
+			if k > 0 && (all || !kind.Fact && !kind.Sample) {
 				kinds = append(kinds, k)
 			}
 		}

@@ -61,21 +61,29 @@ type Filter struct {
 	maxTick            int32 // no later event is delivered
 	nothing            bool  // no event is delivered
 	facts              bool  // a kind of facts may be delivered
+	samples            bool  // a kind of samples may be delivered
 	state              bool  // the stream begins with a state
 }
 
 // Facts reports whether facts may be delivered. They need not be computed otherwise.
 func (f *Filter) Facts() bool { return f != nil && f.facts }
 
+// Samples reports whether samples may be delivered. They need not be made otherwise.
+func (f *Filter) Samples() bool { return f != nil && f.samples }
+
 // clause is one filter: a conjunction of conditions. Its conditions on kinds are in Filter.
 type clause struct {
 	min, max int32 // ticks
+	every    int32 // ticks are multiples of it
+	sampled  int32 // likewise for samples
 	numbers  [numeric]set
 	types    names
 	classes  patterns
 	fields   patterns
 	asked    Properties // the properties that it has conditions on
 	always   bool       // it has no condition but on kinds
+
+	format *Format
 
 	never *FieldError      // why no event can match, if its numbers alone show it
 	path  string           // its place in the request
@@ -85,7 +93,7 @@ type clause struct {
 
 // match reports whether the conditions on ticks and numbers hold.
 func (c *clause) match(e *Event) bool {
-	if e.Tick < c.min || e.Tick > c.max {
+	if e.Tick < c.min || e.Tick > c.max || c.every|c.sampled > 1 && e.Tick%c.interval(e.Kind) != 0 {
 		return false
 	}
 	for p := range c.numbers {
@@ -94,6 +102,35 @@ func (c *clause) match(e *Event) bool {
 		}
 	}
 	return true
+}
+
+// interval returns the number of which the ticks of events of a kind are multiples.
+func (c *clause) interval(kind uint8) int32 {
+	if c.format.Kinds[kind].Sample {
+		return c.sampled
+	}
+	return c.every
+}
+
+// Next returns the first tick from a tick on, and up to another, at which samples of that kind may be delivered. It returns false if
+// there is none.
+func (f *Filter) Next(kind uint8, from, to int32) (tick int32, ok bool) {
+	if !f.Samples() {
+		return 0, false
+	}
+	for of := f.includes[kind]; of != 0; of &= of - 1 {
+		c := &f.include[bits.TrailingZeros64(of)]
+		next := int64(max(from, c.min))
+		if rest := next % int64(c.sampled); rest > 0 {
+			next += int64(c.sampled) - rest
+		} else {
+			next -= rest // a negative one is before its multiple
+		}
+		if next <= int64(min(to, c.max)) && (!ok || next < int64(tick)) {
+			tick, ok = int32(next), true
+		}
+	}
+	return tick, ok
 }
 
 // matching returns the given clauses that match.

@@ -42,7 +42,7 @@ func (c *clause) asksOnly(properties ...Property) bool {
 	for _, p := range properties {
 		asked &^= 1 << p
 	}
-	return asked == 0 && c.min == minTick && c.max == maxTick
+	return asked == 0 && c.min == minTick && c.max == maxTick && c.every == 1 && c.sampled == 1
 }
 
 // Wants reports whether any event of the class, of any of the kinds, may be delivered with that field.

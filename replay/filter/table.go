@@ -196,6 +196,9 @@ type Format struct {
 	Kinds []Kind
 	// Timeless says that all its events have tick 0.
 	Timeless bool
+	// SampleTicks is the number of ticks from one sample to the next if a request does not say otherwise. 0 stands for a format without
+	// samples.
+	SampleTicks int32
 	// Least holds the least number that an event can have of a numeric property. One that it lacks has no least number.
 	Least map[Property]int32
 }
@@ -209,12 +212,17 @@ type Kind struct {
 	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
 	// streams that do not ask for facts are the same with and without them.
 	Fact bool
+	// Sample is true if its events say how things stand at a tick. They also need a name to be selected.
+	Sample bool
 	// State is as in Row.
 	State bool
 }
 
-// factPrefix begins the names of the kinds of facts, in every format.
-const factPrefix = "fact_"
+// These begin the names of the kinds of facts and of samples, in every format.
+const (
+	factPrefix   = "fact_"
+	samplePrefix = "sample_"
+)
 
 // may reports whether events of the kind can have a type.
 func (k *Kind) may(typ string) bool {
@@ -229,7 +237,8 @@ func (k *Kind) may(typ string) bool {
 func (t Table[E]) Describe(names []string) []Kind {
 	kinds := make([]Kind, len(names))
 	for i, name := range names {
-		kinds[i].Name, kinds[i].Fact = name, strings.HasPrefix(name, factPrefix)
+		kinds[i].Name = name
+		kinds[i].Fact, kinds[i].Sample = strings.HasPrefix(name, factPrefix), strings.HasPrefix(name, samplePrefix)
 		if i < len(t) {
 			kinds[i].Has, kinds[i].Types, kinds[i].State = t[i].has(), t[i].Types, t[i].State
 		}

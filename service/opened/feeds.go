@@ -45,7 +45,7 @@ type sharedFeed struct {
 
 // follow follows the file of a replay: through a feed if the format is Shared, otherwise by itself.
 func (l *feeds) follow(g *access.Grant, w *wanted, file *source.File) (growing, error) {
-	if !w.codec.Shared || w.tables != nil { // a feed keeps rows
+	if !w.codec.Shared || w.tables != nil || w.options.Filter.Samples() { // a feed keeps rows, and not those of each tick
 		f, err := l.config.follower(scope.OfGrant(g), file, w.codec, nil)
 		if err != nil {
 			return nil, err

@@ -135,6 +135,7 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 		"layer":     wanted(numbers(func() *[]int32 { return &layers().Layers })),
 		"from-tick": wanted(whole(func(n int32) { ticks().Min = &n })),
 		"to-tick":   wanted(whole(func(n int32) { ticks().Max = &n })),
+		"every":     wanted(whole(func(n int32) { ticks().Every = &n })),
 		"exclude-kind": texts(func() *[]string {
 			if len(req.GetExclude()) == 0 {
 				req.Exclude = []*replaydv1.EventFilter{{}}

@@ -54,18 +54,23 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 	return kinds
 }
 
-// Everything returns the filters that select all events of a replay of a format, with the facts, which a filter must name.
+// Everything returns the filters that select all events of a replay of a format, with the facts and samples, which a filter must name.
+// The last one is that of the samples, of which an oracle knows those of all numbers of ticks that a Maker asks for.
 func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
 	name := protoreflect.Name(strings.ToLower(strings.TrimPrefix(format.String(), "FORMAT_")))
 	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(name)
-	facts := &replaydv1.EventFilter{}
+	facts, samples := &replaydv1.EventFilter{}, &replaydv1.EventFilter{}
 	for kind := range documented(string(name), list.Message()) {
 		if strings.HasPrefix(kind, "fact_") {
 			facts.Kinds = append(facts.Kinds, kind)
+		}
+		if strings.HasPrefix(kind, "sample_") {
+			samples.Kinds = append(samples.Kinds, kind)
 		}
 	}
 	if len(facts.Kinds) == 0 {
 		return nil
 	}
-	return []*replaydv1.EventFilter{{}, facts}
+	samples.Ticks = &replaydv1.TickRange{Every: new(leastEvery[string(name)])}
+	return []*replaydv1.EventFilter{{}, facts, samples}
 }

@@ -198,7 +198,7 @@ func (b *batch) place(offsets, indexes []int64) error {
 		default:
 			offset, index, indexes = offset-1-n, index+indexes[0], indexes[1:]
 		}
-		if offset < 0 || index < 0 {
+		if offset < 0 || index <= -1<<53 {
 			return fmt.Errorf("event %d is at %d, %d", i, offset, index)
 		}
 		b.offsets, b.indexes = append(b.offsets, offset), append(b.indexes, index)

@@ -75,7 +75,7 @@ func NewOracle(s *Session) (*Oracle, error) {
 			return nil, err
 		}
 		if at, err := cursor.Parse(r.cursor); err == nil {
-			o.end, o.sum = at.Position, at.Sum
+			o.end, o.sum = behindSamples(at.Position), at.Sum
 		}
 		if r.batch == nil {
 			c.tables.learn(r.message)
@@ -379,6 +379,8 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event, facts bool) bool {
 		return false
 	case f.GetTicks() != nil && (f.GetTicks().Min != nil && e.tick < f.GetTicks().GetMin() || f.GetTicks().Max != nil && e.tick > f.GetTicks().GetMax()):
 		return false
+	case !o.due(f.GetTicks(), e, facts):
+		return false
 	case len(f.GetDem().GetTypes()) > 0 && (!has.types || !slices.Contains(f.GetDem().GetTypes(), e.typ)):
 		return false
 	case len(f.GetDem().GetClasses()) > 0 && (!has.classes || !anyGlob(f.GetDem().GetClasses(), e.class)):
@@ -389,10 +391,10 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event, facts bool) bool {
 	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetDatafile().GetGroups(), e.groups) && one(f.GetDatafile().GetLayers(), e.layers)
 }
 
-// asks reports whether a filter asks for a kind. facts says whether a filter without kinds asks for facts.
+// asks reports whether a filter asks for a kind. facts says whether a filter without kinds asks for facts and samples.
 func asks(f *replaydv1.EventFilter, kind string, facts bool) bool {
 	if len(f.GetKinds()) == 0 {
-		return facts || !strings.HasPrefix(kind, "fact_")
+		return facts || !strings.HasPrefix(kind, "fact_") && !strings.HasPrefix(kind, "sample_")
 	}
 	return slices.Contains(f.GetKinds(), kind)
 }

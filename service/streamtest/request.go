@@ -144,6 +144,9 @@ func (m *Maker) filter() *replaydv1.EventFilter {
 			if !m.one(4) {
 				f.Ticks.Max = new(max(from, to))
 			}
+			if m.one(3) {
+				f.Ticks.Every = new(max(leastEvery[m.o.format], 1) * []int32{1, 2, 3, 7, 40}[m.random.IntN(5)])
+			}
 		case 4:
 			f.Players = m.numbers(&m.players)
 		case 5:

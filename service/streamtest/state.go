@@ -78,7 +78,9 @@ func SumSC2(whole *Session) (func(at decoders.Position) *Session, error) {
 			if !places[i].Before(at) {
 				break
 			}
-			state.Apply(e)
+			if e.GetSamplePlayer() == nil { // it is of no record
+				state.Apply(e)
+			}
 		}
 		part := &replaydv1.StateBatch{
 			Complete: true, Events: &replaydv1.StateBatch_Sc2Replay{Sc2Replay: &sc2replayv1.EventList{Events: state.Events()}},

@@ -28,7 +28,9 @@ export interface StreamOptions {
     groups?: readonly number[];
     /** For maps: only events of these layers, by their index over all groups. */
     layers?: readonly number[];
-    /** Only events that match at least one of these. Cannot be combined with `kinds` to `layers`, which form one filter. */
+    /** Only events of ticks that are multiples of this number. Without it, samples are of each second of the game. */
+    every?: number;
+    /** Only events that match at least one of these. Cannot be combined with `kinds` to `every`, which form one filter. */
     include?: readonly Filter[];
     /** No events that match one of these filters. */
     exclude?: readonly Filter[];

@@ -302,6 +302,7 @@ const optionNames = {
     types: true,
     groups: true,
     layers: true,
+    every: true,
     include: true,
     exclude: true,
     cursor: true,
@@ -342,7 +343,7 @@ function filters(given = []) {
         return create(EventFilterSchema, filter);
     });
 }
-/** The filter for the options kinds to layers; undefined without any. */
+/** The filter for the options kinds to every; undefined without any. */
 function shortFilter(options) {
     const { kinds = [], players = [], teams = [], classes = [], fields = [], types = [], groups = [], layers = [] } = options;
     const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
@@ -351,7 +352,9 @@ function shortFilter(options) {
     }
     if (groups.length + layers.length > 0)
         filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
-    return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+    if (options.every !== undefined)
+        filter.ticks = create(TickRangeSchema, { every: options.every });
+    return filter.dem || filter.datafile || filter.ticks || kinds.length + players.length + teams.length > 0 ? filter : undefined;
 }
 const listOptionNames = { formats: true, filter: true, view: true, pageSize: true };
 /** The request for a list that the options describe. */

@@ -67,7 +67,9 @@ export interface StreamOptions {
   groups?: readonly number[];
   /** For maps: only events of these layers, by their index over all groups. */
   layers?: readonly number[];
-  /** Only events that match at least one of these. Cannot be combined with `kinds` to `layers`, which form one filter. */
+  /** Only events of ticks that are multiples of this number. Without it, samples are of each second of the game. */
+  every?: number;
+  /** Only events that match at least one of these. Cannot be combined with `kinds` to `every`, which form one filter. */
   include?: readonly Filter[];
   /** No events that match one of these filters. */
   exclude?: readonly Filter[];
@@ -448,6 +450,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   types: true,
   groups: true,
   layers: true,
+  every: true,
   include: true,
   exclude: true,
   cursor: true,
@@ -490,7 +493,7 @@ function filters(given: StreamOptions["include"] = []): EventFilter[] {
   });
 }
 
-/** The filter for the options kinds to layers; undefined without any. */
+/** The filter for the options kinds to every; undefined without any. */
 function shortFilter(options: StreamOptions): EventFilter | undefined {
   const { kinds = [], players = [], teams = [], classes = [], fields = [], types = [], groups = [], layers = [] } = options;
   const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
@@ -498,7 +501,8 @@ function shortFilter(options: StreamOptions): EventFilter | undefined {
     filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields], types: [...types] });
   }
   if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
-  return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+  if (options.every !== undefined) filter.ticks = create(TickRangeSchema, { every: options.every });
+  return filter.dem || filter.datafile || filter.ticks || kinds.length + players.length + teams.length > 0 ? filter : undefined;
 }
 
 const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, view: true, pageSize: true };

@@ -50,6 +50,7 @@ type Selection struct {
 	Layer       []int32  `help:"Only these layers of a map." placeholder:"LAYER"`
 	FromTick    *int32   `help:"No events before this tick." placeholder:"TICK"`
 	ToTick      *int32   `help:"No events after this tick." placeholder:"TICK"`
+	Every       *int32   `help:"Only events of ticks that are multiples of this number. Samples are of each second of the game if it is left out." placeholder:"TICKS"`
 }
 
 // Apply puts the selection into a request.
@@ -61,8 +62,8 @@ func (s *Selection) Apply(req *replaydv1.StreamEventsRequest) {
 	if len(s.Group)+len(s.Layer) > 0 {
 		in.Datafile = &replaydv1.DatafileFilter{Groups: s.Group, Layers: s.Layer}
 	}
-	if s.FromTick != nil || s.ToTick != nil {
-		in.Ticks = &replaydv1.TickRange{Min: s.FromTick, Max: s.ToTick}
+	if s.FromTick != nil || s.ToTick != nil || s.Every != nil {
+		in.Ticks = &replaydv1.TickRange{Min: s.FromTick, Max: s.ToTick, Every: s.Every}
 	}
 	req.Include = append(req.Include, in)
 	if len(s.ExcludeKind) > 0 {

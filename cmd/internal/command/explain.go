@@ -134,7 +134,7 @@ var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?(?:dem\
 // flagsOf maps a request field to the flags that set it.
 var flagsOf = map[string]string{
 	"kinds": "--kind", "players": "--player", "teams": "--team", "classes": "--class", "fields": "--field", "types": "--type",
-	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick",
+	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick, --every",
 	"cursor": "--cursor", "tick": "--tick", "last_events": "--last", "now": "--now", "with_state": "--with-state",
 	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
 }

@@ -45,7 +45,8 @@ type EventFilter struct {
 	// Kinds of events. They are names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo
 	// lists them. A request with a name that the format does not have is refused.
 	Kinds []string `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too.
+	// Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too, as is an every
+	// below 1.
 	Ticks *TickRange `protobuf:"bytes,2,opt,name=ticks,proto3" json:"ticks,omitempty"`
 	// Numbers of players, for events that are about a player. Where an event is about two players, either number matches.
 	// In a teehistorian file they are client ids. In a StarCraft II replay they are the player_id, not the user_id, of the
@@ -275,13 +276,19 @@ func (x *DatafileFilter) GetLayers() []int32 {
 	return nil
 }
 
-// A range of ticks. Both ends are included.
+// Some ticks: a range, both ends of which are included, or what is left of it.
+//
+// A sample (a kind whose name begins with "sample_") says how a player stands at the end of a tick. There is one at each tick, and
+// every selects some: a sample is the same, and at the same position, whatever the number, and wherever the stream begins.
 type TickRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first tick. Absent means from the start.
 	Min *int32 `protobuf:"varint,1,opt,name=min,proto3,oneof" json:"min,omitempty"`
 	// The last tick. Absent means to the end.
-	Max           *int32 `protobuf:"varint,2,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	Max *int32 `protobuf:"varint,2,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// Only ticks that are multiples of this number, which must be at least 1. Absent means each tick, but for samples in include: these are
+	// of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game.
+	Every         *int32 `protobuf:"varint,3,opt,name=every,proto3,oneof" json:"every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +337,13 @@ func (x *TickRange) GetMax() int32 {
 	return 0
 }
 
+func (x *TickRange) GetEvery() int32 {
+	if x != nil && x.Every != nil {
+		return *x.Every
+	}
+	return 0
+}
+
 var File_replayd_v1_filter_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_filter_proto_rawDesc = "" +
@@ -349,12 +363,14 @@ const file_replayd_v1_filter_proto_rawDesc = "" +
 	"\x05types\x18\x03 \x03(\tR\x05types\"@\n" +
 	"\x0eDatafileFilter\x12\x16\n" +
 	"\x06groups\x18\x01 \x03(\x05R\x06groups\x12\x16\n" +
-	"\x06layers\x18\x02 \x03(\x05R\x06layers\"I\n" +
+	"\x06layers\x18\x02 \x03(\x05R\x06layers\"n\n" +
 	"\tTickRange\x12\x15\n" +
 	"\x03min\x18\x01 \x01(\x05H\x00R\x03min\x88\x01\x01\x12\x15\n" +
-	"\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01B\x06\n" +
+	"\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01\x12\x19\n" +
+	"\x05every\x18\x03 \x01(\x05H\x02R\x05every\x88\x01\x01B\x06\n" +
 	"\x04_minB\x06\n" +
-	"\x04_maxBV\n" +
+	"\x04_maxB\b\n" +
+	"\x06_everyBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 

@@ -1478,7 +1478,8 @@ type EventBatch struct {
 	// and the events of a stream are in their order. Use them as the key to store events by, and to join events of streams
 	// with different filters. The offset is where the event's record starts, in bytes of the decompressed replay. The index
 	// orders the events of one record. It is below 2^53, and a multiple of 128 for an event that the file contains; what is
-	// derived from that event has the indexes behind it.
+	// derived from that event has the indexes behind it. Samples, which stand before the record that ends their tick, have negative
+	// ones, above -2^53.
 	//
 	// They are encoded as differences, most of which take one byte for each event. Begin with offset = 0 and index = 0 in each
 	// batch, and take the next number n of offsets for each event:

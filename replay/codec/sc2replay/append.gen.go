@@ -554,6 +554,13 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendFactPlayer(b, &m.FactPlayer)
 			b = protoappend.Close(b, at)
 		}
+	case sc2replay.KindSamplePlayer:
+		{
+			b = append(b, 0x9a, 0x0a, 0)
+			at := len(b)
+			b = appendSamplePlayer(b, &m.SamplePlayer)
+			b = protoappend.Close(b, at)
+		}
 	case sc2replay.KindOther:
 		{
 			b = append(b, 0xb2, 0x09, 0)
@@ -3573,6 +3580,94 @@ func appendFactPlayer(b []byte, m *sc2replay.FactPlayer) []byte {
 	return b
 }
 
+func appendSamplePlayer(b []byte, m *sc2replay.SamplePlayer) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.HasStatsTick {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.StatsTick))
+	}
+	if m.HasMinerals {
+		b = append(b, 0x18)
+		b = protoappend.Sint32(b, m.Minerals)
+	}
+	if m.HasVespene {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.Vespene)
+	}
+	if m.HasMineralsRate {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.MineralsRate)
+	}
+	if m.HasVespeneRate {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.VespeneRate)
+	}
+	if m.HasWorkersActive {
+		b = append(b, 0x38)
+		b = protoappend.Sint32(b, m.WorkersActive)
+	}
+	if m.HasSupplyUsed {
+		b = append(b, 0x45)
+		b = protoappend.Float(b, m.SupplyUsed)
+	}
+	if m.HasSupplyMade {
+		b = append(b, 0x4d)
+		b = protoappend.Float(b, m.SupplyMade)
+	}
+	if m.HasArmyMinerals {
+		b = append(b, 0x50)
+		b = protoappend.Sint32(b, m.ArmyMinerals)
+	}
+	if m.HasArmyVespene {
+		b = append(b, 0x58)
+		b = protoappend.Sint32(b, m.ArmyVespene)
+	}
+	if m.HasMineralsLost {
+		b = append(b, 0x60)
+		b = protoappend.Sint64(b, m.MineralsLost)
+	}
+	if m.HasVespeneLost {
+		b = append(b, 0x68)
+		b = protoappend.Sint64(b, m.VespeneLost)
+	}
+	if m.HasMineralsKilled {
+		b = append(b, 0x70)
+		b = protoappend.Sint64(b, m.MineralsKilled)
+	}
+	if m.HasVespeneKilled {
+		b = append(b, 0x78)
+		b = protoappend.Sint64(b, m.VespeneKilled)
+	}
+	if m.Units != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.Units))
+	}
+	if m.Workers != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.Workers))
+	}
+	if m.Army != 0 {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.Army))
+	}
+	if m.Structures != 0 {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Varint(b, uint64(m.Structures))
+	}
+	if m.UnderConstruction != 0 {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.UnderConstruction))
+	}
+	if m.Upgrades != 0 {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Sint64(b, m.Upgrades)
+	}
+	return b
+}
+
 func appendOther(b []byte, m *sc2replay.Other) []byte {
 	if m.Stream != 0 {
 		b = append(b, 0x08)
@@ -3675,5 +3770,6 @@ var Kinds = []string{
 	"fact_unit",
 	"fact_build_step",
 	"fact_player",
+	"sample_player",
 	"other",
 }

@@ -18,7 +18,7 @@ import (
 // Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.SC2Replay,
-	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds), Least: leastNumbers},
+	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds), SampleTicks: 16, Least: leastNumbers},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	FactsVersion: facts.Version,
 	Tables:       &Tables,

@@ -21,6 +21,8 @@ var events = codec.Events[sc2replay.Event]{
 	Key:       func(ev *sc2replay.Event) (uint8, int32) { return uint8(ev.Kind), ev.AtTick },
 	Append:    AppendEvent,
 	AddRow:    AddRow,
+	Sampled:   []uint8{uint8(sc2replay.KindSamplePlayer)},
+	Finish:    uint8(sc2replay.KindEnd),
 	Work:      work,
 	Unordered: true, // in games that were saved and continued, events of earlier ticks may follow
 }
@@ -35,13 +37,14 @@ type reader struct {
 	teams *teams      // nil until an event was decoded
 	fold  *facts.Fold // with a filter that selects facts
 
-	state   *sc2replay.State // with Options.State, until delivery starts
+	state   *sc2replay.State // with Options.State, until delivery starts, and with samples
 	present int              // the index in the state at which Present continues
 }
 
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	r := &reader{Sequential: codec.NewSequential(o, events), in: in}
 	r.Properties = r.properties
+	r.Places = func() int { return sc2replay.MaxPlayers }
 	return r, nil
 }
 
@@ -75,9 +78,10 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.d = unpacked.Events(options)
 	}
 	r.Use(r.d)
-	if r.State {
+	if r.State || r.Sampling() {
 		r.state = sc2replay.NewState(r.d)
 		r.Passed = r.state.Apply
+		r.Sample = r.state.Sample
 	}
 	// A cursor of a stream with facts may lie between facts. Only the earlier events tell whether a fact is there.
 	if r.Filter.Facts() || r.Start.Position != r.Start.Position.Own() {
@@ -98,7 +102,9 @@ func (r *reader) Seek() error {
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
-	r.state = nil
+	if !r.Sampling() {
+		r.state = nil
+	}
 	return r.Sequential.Fill(b)
 }
 

@@ -512,6 +512,29 @@ var Tables = table.Format{
 			{Name: "supply", Nullable: true, Comment: "The player's supply used in the last player_stats. Absent without player_stats.", Type: table.Float32},
 			{Name: "result", Comment: "How the game ended for the player.", Type: table.Name, Enum: namesOfResult},
 		}},
+		{Name: "sample_player", Comment: "A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last player_stats, which the game writes every 160 gameloops; the units are those that are alive.", Fields: []table.Field{
+			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
+			{Name: "stats_tick", Nullable: true, Comment: "The gameloop of the last player_stats. It is absent before the first one, as are the amounts below.", Type: table.Int32},
+			{Name: "minerals", Nullable: true, Comment: "Minerals in the bank.", Type: table.Int32},
+			{Name: "vespene", Nullable: true, Comment: "Gas in the bank.", Type: table.Int32},
+			{Name: "minerals_rate", Nullable: true, Comment: "Minerals collected in a minute of game time.", Type: table.Int32},
+			{Name: "vespene_rate", Nullable: true, Comment: "Gas collected in a minute of game time.", Type: table.Int32},
+			{Name: "workers_active", Nullable: true, Comment: "Workers at work.", Type: table.Int32},
+			{Name: "supply_used", Nullable: true, Comment: "Supply used. A multiple of 1/4096.", Type: table.Float32},
+			{Name: "supply_made", Nullable: true, Comment: "Supply available.", Type: table.Float32},
+			{Name: "army_minerals", Nullable: true, Comment: "Minerals in the army.", Type: table.Int32},
+			{Name: "army_vespene", Nullable: true, Comment: "Gas in the army.", Type: table.Int32},
+			{Name: "minerals_lost", Nullable: true, Comment: "Minerals of what the player has lost: army, economy and technology.", Type: table.Int64},
+			{Name: "vespene_lost", Nullable: true, Comment: "Gas of what the player has lost: army, economy and technology.", Type: table.Int64},
+			{Name: "minerals_killed", Nullable: true, Comment: "Minerals of what the player has killed: army, economy and technology.", Type: table.Int64},
+			{Name: "vespene_killed", Nullable: true, Comment: "Gas of what the player has killed: army, economy and technology.", Type: table.Int64},
+			{Name: "units", Comment: "The player's living units of any purpose that are complete. Larvae, eggs and the like count.", Type: table.Uint32},
+			{Name: "workers", Comment: "Those that collect resources.", Type: table.Uint32},
+			{Name: "army", Comment: "Those that fight or support fighting units.", Type: table.Uint32},
+			{Name: "structures", Comment: "Complete buildings.", Type: table.Uint32},
+			{Name: "under_construction", Comment: "Units and buildings that are being built or warped in.", Type: table.Uint32},
+			{Name: "upgrades", Comment: "The sum of the counts of the player's upgrades so far.", Type: table.Int64},
+		}},
 		{Name: "other", Comment: "An event whose kind is in no table.", Fields: []table.Field{
 			{Name: "stream", Comment: "The event stream that contains it.", Type: table.Name, Enum: namesOfEventStream},
 			{Name: "id", Comment: "Its number in that stream and version of the game.", Type: table.Uint32},
@@ -1142,6 +1165,8 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowFactBuildStep(c[6:], &m.FactBuildStep)
 	case sc2replay.KindFactPlayer:
 		rowFactPlayer(c[6:], &m.FactPlayer)
+	case sc2replay.KindSamplePlayer:
+		rowSamplePlayer(c[6:], &m.SamplePlayer)
 	case sc2replay.KindOther:
 		rowOther(c[6:], &m.Other)
 	default: // it has no fields
@@ -3128,6 +3153,87 @@ func rowFactPlayer(c []table.Column, m *sc2replay.FactPlayer) {
 		c[13].Null()
 	}
 	c[14].Enum(int32(m.Result))
+}
+
+func rowSamplePlayer(c []table.Column, m *sc2replay.SamplePlayer) {
+	_ = c[20]
+	c[0].Uint32(m.PlayerId)
+	if m.HasStatsTick {
+		c[1].Int32(m.StatsTick)
+	} else {
+		c[1].Null()
+	}
+	if m.HasMinerals {
+		c[2].Int32(m.Minerals)
+	} else {
+		c[2].Null()
+	}
+	if m.HasVespene {
+		c[3].Int32(m.Vespene)
+	} else {
+		c[3].Null()
+	}
+	if m.HasMineralsRate {
+		c[4].Int32(m.MineralsRate)
+	} else {
+		c[4].Null()
+	}
+	if m.HasVespeneRate {
+		c[5].Int32(m.VespeneRate)
+	} else {
+		c[5].Null()
+	}
+	if m.HasWorkersActive {
+		c[6].Int32(m.WorkersActive)
+	} else {
+		c[6].Null()
+	}
+	if m.HasSupplyUsed {
+		c[7].Float32(m.SupplyUsed)
+	} else {
+		c[7].Null()
+	}
+	if m.HasSupplyMade {
+		c[8].Float32(m.SupplyMade)
+	} else {
+		c[8].Null()
+	}
+	if m.HasArmyMinerals {
+		c[9].Int32(m.ArmyMinerals)
+	} else {
+		c[9].Null()
+	}
+	if m.HasArmyVespene {
+		c[10].Int32(m.ArmyVespene)
+	} else {
+		c[10].Null()
+	}
+	if m.HasMineralsLost {
+		c[11].Int64(m.MineralsLost)
+	} else {
+		c[11].Null()
+	}
+	if m.HasVespeneLost {
+		c[12].Int64(m.VespeneLost)
+	} else {
+		c[12].Null()
+	}
+	if m.HasMineralsKilled {
+		c[13].Int64(m.MineralsKilled)
+	} else {
+		c[13].Null()
+	}
+	if m.HasVespeneKilled {
+		c[14].Int64(m.VespeneKilled)
+	} else {
+		c[14].Null()
+	}
+	c[15].Uint32(m.Units)
+	c[16].Uint32(m.Workers)
+	c[17].Uint32(m.Army)
+	c[18].Uint32(m.Structures)
+	c[19].Uint32(m.UnderConstruction)
+	c[20].Int64(m.Upgrades)
 }
 
 func rowOther(c []table.Column, m *sc2replay.Other) {

@@ -356,6 +356,13 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendFactCommand(b, &m.FactCommand)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindSamplePlayer:
+		{
+			b = append(b, 0x9a, 0x03, 0)
+			at := len(b)
+			b = appendSamplePlayer(b, &m.SamplePlayer)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -2064,6 +2071,46 @@ func appendFactCommand(b []byte, m *teehistorian.FactCommand) []byte {
 	return b
 }
 
+func appendSamplePlayer(b []byte, m *teehistorian.SamplePlayer) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Alive {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.Alive)
+	}
+	if m.HasX {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.HasY {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.HasInput {
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = appendInput(b, &m.Input)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Ready {
+		b = append(b, 0x38)
+		b = protoappend.Bool(b, m.Ready)
+	}
+	if m.Practice {
+		b = append(b, 0x40)
+		b = protoappend.Bool(b, m.Practice)
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -2132,4 +2179,5 @@ var Kinds = []string{
 	"fact_call_vote",
 	"fact_vote",
 	"fact_command",
+	"sample_player",
 }

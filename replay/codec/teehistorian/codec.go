@@ -19,7 +19,7 @@ import (
 // Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:          decoders.Teehistorian,
-	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(Kinds)},
+	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(Kinds), SampleTicks: ticksPerSecond},
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
 	FactsVersion:    conclude.Version,
 	Tables:          &Tables,

@@ -71,6 +71,10 @@ var properties = filter.Table[event]{
 	},
 	teehistorian.KindFactVote:    {Player: func(e *event) int32 { return e.FactVote.ClientId }},
 	teehistorian.KindFactCommand: {Player: func(e *event) int32 { return known(e.FactCommand.ClientId) }},
+	teehistorian.KindSamplePlayer: {
+		Player: func(e *event) int32 { return e.SamplePlayer.ClientId },
+		Team:   func(e *event) int32 { return e.SamplePlayer.Team },
+	},
 }
 
 // known returns the property of a field that may be absent.

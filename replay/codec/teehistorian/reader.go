@@ -2,6 +2,7 @@ package teehistorian
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -19,6 +20,8 @@ var events = codec.Events[teehistorian.Event]{
 	Properties: properties.Event,
 	Append:     AppendEvent,
 	AddRow:     AddRow,
+	Sampled:    []uint8{uint8(teehistorian.KindSamplePlayer)},
+	Finish:     uint8(teehistorian.KindFinish),
 	Work:       work,
 }
 
@@ -85,6 +88,8 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	}
 	r := &reader{Sequential: codec.NewSequential(o, events), in: in}
 	r.Write = r.add
+	r.Sample = r.sample
+	r.Places = func() int { return r.d.State().Slots() }
 	r.use(teehistorian.New(src, teehistorian.Options{}))
 	return r, nil
 }
@@ -143,7 +148,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	unmarked := !b.KeepMarks // only the filter looks at an event
-	inputs, facts, last := r.wantsInputs(), r.facts != nil, r.Filter.MaxTick()
+	inputs, facts, last := r.wantsInputs(), r.facts != nil || r.Sampling(), r.Filter.MaxTick()
 	held := r.Waiting()
 	for left := work; left > 0; left-- {
 		if b.Full() {
@@ -181,6 +186,18 @@ func (r *reader) Fill(b *codec.Batch) error {
 		r.Give(b, at, ev)
 	}
 	return codec.ErrYield
+}
+
+// sample sets ev to the sample of a client, and returns false if there is none.
+func (r *reader) sample(tick int32, id int, ev *teehistorian.Event) bool {
+	if !r.d.State().Sample(int32(id), ev) {
+		return false
+	}
+	ev.AtTick = tick
+	if slices.Contains(r.Event.Warnings, teehistorian.WarningAfterDamage) {
+		ev.Warnings = append(ev.Warnings, teehistorian.WarningAfterDamage)
+	}
+	return true
 }
 
 // wantsInputs reports whether changes of inputs must be decoded as events.

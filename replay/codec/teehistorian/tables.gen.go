@@ -332,6 +332,16 @@ var Tables = table.Format{
 			{Name: "auth_level", Comment: "Of a command of the remote console, the level of the client's last login in this file. Unspecified without one, and for a role of another name.", Type: table.Name, Enum: namesOfAuthLevel},
 			{Name: "role", Nullable: true, Comment: "The role of that login, as in auth_login. Absent without one, and before DDNet 20.1.1.", Type: table.Name},
 		}},
+		{Name: "sample_player", Comment: "A client at the end of a tick: of each client that is connected or has a character, by ascending id, at the ticks that a filter asks for. It follows from the events before it, and stands before the event that begins the next tick or ends the game: at the offset of that event, with a negative index. Where the file skips ticks, in which nothing happened, they have samples, too, up to 3,000 of them behind the last one that it has. Names are not part of it: resolve_players adds them.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "The team, from 0. As in player_state.", Type: table.Int32},
+			{Name: "alive", Comment: "True if the client has a character.", Type: table.Bool},
+			{Name: "x", Nullable: true, Comment: "The character's coordinate in world units. Absent without a character.", Type: table.Int32},
+			{Name: "y", Nullable: true, Comment: "The character's coordinate in world units. Absent without a character.", Type: table.Int32},
+			{Name: "input", Nullable: true, Comment: "The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet.", Type: table.Struct, Fields: columnsOfInput},
+			{Name: "ready", Comment: "True if the client has entered the game, as far as the file records it.", Type: table.Bool},
+			{Name: "practice", Comment: "True if the client's team is in practice mode.", Type: table.Bool},
+		}},
 	},
 }
 
@@ -714,6 +724,8 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowFactVote(c[12:], &m.FactVote)
 	case teehistorian.KindFactCommand:
 		rowFactCommand(c[12:], &m.FactCommand)
+	case teehistorian.KindSamplePlayer:
+		rowSamplePlayer(c[12:], &m.SamplePlayer)
 	default: // it has no fields
 	}
 }
@@ -1784,6 +1796,33 @@ func rowFactCommand(c []table.Column, m *teehistorian.FactCommand) {
 	} else {
 		c[10].Null()
 	}
+}
+
+func rowSamplePlayer(c []table.Column, m *teehistorian.SamplePlayer) {
+	_ = c[17]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	c[2].Bool(m.Alive)
+	if m.HasX {
+		c[3].Int32(m.X)
+	} else {
+		c[3].Null()
+	}
+	if m.HasY {
+		c[4].Int32(m.Y)
+	} else {
+		c[4].Null()
+	}
+	if !c[5].Off {
+		if m.HasInput {
+			table.Fields(c[5:])
+			rowInput(c[6:], &m.Input)
+		} else {
+			c[5].Null()
+		}
+	}
+	c[16].Bool(m.Ready)
+	c[17].Bool(m.Practice)
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

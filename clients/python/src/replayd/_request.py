@@ -31,8 +31,10 @@ class TableOptions(TypedDict, total=False):
     """For maps: only events of these groups of layers."""
     layers: Sequence[int]
     """For maps: only events of these layers, by their index over all groups."""
+    every: int
+    """Only events of ticks that are multiples of this number. Without it, samples are of each second of the game."""
     include: Sequence[filter_pb2.EventFilter]
-    """Only events that match at least one of these filters. Cannot be combined with `kinds` to `layers`, which form one filter."""
+    """Only events that match at least one of these filters. Cannot be combined with `kinds` to `every`, which form one filter."""
     exclude: Sequence[filter_pb2.EventFilter]
     """No events that match one of these filters."""
     cursor: bytes
@@ -206,12 +208,12 @@ def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb
     return copy
 
 
-_FILTERS = ("kinds", "players", "teams", "classes", "fields", "types", "groups", "layers")
+_FILTERS = ("kinds", "players", "teams", "classes", "fields", "types", "groups", "layers", "every")
 """The options that form one filter."""
 
 
 def _filter(options: TableOptions) -> filter_pb2.EventFilter | None:
-    """The filter for the options kinds to layers. None without any."""
+    """The filter for the options kinds to every. None without any."""
     for name in _FILTERS:
         if isinstance(options.get(name), str):
             raise TypeError(f"{name} must be a list, not a str")
@@ -224,4 +226,6 @@ def _filter(options: TableOptions) -> filter_pb2.EventFilter | None:
     groups, layers = options.get("groups"), options.get("layers")
     if groups or layers:
         filter.datafile.CopyFrom(filter_pb2.DatafileFilter(groups=groups, layers=layers))
+    if (every := options.get("every")) is not None:
+        filter.ticks.every = every
     return filter if filter.ListFields() else None

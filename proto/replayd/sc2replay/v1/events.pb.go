@@ -789,6 +789,7 @@ type Event struct {
 	//	*Event_FactUnit
 	//	*Event_FactBuildStep
 	//	*Event_FactPlayer
+	//	*Event_SamplePlayer
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1528,6 +1529,15 @@ func (x *Event) GetFactPlayer() *FactPlayer {
 	return nil
 }
 
+func (x *Event) GetSamplePlayer() *SamplePlayer {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SamplePlayer); ok {
+			return x.SamplePlayer
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -1920,6 +1930,12 @@ type Event_FactPlayer struct {
 	FactPlayer *FactPlayer `protobuf:"bytes,162,opt,name=fact_player,json=factPlayer,proto3,oneof"`
 }
 
+type Event_SamplePlayer struct {
+	// How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
+	// the game, if they do not say otherwise.
+	SamplePlayer *SamplePlayer `protobuf:"bytes,163,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
+}
+
 type Event_Other struct {
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
@@ -2075,6 +2091,8 @@ func (*Event_FactUnit) isEvent_Kind() {}
 func (*Event_FactBuildStep) isEvent_Kind() {}
 
 func (*Event_FactPlayer) isEvent_Kind() {}
+
+func (*Event_SamplePlayer) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
@@ -11316,13 +11334,243 @@ func (x *FactPlayer) GetResult() Result {
 	return Result_RESULT_UNSPECIFIED
 }
 
+// A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
+// filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the
+// replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops
+// behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last
+// player_stats, which the game writes every 160 gameloops; the units are those that are alive.
+type SamplePlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The gameloop of the last player_stats. It is absent before the first one, as are the amounts below.
+	StatsTick *int32 `protobuf:"varint,2,opt,name=stats_tick,json=statsTick,proto3,oneof" json:"stats_tick,omitempty"`
+	// Minerals in the bank.
+	Minerals *int32 `protobuf:"zigzag32,3,opt,name=minerals,proto3,oneof" json:"minerals,omitempty"`
+	// Gas in the bank.
+	Vespene *int32 `protobuf:"zigzag32,4,opt,name=vespene,proto3,oneof" json:"vespene,omitempty"`
+	// Minerals collected in a minute of game time.
+	MineralsRate *int32 `protobuf:"zigzag32,5,opt,name=minerals_rate,json=mineralsRate,proto3,oneof" json:"minerals_rate,omitempty"`
+	// Gas collected in a minute of game time.
+	VespeneRate *int32 `protobuf:"zigzag32,6,opt,name=vespene_rate,json=vespeneRate,proto3,oneof" json:"vespene_rate,omitempty"`
+	// Workers at work.
+	WorkersActive *int32 `protobuf:"zigzag32,7,opt,name=workers_active,json=workersActive,proto3,oneof" json:"workers_active,omitempty"`
+	// Supply used. A multiple of 1/4096.
+	SupplyUsed *float32 `protobuf:"fixed32,8,opt,name=supply_used,json=supplyUsed,proto3,oneof" json:"supply_used,omitempty"`
+	// Supply available.
+	SupplyMade *float32 `protobuf:"fixed32,9,opt,name=supply_made,json=supplyMade,proto3,oneof" json:"supply_made,omitempty"`
+	// Minerals in the army.
+	ArmyMinerals *int32 `protobuf:"zigzag32,10,opt,name=army_minerals,json=armyMinerals,proto3,oneof" json:"army_minerals,omitempty"`
+	// Gas in the army.
+	ArmyVespene *int32 `protobuf:"zigzag32,11,opt,name=army_vespene,json=armyVespene,proto3,oneof" json:"army_vespene,omitempty"`
+	// Minerals of what the player has lost: army, economy and technology.
+	MineralsLost *int64 `protobuf:"zigzag64,12,opt,name=minerals_lost,json=mineralsLost,proto3,oneof" json:"minerals_lost,omitempty"`
+	// Gas of what the player has lost: army, economy and technology.
+	VespeneLost *int64 `protobuf:"zigzag64,13,opt,name=vespene_lost,json=vespeneLost,proto3,oneof" json:"vespene_lost,omitempty"`
+	// Minerals of what the player has killed: army, economy and technology.
+	MineralsKilled *int64 `protobuf:"zigzag64,14,opt,name=minerals_killed,json=mineralsKilled,proto3,oneof" json:"minerals_killed,omitempty"`
+	// Gas of what the player has killed: army, economy and technology.
+	VespeneKilled *int64 `protobuf:"zigzag64,15,opt,name=vespene_killed,json=vespeneKilled,proto3,oneof" json:"vespene_killed,omitempty"`
+	// The player's living units of any purpose that are complete. Larvae, eggs and the like count.
+	Units uint32 `protobuf:"varint,16,opt,name=units,proto3" json:"units,omitempty"`
+	// Those that collect resources.
+	Workers uint32 `protobuf:"varint,17,opt,name=workers,proto3" json:"workers,omitempty"`
+	// Those that fight or support fighting units.
+	Army uint32 `protobuf:"varint,18,opt,name=army,proto3" json:"army,omitempty"`
+	// Complete buildings.
+	Structures uint32 `protobuf:"varint,19,opt,name=structures,proto3" json:"structures,omitempty"`
+	// Units and buildings that are being built or warped in.
+	UnderConstruction uint32 `protobuf:"varint,20,opt,name=under_construction,json=underConstruction,proto3" json:"under_construction,omitempty"`
+	// The sum of the counts of the player's upgrades so far.
+	Upgrades      int64 `protobuf:"zigzag64,21,opt,name=upgrades,proto3" json:"upgrades,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SamplePlayer) Reset() {
+	*x = SamplePlayer{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SamplePlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SamplePlayer) ProtoMessage() {}
+
+func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SamplePlayer.ProtoReflect.Descriptor instead.
+func (*SamplePlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *SamplePlayer) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetStatsTick() int32 {
+	if x != nil && x.StatsTick != nil {
+		return *x.StatsTick
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMinerals() int32 {
+	if x != nil && x.Minerals != nil {
+		return *x.Minerals
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetVespene() int32 {
+	if x != nil && x.Vespene != nil {
+		return *x.Vespene
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMineralsRate() int32 {
+	if x != nil && x.MineralsRate != nil {
+		return *x.MineralsRate
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetVespeneRate() int32 {
+	if x != nil && x.VespeneRate != nil {
+		return *x.VespeneRate
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetWorkersActive() int32 {
+	if x != nil && x.WorkersActive != nil {
+		return *x.WorkersActive
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetSupplyUsed() float32 {
+	if x != nil && x.SupplyUsed != nil {
+		return *x.SupplyUsed
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetSupplyMade() float32 {
+	if x != nil && x.SupplyMade != nil {
+		return *x.SupplyMade
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetArmyMinerals() int32 {
+	if x != nil && x.ArmyMinerals != nil {
+		return *x.ArmyMinerals
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetArmyVespene() int32 {
+	if x != nil && x.ArmyVespene != nil {
+		return *x.ArmyVespene
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMineralsLost() int64 {
+	if x != nil && x.MineralsLost != nil {
+		return *x.MineralsLost
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetVespeneLost() int64 {
+	if x != nil && x.VespeneLost != nil {
+		return *x.VespeneLost
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMineralsKilled() int64 {
+	if x != nil && x.MineralsKilled != nil {
+		return *x.MineralsKilled
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetVespeneKilled() int64 {
+	if x != nil && x.VespeneKilled != nil {
+		return *x.VespeneKilled
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetUnits() uint32 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetWorkers() uint32 {
+	if x != nil {
+		return x.Workers
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetArmy() uint32 {
+	if x != nil {
+		return x.Army
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetStructures() uint32 {
+	if x != nil {
+		return x.Structures
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetUnderConstruction() uint32 {
+	if x != nil {
+		return x.UnderConstruction
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetUpgrades() int64 {
+	if x != nil {
+		return x.Upgrades
+	}
+	return 0
+}
+
 var File_replayd_sc2replay_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xb1/\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xfd/\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12\x1f\n" +
@@ -11414,7 +11662,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\tfact_unit\x18\xa0\x01 \x01(\v2\x1e.replayd.sc2replay.v1.FactUnitH\x00R\bfactUnit\x12N\n" +
 	"\x0ffact_build_step\x18\xa1\x01 \x01(\v2#.replayd.sc2replay.v1.FactBuildStepH\x00R\rfactBuildStep\x12D\n" +
 	"\vfact_player\x18\xa2\x01 \x01(\v2 .replayd.sc2replay.v1.FactPlayerH\x00R\n" +
-	"factPlayer\x124\n" +
+	"factPlayer\x12J\n" +
+	"\rsample_player\x18\xa3\x01 \x01(\v2\".replayd.sc2replay.v1.SamplePlayerH\x00R\fsamplePlayer\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kindB\v\n" +
 	"\t_unproven\"\xaf\x01\n" +
@@ -12292,7 +12541,51 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\b_actionsB\f\n" +
 	"\n" +
 	"_left_tickB\t\n" +
-	"\a_supply*m\n" +
+	"\a_supply\"\xf1\a\n" +
+	"\fSamplePlayer\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\"\n" +
+	"\n" +
+	"stats_tick\x18\x02 \x01(\x05H\x00R\tstatsTick\x88\x01\x01\x12\x1f\n" +
+	"\bminerals\x18\x03 \x01(\x11H\x01R\bminerals\x88\x01\x01\x12\x1d\n" +
+	"\avespene\x18\x04 \x01(\x11H\x02R\avespene\x88\x01\x01\x12(\n" +
+	"\rminerals_rate\x18\x05 \x01(\x11H\x03R\fmineralsRate\x88\x01\x01\x12&\n" +
+	"\fvespene_rate\x18\x06 \x01(\x11H\x04R\vvespeneRate\x88\x01\x01\x12*\n" +
+	"\x0eworkers_active\x18\a \x01(\x11H\x05R\rworkersActive\x88\x01\x01\x12$\n" +
+	"\vsupply_used\x18\b \x01(\x02H\x06R\n" +
+	"supplyUsed\x88\x01\x01\x12$\n" +
+	"\vsupply_made\x18\t \x01(\x02H\aR\n" +
+	"supplyMade\x88\x01\x01\x12(\n" +
+	"\rarmy_minerals\x18\n" +
+	" \x01(\x11H\bR\farmyMinerals\x88\x01\x01\x12&\n" +
+	"\farmy_vespene\x18\v \x01(\x11H\tR\varmyVespene\x88\x01\x01\x12(\n" +
+	"\rminerals_lost\x18\f \x01(\x12H\n" +
+	"R\fmineralsLost\x88\x01\x01\x12&\n" +
+	"\fvespene_lost\x18\r \x01(\x12H\vR\vvespeneLost\x88\x01\x01\x12,\n" +
+	"\x0fminerals_killed\x18\x0e \x01(\x12H\fR\x0emineralsKilled\x88\x01\x01\x12*\n" +
+	"\x0evespene_killed\x18\x0f \x01(\x12H\rR\rvespeneKilled\x88\x01\x01\x12\x14\n" +
+	"\x05units\x18\x10 \x01(\rR\x05units\x12\x18\n" +
+	"\aworkers\x18\x11 \x01(\rR\aworkers\x12\x12\n" +
+	"\x04army\x18\x12 \x01(\rR\x04army\x12\x1e\n" +
+	"\n" +
+	"structures\x18\x13 \x01(\rR\n" +
+	"structures\x12-\n" +
+	"\x12under_construction\x18\x14 \x01(\rR\x11underConstruction\x12\x1a\n" +
+	"\bupgrades\x18\x15 \x01(\x12R\bupgradesB\r\n" +
+	"\v_stats_tickB\v\n" +
+	"\t_mineralsB\n" +
+	"\n" +
+	"\b_vespeneB\x10\n" +
+	"\x0e_minerals_rateB\x0f\n" +
+	"\r_vespene_rateB\x11\n" +
+	"\x0f_workers_activeB\x0e\n" +
+	"\f_supply_usedB\x0e\n" +
+	"\f_supply_madeB\x10\n" +
+	"\x0e_army_mineralsB\x0f\n" +
+	"\r_army_vespeneB\x10\n" +
+	"\x0e_minerals_lostB\x0f\n" +
+	"\r_vespene_lostB\x12\n" +
+	"\x10_minerals_killedB\x11\n" +
+	"\x0f_vespene_killed*m\n" +
 	"\tUnitClass\x12\x1a\n" +
 	"\x16UNIT_CLASS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11UNIT_CLASS_WORKER\x10\x01\x12\x13\n" +
@@ -12372,7 +12665,7 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 108)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
 	(CommandState)(0),                           // 1: replayd.sc2replay.v1.CommandState
@@ -12492,7 +12785,8 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(*FactUnit)(nil),                            // 115: replayd.sc2replay.v1.FactUnit
 	(*FactBuildStep)(nil),                       // 116: replayd.sc2replay.v1.FactBuildStep
 	(*FactPlayer)(nil),                          // 117: replayd.sc2replay.v1.FactPlayer
-	(*timestamppb.Timestamp)(nil),               // 118: google.protobuf.Timestamp
+	(*SamplePlayer)(nil),                        // 118: replayd.sc2replay.v1.SamplePlayer
+	(*timestamppb.Timestamp)(nil),               // 119: google.protobuf.Timestamp
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	11,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
@@ -12572,104 +12866,105 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	115, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
 	116, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
 	117, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
-	87,  // 77: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 78: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	15,  // 79: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 80: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 81: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 82: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	14,  // 83: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	19,  // 84: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	13,  // 85: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 86: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	19,  // 87: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 88: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	16,  // 89: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	26,  // 90: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	26,  // 91: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 92: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	13,  // 93: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 94: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	16,  // 95: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	26,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	26,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	13,  // 98: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 99: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 100: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 101: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 102: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 103: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 104: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 105: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 106: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	37,  // 107: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	39,  // 108: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	40,  // 109: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	36,  // 110: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	13,  // 111: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 112: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 113: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 114: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	15,  // 115: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	15,  // 116: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	62,  // 117: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	13,  // 118: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 119: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 120: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 121: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 122: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	88,  // 123: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
-	18,  // 124: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
-	13,  // 125: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
-	4,   // 126: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	88,  // 127: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	16,  // 128: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	88,  // 129: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 130: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 131: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	89,  // 132: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	91,  // 133: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	92,  // 134: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	93,  // 135: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	93,  // 136: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	90,  // 137: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	95,  // 138: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	96,  // 139: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	97,  // 140: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	98,  // 141: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	118, // 142: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
-	16,  // 143: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	101, // 149: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	102, // 150: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	104, // 151: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	105, // 152: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	100, // 153: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	103, // 154: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	106, // 155: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	108, // 156: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	110, // 157: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	12,  // 158: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 159: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	96,  // 160: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	8,   // 161: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
-	90,  // 162: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	13,  // 163: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	9,   // 164: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
-	13,  // 165: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 166: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 167: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 168: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
-	7,   // 169: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	170, // [170:170] is the sub-list for method output_type
-	170, // [170:170] is the sub-list for method input_type
-	170, // [170:170] is the sub-list for extension type_name
-	170, // [170:170] is the sub-list for extension extendee
-	0,   // [0:170] is the sub-list for field type_name
+	118, // 77: replayd.sc2replay.v1.Event.sample_player:type_name -> replayd.sc2replay.v1.SamplePlayer
+	87,  // 78: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 79: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	15,  // 80: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 81: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 82: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	18,  // 83: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	14,  // 84: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	19,  // 85: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	13,  // 86: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 87: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	19,  // 88: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 89: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	16,  // 90: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	26,  // 91: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	26,  // 92: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 93: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	13,  // 94: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 95: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	16,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	26,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	26,  // 98: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	13,  // 99: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 100: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 101: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 102: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 103: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 104: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 105: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 106: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 107: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	37,  // 108: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	39,  // 109: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	40,  // 110: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	36,  // 111: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	13,  // 112: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 113: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 114: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 115: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	15,  // 116: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 117: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	62,  // 118: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	13,  // 119: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 120: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 121: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 122: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	14,  // 123: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	88,  // 124: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	18,  // 125: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	13,  // 126: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	4,   // 127: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	88,  // 128: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	16,  // 129: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	88,  // 130: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 131: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 132: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	89,  // 133: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	91,  // 134: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	92,  // 135: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	93,  // 136: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	93,  // 137: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	90,  // 138: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	95,  // 139: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	96,  // 140: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	97,  // 141: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	98,  // 142: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	119, // 143: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
+	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	16,  // 149: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	101, // 150: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	102, // 151: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	104, // 152: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	105, // 153: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	100, // 154: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	103, // 155: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	106, // 156: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	108, // 157: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	110, // 158: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	12,  // 159: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 160: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	96,  // 161: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	8,   // 162: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
+	90,  // 163: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	13,  // 164: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	9,   // 165: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	13,  // 166: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 167: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 168: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 169: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 170: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	171, // [171:171] is the sub-list for method output_type
+	171, // [171:171] is the sub-list for method input_type
+	171, // [171:171] is the sub-list for extension type_name
+	171, // [171:171] is the sub-list for extension extendee
+	0,   // [0:171] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -12753,6 +13048,7 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_FactUnit)(nil),
 		(*Event_FactBuildStep)(nil),
 		(*Event_FactPlayer)(nil),
+		(*Event_SamplePlayer)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
@@ -12814,13 +13110,14 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[105].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[106].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[107].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[108].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   108,
+			NumMessages:   109,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

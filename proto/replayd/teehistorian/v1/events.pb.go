@@ -575,6 +575,7 @@ type Event struct {
 	//	*Event_FactCallVote
 	//	*Event_FactVote
 	//	*Event_FactCommand
+	//	*Event_SamplePlayer
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -1036,6 +1037,15 @@ func (x *Event) GetFactCommand() *FactCommand {
 	return nil
 }
 
+func (x *Event) GetSamplePlayer() *SamplePlayer {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SamplePlayer); ok {
+			return x.SamplePlayer
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1287,6 +1297,11 @@ type Event_FactCommand struct {
 	FactCommand *FactCommand `protobuf:"bytes,50,opt,name=fact_command,json=factCommand,proto3,oneof"`
 }
 
+type Event_SamplePlayer struct {
+	// How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise.
+	SamplePlayer *SamplePlayer `protobuf:"bytes,51,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1376,6 +1391,8 @@ func (*Event_FactCallVote) isEvent_Kind() {}
 func (*Event_FactVote) isEvent_Kind() {}
 
 func (*Event_FactCommand) isEvent_Kind() {}
+
+func (*Event_SamplePlayer) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -7134,13 +7151,125 @@ func (x *FactCommand) GetRole() string {
 	return ""
 }
 
+// A client at the end of a tick: of each client that is connected or has a character, by ascending id, at the ticks that a filter asks
+// for. It follows from the events before it, and stands before the event that begins the next tick or ends the game: at the offset of
+// that event, with a negative index. Where the file skips ticks, in which nothing happened, they have samples, too, up to 3,000 of them
+// behind the last one that it has. Names are not part of it: resolve_players adds them.
+type SamplePlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The team, from 0. As in player_state.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// True if the client has a character.
+	Alive bool `protobuf:"varint,3,opt,name=alive,proto3" json:"alive,omitempty"`
+	// The character's coordinate in world units. Absent without a character.
+	X *int32 `protobuf:"zigzag32,4,opt,name=x,proto3,oneof" json:"x,omitempty"`
+	// The character's coordinate in world units. Absent without a character.
+	Y *int32 `protobuf:"zigzag32,5,opt,name=y,proto3,oneof" json:"y,omitempty"`
+	// The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet.
+	Input *Input `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
+	// True if the client has entered the game, as far as the file records it.
+	Ready bool `protobuf:"varint,7,opt,name=ready,proto3" json:"ready,omitempty"`
+	// True if the client's team is in practice mode.
+	Practice      bool `protobuf:"varint,8,opt,name=practice,proto3" json:"practice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SamplePlayer) Reset() {
+	*x = SamplePlayer{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SamplePlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SamplePlayer) ProtoMessage() {}
+
+func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SamplePlayer.ProtoReflect.Descriptor instead.
+func (*SamplePlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *SamplePlayer) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
+}
+
+func (x *SamplePlayer) GetX() int32 {
+	if x != nil && x.X != nil {
+		return *x.X
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetY() int32 {
+	if x != nil && x.Y != nil {
+		return *x.Y
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *SamplePlayer) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *SamplePlayer) GetPractice() bool {
+	if x != nil {
+		return x.Practice
+	}
+	return false
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x95\x1a\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xe3\x1a\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -7202,7 +7331,8 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\tfact_chat\x18/ \x01(\v2!.replayd.teehistorian.v1.FactChatH\x00R\bfactChat\x12M\n" +
 	"\x0efact_call_vote\x180 \x01(\v2%.replayd.teehistorian.v1.FactCallVoteH\x00R\ffactCallVote\x12@\n" +
 	"\tfact_vote\x181 \x01(\v2!.replayd.teehistorian.v1.FactVoteH\x00R\bfactVote\x12I\n" +
-	"\ffact_command\x182 \x01(\v2$.replayd.teehistorian.v1.FactCommandH\x00R\vfactCommand\x12<\n" +
+	"\ffact_command\x182 \x01(\v2$.replayd.teehistorian.v1.FactCommandH\x00R\vfactCommand\x12L\n" +
+	"\rsample_player\x183 \x01(\v2%.replayd.teehistorian.v1.SamplePlayerH\x00R\fsamplePlayer\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -7725,7 +7855,18 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"_client_idB\a\n" +
 	"\x05_nameB\x11\n" +
 	"\x0f_requested_nameB\a\n" +
-	"\x05_role*\xed\x02\n" +
+	"\x05_role\"\xef\x01\n" +
+	"\fSamplePlayer\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12\x14\n" +
+	"\x05alive\x18\x03 \x01(\bR\x05alive\x12\x11\n" +
+	"\x01x\x18\x04 \x01(\x11H\x00R\x01x\x88\x01\x01\x12\x11\n" +
+	"\x01y\x18\x05 \x01(\x11H\x01R\x01y\x88\x01\x01\x124\n" +
+	"\x05input\x18\x06 \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x05input\x12\x14\n" +
+	"\x05ready\x18\a \x01(\bR\x05ready\x12\x1a\n" +
+	"\bpractice\x18\b \x01(\bR\bpracticeB\x04\n" +
+	"\x02_xB\x04\n" +
+	"\x02_y*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -7789,7 +7930,7 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -7869,6 +8010,7 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(*FactCallVote)(nil),         // 75: replayd.teehistorian.v1.FactCallVote
 	(*FactVote)(nil),             // 76: replayd.teehistorian.v1.FactVote
 	(*FactCommand)(nil),          // 77: replayd.teehistorian.v1.FactCommand
+	(*SamplePlayer)(nil),         // 78: replayd.teehistorian.v1.SamplePlayer
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	8,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
@@ -7917,58 +8059,60 @@ var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	75, // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
 	76, // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
 	77, // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
-	0,  // 46: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	9,  // 47: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	9,  // 48: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	15, // 49: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 50: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 51: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 52: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 53: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	32, // 54: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	35, // 55: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	33, // 56: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	34, // 57: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	32, // 58: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 59: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	15, // 60: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	54, // 61: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	55, // 62: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 63: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 64: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	50, // 65: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	51, // 66: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	52, // 67: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	53, // 68: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	53, // 69: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	56, // 70: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	57, // 71: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	58, // 72: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	59, // 73: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	60, // 74: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	61, // 75: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	62, // 76: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	63, // 77: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	64, // 78: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	65, // 79: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	66, // 80: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	67, // 81: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	68, // 82: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 83: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 84: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	54, // 85: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	55, // 86: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	55, // 87: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	5,  // 88: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
-	1,  // 89: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	3,  // 90: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
-	6,  // 91: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
-	1,  // 92: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	93, // [93:93] is the sub-list for method output_type
-	93, // [93:93] is the sub-list for method input_type
-	93, // [93:93] is the sub-list for extension type_name
-	93, // [93:93] is the sub-list for extension extendee
-	0,  // [0:93] is the sub-list for field type_name
+	78, // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
+	0,  // 47: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	9,  // 48: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	9,  // 49: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	15, // 50: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 51: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 52: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 53: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 54: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	32, // 55: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	35, // 56: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	33, // 57: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	34, // 58: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	32, // 59: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 60: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	15, // 61: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	54, // 62: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	55, // 63: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 64: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 65: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	50, // 66: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	51, // 67: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	52, // 68: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	53, // 69: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	53, // 70: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	56, // 71: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	57, // 72: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	58, // 73: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	59, // 74: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	60, // 75: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	61, // 76: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	62, // 77: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	63, // 78: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	64, // 79: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	65, // 80: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	66, // 81: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	67, // 82: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	68, // 83: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 84: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 85: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	54, // 86: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	55, // 87: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	55, // 88: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,  // 89: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,  // 90: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	3,  // 91: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
+	6,  // 92: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
+	1,  // 93: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	15, // 94: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -8022,6 +8166,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_FactCallVote)(nil),
 		(*Event_FactVote)(nil),
 		(*Event_FactCommand)(nil),
+		(*Event_SamplePlayer)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -8067,13 +8212,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[71].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   71,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1217,6 +1217,23 @@ class FactPlayer(_Event):
         return self.event.fact_player
 
 
+class SamplePlayer(_Event):
+    """How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
+    the game, if they do not say otherwise."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_player"] = "sample_player"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SamplePlayer:
+        return self.event.sample_player
+
+
 class Other(_Event):
     """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
     events."""
@@ -1326,6 +1343,7 @@ Event: _TypeAlias = _Union[
     FactUnit,
     FactBuildStep,
     FactPlayer,
+    SamplePlayer,
     Other,
     Unknown,
 ]
@@ -1407,6 +1425,7 @@ Kind: _TypeAlias = _Literal[
     "fact_unit",
     "fact_build_step",
     "fact_player",
+    "sample_player",
     "other",
 ]
 """The names of the kinds, as in filters."""
@@ -1492,6 +1511,7 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_unit": FactUnit,
         "fact_build_step": FactBuildStep,
         "fact_player": FactPlayer,
+        "sample_player": SamplePlayer,
         "other": Other,
     },
     Unknown,

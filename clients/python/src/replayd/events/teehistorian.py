@@ -734,6 +734,22 @@ class FactCommand(_Event):
         return self.event.fact_command
 
 
+class SamplePlayer(_Event):
+    """How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_player"] = "sample_player"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SamplePlayer:
+        return self.event.sample_player
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -796,6 +812,7 @@ Event: _TypeAlias = _Union[
     FactCallVote,
     FactVote,
     FactCommand,
+    SamplePlayer,
     Unknown,
 ]
 """An event of any kind."""
@@ -846,6 +863,7 @@ Kind: _TypeAlias = _Literal[
     "fact_call_vote",
     "fact_vote",
     "fact_command",
+    "sample_player",
 ]
 """The names of the kinds, as in filters."""
 
@@ -900,6 +918,7 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_call_vote": FactCallVote,
         "fact_vote": FactVote,
         "fact_command": FactCommand,
+        "sample_player": SamplePlayer,
     },
     Unknown,
 )

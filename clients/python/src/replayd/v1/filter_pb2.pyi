@@ -57,7 +57,9 @@ class EventFilter(google.protobuf.message.Message):
 
     @property
     def ticks(self) -> Global___TickRange:
-        """Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too."""
+        """Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too, as is an every
+        below 1.
+        """
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -185,30 +187,44 @@ Global___DatafileFilter: typing_extensions.TypeAlias = DatafileFilter
 
 @typing.final
 class TickRange(google.protobuf.message.Message):
-    """A range of ticks. Both ends are included."""
+    """Some ticks: a range, both ends of which are included, or what is left of it.
+
+    A sample (a kind whose name begins with "sample_") says how a player stands at the end of a tick. There is one at each tick, and
+    every selects some: a sample is the same, and at the same position, whatever the number, and wherever the stream begins.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     MIN_FIELD_NUMBER: builtins.int
     MAX_FIELD_NUMBER: builtins.int
+    EVERY_FIELD_NUMBER: builtins.int
     min: builtins.int
     """The first tick. Absent means from the start."""
     max: builtins.int
     """The last tick. Absent means to the end."""
+    every: builtins.int
+    """Only ticks that are multiples of this number, which must be at least 1. Absent means each tick, but for samples in include: these are
+    of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game.
+    """
     def __init__(
         self,
         *,
         min: builtins.int | None = ...,
         max: builtins.int | None = ...,
+        every: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_max", b"_max", "_min", b"_min", "max", b"max", "min", b"min"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_every", b"_every", "_max", b"_max", "_min", b"_min", "every", b"every", "max", b"max", "min", b"min"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_max", b"_max", "_min", b"_min", "max", b"max", "min", b"min"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_every", b"_every", "_max", b"_max", "_min", b"_min", "every", b"every", "max", b"max", "min", b"min"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__every: typing_extensions.TypeAlias = typing.Literal["every"]
+    _WhichOneofArgType__every: typing_extensions.TypeAlias = typing.Literal["_every", b"_every"]
     _WhichOneofReturnType__max: typing_extensions.TypeAlias = typing.Literal["max"]
     _WhichOneofArgType__max: typing_extensions.TypeAlias = typing.Literal["_max", b"_max"]
     _WhichOneofReturnType__min: typing_extensions.TypeAlias = typing.Literal["min"]
     _WhichOneofArgType__min: typing_extensions.TypeAlias = typing.Literal["_min", b"_min"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__every) -> _WhichOneofReturnType__every | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max) -> _WhichOneofReturnType__max | None: ...
     @typing.overload

@@ -43,7 +43,8 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   kinds: string[];
 
   /**
-   * Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too.
+   * Ticks. All events of a map are at tick 0. A range whose min is after its max is refused, in exclude filters too, as is an every
+   * below 1.
    *
    * @generated from field: replayd.v1.TickRange ticks = 2;
    */
@@ -171,7 +172,10 @@ export declare type DatafileFilter = Message<"replayd.v1.DatafileFilter"> & {
 export declare const DatafileFilterSchema: GenMessage<DatafileFilter>;
 
 /**
- * A range of ticks. Both ends are included.
+ * Some ticks: a range, both ends of which are included, or what is left of it.
+ *
+ * A sample (a kind whose name begins with "sample_") says how a player stands at the end of a tick. There is one at each tick, and
+ * every selects some: a sample is the same, and at the same position, whatever the number, and wherever the stream begins.
  *
  * @generated from message replayd.v1.TickRange
  */
@@ -189,6 +193,14 @@ export declare type TickRange = Message<"replayd.v1.TickRange"> & {
    * @generated from field: optional int32 max = 2;
    */
   max?: number | undefined;
+
+  /**
+   * Only ticks that are multiples of this number, which must be at least 1. Absent means each tick, but for samples in include: these are
+   * of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game.
+   *
+   * @generated from field: optional int32 every = 3;
+   */
+  every?: number | undefined;
 };
 
 /**

@@ -472,6 +472,7 @@ class Event(google.protobuf.message.Message):
     FACT_UNIT_FIELD_NUMBER: builtins.int
     FACT_BUILD_STEP_FIELD_NUMBER: builtins.int
     FACT_PLAYER_FIELD_NUMBER: builtins.int
+    SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
@@ -792,6 +793,12 @@ class Event(google.protobuf.message.Message):
         """
 
     @property
+    def sample_player(self) -> Global___SamplePlayer:
+        """How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
+        the game, if they do not say otherwise.
+        """
+
+    @property
     def other(self) -> Global___Other:
         """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
         events.
@@ -878,15 +885,16 @@ class Event(google.protobuf.message.Message):
         fact_unit: Global___FactUnit | None = ...,
         fact_build_step: Global___FactBuildStep | None = ...,
         fact_player: Global___FactPlayer | None = ...,
+        sample_player: Global___SamplePlayer | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
     _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "sample_player", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
@@ -5465,3 +5473,165 @@ class FactPlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__supply_capped) -> _WhichOneofReturnType__supply_capped | None: ...
 
 Global___FactPlayer: typing_extensions.TypeAlias = FactPlayer
+
+@typing.final
+class SamplePlayer(google.protobuf.message.Message):
+    """A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
+    filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the
+    replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops
+    behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last
+    player_stats, which the game writes every 160 gameloops; the units are those that are alive.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    STATS_TICK_FIELD_NUMBER: builtins.int
+    MINERALS_FIELD_NUMBER: builtins.int
+    VESPENE_FIELD_NUMBER: builtins.int
+    MINERALS_RATE_FIELD_NUMBER: builtins.int
+    VESPENE_RATE_FIELD_NUMBER: builtins.int
+    WORKERS_ACTIVE_FIELD_NUMBER: builtins.int
+    SUPPLY_USED_FIELD_NUMBER: builtins.int
+    SUPPLY_MADE_FIELD_NUMBER: builtins.int
+    ARMY_MINERALS_FIELD_NUMBER: builtins.int
+    ARMY_VESPENE_FIELD_NUMBER: builtins.int
+    MINERALS_LOST_FIELD_NUMBER: builtins.int
+    VESPENE_LOST_FIELD_NUMBER: builtins.int
+    MINERALS_KILLED_FIELD_NUMBER: builtins.int
+    VESPENE_KILLED_FIELD_NUMBER: builtins.int
+    UNITS_FIELD_NUMBER: builtins.int
+    WORKERS_FIELD_NUMBER: builtins.int
+    ARMY_FIELD_NUMBER: builtins.int
+    STRUCTURES_FIELD_NUMBER: builtins.int
+    UNDER_CONSTRUCTION_FIELD_NUMBER: builtins.int
+    UPGRADES_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player's number."""
+    stats_tick: builtins.int
+    """The gameloop of the last player_stats. It is absent before the first one, as are the amounts below."""
+    minerals: builtins.int
+    """Minerals in the bank."""
+    vespene: builtins.int
+    """Gas in the bank."""
+    minerals_rate: builtins.int
+    """Minerals collected in a minute of game time."""
+    vespene_rate: builtins.int
+    """Gas collected in a minute of game time."""
+    workers_active: builtins.int
+    """Workers at work."""
+    supply_used: builtins.float
+    """Supply used. A multiple of 1/4096."""
+    supply_made: builtins.float
+    """Supply available."""
+    army_minerals: builtins.int
+    """Minerals in the army."""
+    army_vespene: builtins.int
+    """Gas in the army."""
+    minerals_lost: builtins.int
+    """Minerals of what the player has lost: army, economy and technology."""
+    vespene_lost: builtins.int
+    """Gas of what the player has lost: army, economy and technology."""
+    minerals_killed: builtins.int
+    """Minerals of what the player has killed: army, economy and technology."""
+    vespene_killed: builtins.int
+    """Gas of what the player has killed: army, economy and technology."""
+    units: builtins.int
+    """The player's living units of any purpose that are complete. Larvae, eggs and the like count."""
+    workers: builtins.int
+    """Those that collect resources."""
+    army: builtins.int
+    """Those that fight or support fighting units."""
+    structures: builtins.int
+    """Complete buildings."""
+    under_construction: builtins.int
+    """Units and buildings that are being built or warped in."""
+    upgrades: builtins.int
+    """The sum of the counts of the player's upgrades so far."""
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        stats_tick: builtins.int | None = ...,
+        minerals: builtins.int | None = ...,
+        vespene: builtins.int | None = ...,
+        minerals_rate: builtins.int | None = ...,
+        vespene_rate: builtins.int | None = ...,
+        workers_active: builtins.int | None = ...,
+        supply_used: builtins.float | None = ...,
+        supply_made: builtins.float | None = ...,
+        army_minerals: builtins.int | None = ...,
+        army_vespene: builtins.int | None = ...,
+        minerals_lost: builtins.int | None = ...,
+        vespene_lost: builtins.int | None = ...,
+        minerals_killed: builtins.int | None = ...,
+        vespene_killed: builtins.int | None = ...,
+        units: builtins.int = ...,
+        workers: builtins.int = ...,
+        army: builtins.int = ...,
+        structures: builtins.int = ...,
+        under_construction: builtins.int = ...,
+        upgrades: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_army_minerals", b"_army_minerals", "_army_vespene", b"_army_vespene", "_minerals", b"_minerals", "_minerals_killed", b"_minerals_killed", "_minerals_lost", b"_minerals_lost", "_minerals_rate", b"_minerals_rate", "_stats_tick", b"_stats_tick", "_supply_made", b"_supply_made", "_supply_used", b"_supply_used", "_vespene", b"_vespene", "_vespene_killed", b"_vespene_killed", "_vespene_lost", b"_vespene_lost", "_vespene_rate", b"_vespene_rate", "_workers_active", b"_workers_active", "army_minerals", b"army_minerals", "army_vespene", b"army_vespene", "minerals", b"minerals", "minerals_killed", b"minerals_killed", "minerals_lost", b"minerals_lost", "minerals_rate", b"minerals_rate", "stats_tick", b"stats_tick", "supply_made", b"supply_made", "supply_used", b"supply_used", "vespene", b"vespene", "vespene_killed", b"vespene_killed", "vespene_lost", b"vespene_lost", "vespene_rate", b"vespene_rate", "workers_active", b"workers_active"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_army_minerals", b"_army_minerals", "_army_vespene", b"_army_vespene", "_minerals", b"_minerals", "_minerals_killed", b"_minerals_killed", "_minerals_lost", b"_minerals_lost", "_minerals_rate", b"_minerals_rate", "_stats_tick", b"_stats_tick", "_supply_made", b"_supply_made", "_supply_used", b"_supply_used", "_vespene", b"_vespene", "_vespene_killed", b"_vespene_killed", "_vespene_lost", b"_vespene_lost", "_vespene_rate", b"_vespene_rate", "_workers_active", b"_workers_active", "army", b"army", "army_minerals", b"army_minerals", "army_vespene", b"army_vespene", "minerals", b"minerals", "minerals_killed", b"minerals_killed", "minerals_lost", b"minerals_lost", "minerals_rate", b"minerals_rate", "player_id", b"player_id", "stats_tick", b"stats_tick", "structures", b"structures", "supply_made", b"supply_made", "supply_used", b"supply_used", "under_construction", b"under_construction", "units", b"units", "upgrades", b"upgrades", "vespene", b"vespene", "vespene_killed", b"vespene_killed", "vespene_lost", b"vespene_lost", "vespene_rate", b"vespene_rate", "workers", b"workers", "workers_active", b"workers_active"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__army_minerals: typing_extensions.TypeAlias = typing.Literal["army_minerals"]
+    _WhichOneofArgType__army_minerals: typing_extensions.TypeAlias = typing.Literal["_army_minerals", b"_army_minerals"]
+    _WhichOneofReturnType__army_vespene: typing_extensions.TypeAlias = typing.Literal["army_vespene"]
+    _WhichOneofArgType__army_vespene: typing_extensions.TypeAlias = typing.Literal["_army_vespene", b"_army_vespene"]
+    _WhichOneofReturnType__minerals: typing_extensions.TypeAlias = typing.Literal["minerals"]
+    _WhichOneofArgType__minerals: typing_extensions.TypeAlias = typing.Literal["_minerals", b"_minerals"]
+    _WhichOneofReturnType__minerals_killed: typing_extensions.TypeAlias = typing.Literal["minerals_killed"]
+    _WhichOneofArgType__minerals_killed: typing_extensions.TypeAlias = typing.Literal["_minerals_killed", b"_minerals_killed"]
+    _WhichOneofReturnType__minerals_lost: typing_extensions.TypeAlias = typing.Literal["minerals_lost"]
+    _WhichOneofArgType__minerals_lost: typing_extensions.TypeAlias = typing.Literal["_minerals_lost", b"_minerals_lost"]
+    _WhichOneofReturnType__minerals_rate: typing_extensions.TypeAlias = typing.Literal["minerals_rate"]
+    _WhichOneofArgType__minerals_rate: typing_extensions.TypeAlias = typing.Literal["_minerals_rate", b"_minerals_rate"]
+    _WhichOneofReturnType__stats_tick: typing_extensions.TypeAlias = typing.Literal["stats_tick"]
+    _WhichOneofArgType__stats_tick: typing_extensions.TypeAlias = typing.Literal["_stats_tick", b"_stats_tick"]
+    _WhichOneofReturnType__supply_made: typing_extensions.TypeAlias = typing.Literal["supply_made"]
+    _WhichOneofArgType__supply_made: typing_extensions.TypeAlias = typing.Literal["_supply_made", b"_supply_made"]
+    _WhichOneofReturnType__supply_used: typing_extensions.TypeAlias = typing.Literal["supply_used"]
+    _WhichOneofArgType__supply_used: typing_extensions.TypeAlias = typing.Literal["_supply_used", b"_supply_used"]
+    _WhichOneofReturnType__vespene: typing_extensions.TypeAlias = typing.Literal["vespene"]
+    _WhichOneofArgType__vespene: typing_extensions.TypeAlias = typing.Literal["_vespene", b"_vespene"]
+    _WhichOneofReturnType__vespene_killed: typing_extensions.TypeAlias = typing.Literal["vespene_killed"]
+    _WhichOneofArgType__vespene_killed: typing_extensions.TypeAlias = typing.Literal["_vespene_killed", b"_vespene_killed"]
+    _WhichOneofReturnType__vespene_lost: typing_extensions.TypeAlias = typing.Literal["vespene_lost"]
+    _WhichOneofArgType__vespene_lost: typing_extensions.TypeAlias = typing.Literal["_vespene_lost", b"_vespene_lost"]
+    _WhichOneofReturnType__vespene_rate: typing_extensions.TypeAlias = typing.Literal["vespene_rate"]
+    _WhichOneofArgType__vespene_rate: typing_extensions.TypeAlias = typing.Literal["_vespene_rate", b"_vespene_rate"]
+    _WhichOneofReturnType__workers_active: typing_extensions.TypeAlias = typing.Literal["workers_active"]
+    _WhichOneofArgType__workers_active: typing_extensions.TypeAlias = typing.Literal["_workers_active", b"_workers_active"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__army_minerals) -> _WhichOneofReturnType__army_minerals | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__army_vespene) -> _WhichOneofReturnType__army_vespene | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals) -> _WhichOneofReturnType__minerals | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals_killed) -> _WhichOneofReturnType__minerals_killed | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals_lost) -> _WhichOneofReturnType__minerals_lost | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals_rate) -> _WhichOneofReturnType__minerals_rate | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__stats_tick) -> _WhichOneofReturnType__stats_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supply_made) -> _WhichOneofReturnType__supply_made | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__supply_used) -> _WhichOneofReturnType__supply_used | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene) -> _WhichOneofReturnType__vespene | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene_killed) -> _WhichOneofReturnType__vespene_killed | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene_lost) -> _WhichOneofReturnType__vespene_lost | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene_rate) -> _WhichOneofReturnType__vespene_rate | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__workers_active) -> _WhichOneofReturnType__workers_active | None: ...
+
+Global___SamplePlayer: typing_extensions.TypeAlias = SamplePlayer

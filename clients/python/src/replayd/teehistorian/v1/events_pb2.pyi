@@ -348,6 +348,7 @@ class Event(google.protobuf.message.Message):
     FACT_CALL_VOTE_FIELD_NUMBER: builtins.int
     FACT_VOTE_FIELD_NUMBER: builtins.int
     FACT_COMMAND_FIELD_NUMBER: builtins.int
+    SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -539,6 +540,10 @@ class Event(google.protobuf.message.Message):
         """A command was executed. A fact: computed from several events, and only sent to those who name the kind."""
 
     @property
+    def sample_player(self) -> Global___SamplePlayer:
+        """How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -601,15 +606,16 @@ class Event(google.protobuf.message.Message):
         fact_call_vote: Global___FactCallVote | None = ...,
         fact_vote: Global___FactVote | None = ...,
         fact_command: Global___FactCommand | None = ...,
+        sample_player: Global___SamplePlayer | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -3405,3 +3411,66 @@ class FactCommand(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__role) -> _WhichOneofReturnType__role | None: ...
 
 Global___FactCommand: typing_extensions.TypeAlias = FactCommand
+
+@typing.final
+class SamplePlayer(google.protobuf.message.Message):
+    """A client at the end of a tick: of each client that is connected or has a character, by ascending id, at the ticks that a filter asks
+    for. It follows from the events before it, and stands before the event that begins the next tick or ends the game: at the offset of
+    that event, with a negative index. Where the file skips ticks, in which nothing happened, they have samples, too, up to 3,000 of them
+    behind the last one that it has. Names are not part of it: resolve_players adds them.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    ALIVE_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    INPUT_FIELD_NUMBER: builtins.int
+    READY_FIELD_NUMBER: builtins.int
+    PRACTICE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """The team, from 0. As in player_state."""
+    alive: builtins.bool
+    """True if the client has a character."""
+    x: builtins.int
+    """The character's coordinate in world units. Absent without a character."""
+    y: builtins.int
+    """The character's coordinate in world units. Absent without a character."""
+    ready: builtins.bool
+    """True if the client has entered the game, as far as the file records it."""
+    practice: builtins.bool
+    """True if the client's team is in practice mode."""
+    @property
+    def input(self) -> Global___Input:
+        """The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet."""
+
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        alive: builtins.bool = ...,
+        x: builtins.int | None = ...,
+        y: builtins.int | None = ...,
+        input: Global___Input | None = ...,
+        ready: builtins.bool = ...,
+        practice: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "input", b"input", "x", b"x", "y", b"y"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_x", b"_x", "_y", b"_y", "alive", b"alive", "client_id", b"client_id", "input", b"input", "practice", b"practice", "ready", b"ready", "team", b"team", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__x: typing_extensions.TypeAlias = typing.Literal["x"]
+    _WhichOneofArgType__x: typing_extensions.TypeAlias = typing.Literal["_x", b"_x"]
+    _WhichOneofReturnType__y: typing_extensions.TypeAlias = typing.Literal["y"]
+    _WhichOneofArgType__y: typing_extensions.TypeAlias = typing.Literal["_y", b"_y"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__x) -> _WhichOneofReturnType__x | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__y) -> _WhichOneofReturnType__y | None: ...
+
+Global___SamplePlayer: typing_extensions.TypeAlias = SamplePlayer

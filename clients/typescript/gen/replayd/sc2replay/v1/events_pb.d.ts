@@ -684,6 +684,15 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "factPlayer";
   } | {
     /**
+     * How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
+     * the game, if they do not say otherwise.
+     *
+     * @generated from field: replayd.sc2replay.v1.SamplePlayer sample_player = 163;
+     */
+    value: SamplePlayer;
+    case: "samplePlayer";
+  } | {
+    /**
      * An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
      * events.
      *
@@ -6130,6 +6139,170 @@ export declare type FactPlayer = Message<"replayd.sc2replay.v1.FactPlayer"> & {
  * Use `create(FactPlayerSchema)` to create a new message.
  */
 export declare const FactPlayerSchema: GenMessage<FactPlayer>;
+
+/**
+ * A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
+ * filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the
+ * replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops
+ * behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last
+ * player_stats, which the game writes every 160 gameloops; the units are those that are alive.
+ *
+ * @generated from message replayd.sc2replay.v1.SamplePlayer
+ */
+export declare type SamplePlayer = Message<"replayd.sc2replay.v1.SamplePlayer"> & {
+  /**
+   * The player's number.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * The gameloop of the last player_stats. It is absent before the first one, as are the amounts below.
+   *
+   * @generated from field: optional int32 stats_tick = 2;
+   */
+  statsTick?: number | undefined;
+
+  /**
+   * Minerals in the bank.
+   *
+   * @generated from field: optional sint32 minerals = 3;
+   */
+  minerals?: number | undefined;
+
+  /**
+   * Gas in the bank.
+   *
+   * @generated from field: optional sint32 vespene = 4;
+   */
+  vespene?: number | undefined;
+
+  /**
+   * Minerals collected in a minute of game time.
+   *
+   * @generated from field: optional sint32 minerals_rate = 5;
+   */
+  mineralsRate?: number | undefined;
+
+  /**
+   * Gas collected in a minute of game time.
+   *
+   * @generated from field: optional sint32 vespene_rate = 6;
+   */
+  vespeneRate?: number | undefined;
+
+  /**
+   * Workers at work.
+   *
+   * @generated from field: optional sint32 workers_active = 7;
+   */
+  workersActive?: number | undefined;
+
+  /**
+   * Supply used. A multiple of 1/4096.
+   *
+   * @generated from field: optional float supply_used = 8;
+   */
+  supplyUsed?: number | undefined;
+
+  /**
+   * Supply available.
+   *
+   * @generated from field: optional float supply_made = 9;
+   */
+  supplyMade?: number | undefined;
+
+  /**
+   * Minerals in the army.
+   *
+   * @generated from field: optional sint32 army_minerals = 10;
+   */
+  armyMinerals?: number | undefined;
+
+  /**
+   * Gas in the army.
+   *
+   * @generated from field: optional sint32 army_vespene = 11;
+   */
+  armyVespene?: number | undefined;
+
+  /**
+   * Minerals of what the player has lost: army, economy and technology.
+   *
+   * @generated from field: optional sint64 minerals_lost = 12;
+   */
+  mineralsLost?: bigint | undefined;
+
+  /**
+   * Gas of what the player has lost: army, economy and technology.
+   *
+   * @generated from field: optional sint64 vespene_lost = 13;
+   */
+  vespeneLost?: bigint | undefined;
+
+  /**
+   * Minerals of what the player has killed: army, economy and technology.
+   *
+   * @generated from field: optional sint64 minerals_killed = 14;
+   */
+  mineralsKilled?: bigint | undefined;
+
+  /**
+   * Gas of what the player has killed: army, economy and technology.
+   *
+   * @generated from field: optional sint64 vespene_killed = 15;
+   */
+  vespeneKilled?: bigint | undefined;
+
+  /**
+   * The player's living units of any purpose that are complete. Larvae, eggs and the like count.
+   *
+   * @generated from field: uint32 units = 16;
+   */
+  units: number;
+
+  /**
+   * Those that collect resources.
+   *
+   * @generated from field: uint32 workers = 17;
+   */
+  workers: number;
+
+  /**
+   * Those that fight or support fighting units.
+   *
+   * @generated from field: uint32 army = 18;
+   */
+  army: number;
+
+  /**
+   * Complete buildings.
+   *
+   * @generated from field: uint32 structures = 19;
+   */
+  structures: number;
+
+  /**
+   * Units and buildings that are being built or warped in.
+   *
+   * @generated from field: uint32 under_construction = 20;
+   */
+  underConstruction: number;
+
+  /**
+   * The sum of the counts of the player's upgrades so far.
+   *
+   * @generated from field: sint64 upgrades = 21;
+   */
+  upgrades: bigint;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.SamplePlayer.
+ * Use `create(SamplePlayerSchema)` to create a new message.
+ */
+export declare const SamplePlayerSchema: GenMessage<SamplePlayer>;
 
 /**
  * The purpose of a type of units.

@@ -416,6 +416,14 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: FactCommand;
     case: "factCommand";
+  } | {
+    /**
+     * How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise.
+     *
+     * @generated from field: replayd.teehistorian.v1.SamplePlayer sample_player = 51;
+     */
+    value: SamplePlayer;
+    case: "samplePlayer";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -3750,6 +3758,78 @@ export declare type FactCommand = Message$1<"replayd.teehistorian.v1.FactCommand
  * Use `create(FactCommandSchema)` to create a new message.
  */
 export declare const FactCommandSchema: GenMessage<FactCommand>;
+
+/**
+ * A client at the end of a tick: of each client that is connected or has a character, by ascending id, at the ticks that a filter asks
+ * for. It follows from the events before it, and stands before the event that begins the next tick or ends the game: at the offset of
+ * that event, with a negative index. Where the file skips ticks, in which nothing happened, they have samples, too, up to 3,000 of them
+ * behind the last one that it has. Names are not part of it: resolve_players adds them.
+ *
+ * @generated from message replayd.teehistorian.v1.SamplePlayer
+ */
+export declare type SamplePlayer = Message$1<"replayd.teehistorian.v1.SamplePlayer"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The team, from 0. As in player_state.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * True if the client has a character.
+   *
+   * @generated from field: bool alive = 3;
+   */
+  alive: boolean;
+
+  /**
+   * The character's coordinate in world units. Absent without a character.
+   *
+   * @generated from field: optional sint32 x = 4;
+   */
+  x?: number | undefined;
+
+  /**
+   * The character's coordinate in world units. Absent without a character.
+   *
+   * @generated from field: optional sint32 y = 5;
+   */
+  y?: number | undefined;
+
+  /**
+   * The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet.
+   *
+   * @generated from field: replayd.teehistorian.v1.Input input = 6;
+   */
+  input?: Input | undefined;
+
+  /**
+   * True if the client has entered the game, as far as the file records it.
+   *
+   * @generated from field: bool ready = 7;
+   */
+  ready: boolean;
+
+  /**
+   * True if the client's team is in practice mode.
+   *
+   * @generated from field: bool practice = 8;
+   */
+  practice: boolean;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SamplePlayer.
+ * Use `create(SamplePlayerSchema)` to create a new message.
+ */
+export declare const SamplePlayerSchema: GenMessage<SamplePlayer>;
 
 /**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
