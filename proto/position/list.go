@@ -66,27 +66,29 @@ func (l *List) add(offset, index int64) {
 const MaxStep = 63
 
 // AddRun adds n positions, at least one. Each but the first is step bytes after the previous one, with an index of 0. It writes
-// short runs of events with a few stores.
+// a run with a few stores.
 func (l *List) AddRun(offset, index int64, n int, step uint8) {
-	d := offset - l.offset
-	if n == 1 || index|d>>6 != 0 && (d != 0 || index != l.index+Room) || index|d == 0 {
-		if l.Add(offset, index); n > 1 {
+	d, at := offset-l.offset, len(l.offsets)
+	if usual := index == 0 && d != 0 || d == 0 && index == l.index+Room; d>>6 != 0 || !usual {
+		if l.add(offset, index); n > 1 {
 			l.AddRun(offset+int64(step), 0, n-1, step)
 		}
 		return
 	}
 	const word, ones = 8, 0x0101010101010101
-	at, steps := len(l.offsets), uint64(step)<<1*ones
-	b := l.offsets
+	b, steps := l.offsets, uint64(step)<<1*ones
 	if cap(b)-at < n+word {
 		b = slices.Grow(b, n+word)
 	}
 	b = b[:at+n+word]
 	binary.LittleEndian.PutUint64(b[at:], steps&^0xff|uint64(d)<<1)
-	for i := at + word; i < at+n; i += word {
-		binary.LittleEndian.PutUint64(b[i:], steps)
+	if n > 1 {
+		index = 0
+		for i := at + word; i < at+n; i += word {
+			binary.LittleEndian.PutUint64(b[i:], steps)
+		}
 	}
-	l.offsets, l.offset, l.index = b[:at+n], offset+int64(n-1)*int64(step), 0
+	l.offsets, l.offset, l.index = b[:at+n], offset+int64(n-1)*int64(step), index
 }
 
 // Set makes the list a copy of another one.

@@ -1,6 +1,7 @@
 package teehistorian
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/replayd/replayd/decoders"
@@ -74,7 +75,7 @@ func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehist
 // covers it.
 const moveBytes = 64
 
-// The tags of the messages in a player_diff: those of Event, then those of PlayerDiff.
+// The tags of the messages in a player_diff: those of Event, then those of PlayerDiff; then those of a tick.
 const (
 	tagAtTick     = 1<<3 | 0
 	tagPlayerDiff = 2<<3 | 2
@@ -84,6 +85,10 @@ const (
 	tagDy       = 3<<3 | 0
 	tagX        = 4<<3 | 0
 	tagY        = 5<<3 | 0
+
+	tagTick     = 4<<3 | 2
+	tagSkipped  = 1<<3 | 0
+	tagImplicit = 2<<3 | 0
 )
 
 // appendMove appends a player_diff without warnings and with a position as an entry of the list of events. It writes the same bytes as AppendEvent
@@ -103,6 +108,30 @@ func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
 	p = put(buf, p, tagX, zigzag(m.X))
 	p = put(buf, p, tagY, zigzag(m.Y))
 	buf[(inner-1)&63] = byte(p - inner) // below 128, like the next length
+	buf[1] = byte(p - 2)
+	return b[:n+p]
+}
+
+// appendRecordedTick is appendMove for a tick, whose number must not be negative.
+func appendRecordedTick(b []byte, tick int32, m *teehistorian.Tick) []byte {
+	n := len(b)
+	b = slices.Grow(b, moveBytes)
+	buf := (*[moveBytes]byte)(b[n : n+moveBytes])
+	buf[0] = codec.EventListField
+	p := 2
+	p = putField(buf, p, tagAtTick, uint32(tick))
+	buf[p&63] = tagTick
+	inner := p + 2
+	p = inner
+	if m.Skipped != 0 {
+		buf[p&63] = tagSkipped
+		p += 1 + binary.PutUvarint(buf[(p+1)&63:], uint64(m.Skipped))
+	}
+	if m.Implicit {
+		buf[p&63], buf[(p+1)&63] = tagImplicit, 1
+		p += 2
+	}
+	buf[(inner-1)&63] = byte(p - inner)
 	buf[1] = byte(p - 2)
 	return b[:n+p]
 }

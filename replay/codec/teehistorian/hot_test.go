@@ -37,6 +37,47 @@ func TestAppendMove(t *testing.T) {
 	})
 }
 
+// The same of ticks.
+func TestAppendRecordedTick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ev := teehistorian.Event{
+			AtTick: rapid.Int32Min(0).Draw(t, "tick"),
+			Kind:   teehistorian.KindTick,
+			Tick:   teehistorian.Tick{Skipped: rapid.Int32().Draw(t, "skipped"), Implicit: rapid.Bool().Draw(t, "implicit")},
+		}
+		before := []byte("before")
+		want := append(bytes.Clone(before), codec.EventListField, 0)
+		at := len(want)
+		want = protoappend.Close(AppendEvent(want, &ev), at)
+		if got := appendRecordedTick(before, ev.AtTick, &ev.Tick); !bytes.Equal(got, want) {
+			t.Fatalf("got % x\nwant % x", got, want)
+		}
+	})
+}
+
+// TestAdd: whatever an event has beside the fields of its kind, the batch has what the generated appender writes.
+func TestAdd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ev := teehistorian.Event{
+			AtTick:     rapid.Int32Min(-1).Draw(t, "tick"),
+			Kind:       rapid.SampledFrom([]teehistorian.Kind{teehistorian.KindTick, teehistorian.KindPlayerDiff, teehistorian.KindInputDiff}).Draw(t, "kind"),
+			HasPlayer:  rapid.Bool().Draw(t, "resolved"),
+			PlayerDiff: teehistorian.PlayerDiff{ClientId: 3, X: 7, Y: 9},
+			Tick:       teehistorian.Tick{Implicit: true},
+		}
+		if rapid.Bool().Draw(t, "warned") {
+			ev.Warnings = []teehistorian.Warning{teehistorian.WarningTrailingData}
+		}
+		want := []byte{codec.EventListField, 0}
+		want = protoappend.Close(AppendEvent(want, &ev), len(want))
+		r := &reader{Sequential: codec.NewSequential(codec.Options{}, events)}
+		var b codec.Batch
+		if r.add(&b, decoders.Position{}, &ev); b.Count != 1 || !bytes.Equal(b.Events, want) {
+			t.Fatalf("%d: got % x\nwant % x", b.Count, b.Events, want)
+		}
+	})
+}
+
 // TestAddMoveRows: rows that are appended column by column are those that the generated appender makes one by one, between others.
 func TestAddMoveRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

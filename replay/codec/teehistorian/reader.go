@@ -211,10 +211,18 @@ func (r *reader) add(b *codec.Batch, at decoders.Position, ev *teehistorian.Even
 		property := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
 		r.resolve(ev, &property)
 	}
-	if r.Tables == nil && ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
-		b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
-		b.Count++
-		return
+	if r.Tables == nil && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
+		switch ev.Kind {
+		case teehistorian.KindPlayerDiff:
+			b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
+			b.Count++
+			return
+		case teehistorian.KindTick:
+			b.Events = appendRecordedTick(b.Events, ev.AtTick, &ev.Tick)
+			b.Count++
+			return
+		default:
+		}
 	}
 	r.write(b, at, ev)
 }
