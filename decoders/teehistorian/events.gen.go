@@ -104,6 +104,10 @@ type Event struct {
 	FactCommand FactCommand
 	// How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise.
 	SamplePlayer SamplePlayer
+	// A client's character has died. A fact: computed from several events, and only sent to those who name the kind.
+	FactDeath FactDeath
+	// A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind.
+	FactRespawn FactRespawn
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -1039,6 +1043,25 @@ type FactInputStats struct {
 	OddClicksPerSecond float64
 	// HasOddClicksPerSecond reports whether OddClicksPerSecond is set.
 	HasOddClicksPerSecond bool
+	// The mean of the ticks from a press of the fire key to the next one, of presses in the window. 0 are those in one input. Absent with
+	// fewer than two presses.
+	FireInterval float64
+	// HasFireInterval reports whether FireInterval is set.
+	HasFireInterval bool
+	// The standard deviation of these, in ticks. Absent as fire_interval is.
+	FireIntervalSpread float64
+	// HasFireIntervalSpread reports whether FireIntervalSpread is set.
+	HasFireIntervalSpread bool
+	// The mean of the ticks from a press of the hook key to the next one, of presses in the window. Absent with fewer than two.
+	HookInterval float64
+	// HasHookInterval reports whether HookInterval is set.
+	HasHookInterval bool
+	// The standard deviation of these, in ticks. Absent as hook_interval is.
+	HookIntervalSpread float64
+	// HasHookIntervalSpread reports whether HookIntervalSpread is set.
+	HasHookIntervalSpread bool
+	// How many inputs turned the aim by more than 90 degrees from that of the input before.
+	AimJumps int32
 }
 
 // FactChat: A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take
@@ -1153,6 +1176,42 @@ type SamplePlayer struct {
 	Practice bool
 }
 
+// FactDeath: A client's character has died, by a rule. The end of a character whose client leaves or asks to watch is none. Deaths that leave no mark
+// are missing: of clients who asked to die near the place where they spawned, or spawned where none had in this file. So
+// are those of characters that appeared before damage.
+type FactDeath struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_finish.
+	Name []byte
+	// Its team, as in fact_finish.
+	Team int32
+	// The rule.
+	Rule DeathRule
+	// Its last x before, in world units.
+	X int32
+	// Its last y before, in world units.
+	Y int32
+	// The tick in which the character appeared.
+	BeganTick int32
+}
+
+// FactRespawn: A client's character has spawned after its death, as in fact_death.
+type FactRespawn struct {
+	// The client.
+	ClientId int32
+	// Its name, as in fact_finish.
+	Name []byte
+	// Its team, as in fact_finish.
+	Team int32
+	// The x at which it appeared, in world units.
+	X int32
+	// The y at which it appeared, in world units.
+	Y int32
+	// The tick of the death.
+	BeganTick int32
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -1221,10 +1280,12 @@ const (
 	KindFactVote
 	KindFactCommand
 	KindSamplePlayer
+	KindFactDeath
+	KindFactRespawn
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 47
+const KindCount = 49
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1274,6 +1335,8 @@ var kindNames = [KindCount]string{
 	"fact_vote",
 	"fact_command",
 	"sample_player",
+	"fact_death",
+	"fact_respawn",
 }
 
 // String returns the kind's name in the API.
@@ -1438,4 +1501,18 @@ const (
 	CommandSourceMap CommandSource = 4
 	// Another configuration file.
 	CommandSourceFile CommandSource = 5
+)
+
+// DeathRule: How it is known that a character died.
+type DeathRule int32
+
+// The values of DeathRule.
+const (
+	// The character disappeared, and it is not known why: of a 0.7 client, whose wish to watch is not recorded.
+	DeathRuleUnspecified DeathRule = 0
+	// The character disappeared. Its client neither left, nor asked to die or to watch, nor did a command (set_team) move it.
+	DeathRuleDisappeared DeathRule = 1
+	// The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
+	// away where a character has appeared in this file.
+	DeathRuleAsked DeathRule = 2
 )

@@ -30,6 +30,7 @@ type client struct {
 	asked   []byte // the last name that the client asked for
 	role    []byte
 	session
+	life
 }
 
 // maxText limits the memory of a text. Servers allow 15 bytes for a name.
@@ -38,8 +39,10 @@ const maxText = 128
 // set stores a text. It reuses the memory of the previous one.
 func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to), maxText)]...) }
 
-// leave empties the slot.
-func (c *client) leave() { *c = client{name: c.name[:0], asked: c.asked[:0], role: c.role[:0]} }
+// leave empties the slot. The protocol is recorded before the client joins.
+func (c *client) leave() {
+	*c = client{name: c.name[:0], asked: c.asked[:0], role: c.role[:0], life: life{seven: c.seven}}
+}
 
 // client returns the slot of an id.
 func (f *Fold) client(id int32) *client { return slot(&f.clients, id) }
@@ -86,7 +89,7 @@ func (f *Fold) lose() {
 
 // Held returns the memory that the Fold holds and that grows with the file, in bytes.
 func (f *Fold) Held() int64 {
-	held := len(f.clients) * (int(unsafe.Sizeof(client{})) + 3*maxText)
+	held := len(f.clients)*(int(unsafe.Sizeof(client{}))+3*maxText) + len(f.places)*int(unsafe.Sizeof(place{}))
 	if f.inputs != nil {
 		held += len(f.inputs.clients) * int(unsafe.Sizeof(keys{}))
 	}

@@ -1,5 +1,5 @@
 // Package facts concludes what happened in a DDNet game from the events of its server's log: who was there, who
-// finished the map, and how the clients used their keys.
+// finished the map, who died, what was said and commanded, and how the clients used their keys.
 //
 //	fold := facts.New(header, facts.Options{Inputs: true})
 //	var fact teehistorian.Event
@@ -25,6 +25,7 @@
 //	finish.go    finishes
 //	session.go   stays of clients
 //	team.go      teams, saved and loaded games
+//	death.go     deaths and respawns
 //	talk.go      chat, votes, commands
 //	inputs.go    statistics of inputs
 //	snapshot.go  the state as bytes

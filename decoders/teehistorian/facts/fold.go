@@ -17,6 +17,8 @@ type Fold struct {
 	rules   rules
 	lost    bool     // there was damage
 	clients []client // by id
+	places  []place  // where characters have appeared
+	kill    tick     // the last one in which a client asked to die
 	inputs  *inputs  // nil if no statistics of inputs are wanted
 
 	event   *teehistorian.Event // the last applied event
@@ -38,6 +40,8 @@ type fact struct {
 	call    teehistorian.FactCallVote
 	vote    teehistorian.FactVote
 	command teehistorian.FactCommand
+	death   teehistorian.FactDeath
+	respawn teehistorian.FactRespawn
 }
 
 // New returns a Fold in the state before the first event of a file with that header.
@@ -50,7 +54,7 @@ func New(h *teehistorian.Header, o Options) *Fold {
 }
 
 // Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Events of kind player_diff may
-// be left out and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
+// be left out where Moves does not ask for them and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
 // completed, and keep ev unchanged until the next call of Apply.
 func (f *Fold) Apply(ev *teehistorian.Event) {
 	f.event, f.ready, f.next = ev, f.ready[:0], 0
@@ -70,12 +74,24 @@ func (f *Fold) Apply(ev *teehistorian.Event) {
 		f.begin(ev.Message.ClientId, ev.AtTick)
 		f.asked(&ev.Message)
 		f.said(&ev.Message)
+		f.wants(ev.AtTick, &ev.Message)
 	case teehistorian.KindConsoleCommand:
 		f.commanded(&ev.ConsoleCommand)
+		f.orders(ev.AtTick, &ev.ConsoleCommand)
 	case teehistorian.KindInputNew:
 		f.begin(ev.InputNew.ClientId, ev.AtTick)
 	case teehistorian.KindPlayerNew:
-		f.begin(ev.PlayerNew.ClientId, ev.AtTick)
+		f.appeared(ev)
+	case teehistorian.KindPlayerOld:
+		f.vanished(ev)
+	case teehistorian.KindPlayerDiff:
+		if f.Moves(ev.AtTick) {
+			f.moved(ev)
+		}
+	case teehistorian.KindJoinver6:
+		f.client(ev.Joinver6.ClientId).seven = false
+	case teehistorian.KindJoinver7:
+		f.client(ev.Joinver7.ClientId).seven = true
 	case teehistorian.KindRejoinver6:
 		f.begin(ev.Rejoinver6.ClientId, ev.AtTick)
 	case teehistorian.KindPlayerReady:
@@ -157,6 +173,10 @@ func (f *Fold) Next(ev *teehistorian.Event) bool {
 		ev.FactVote = from.vote
 	case teehistorian.KindFactCommand:
 		ev.FactCommand = from.command
+	case teehistorian.KindFactDeath:
+		ev.FactDeath = from.death
+	case teehistorian.KindFactRespawn:
+		ev.FactRespawn = from.respawn
 	}
 	return true
 }

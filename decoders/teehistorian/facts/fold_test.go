@@ -2,7 +2,7 @@ package facts_test
 
 import (
 	"errors"
-	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,233 +12,6 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/facts"
 )
-
-type event = teehistorian.Event
-
-// at returns an event.
-func at(tick int32, kind teehistorian.Kind, fill func(*event)) *event {
-	ev := &event{AtTick: tick, Kind: kind}
-	if fill != nil {
-		fill(ev)
-	}
-	return ev
-}
-
-func join(tick, id int32) *event {
-	return at(tick, teehistorian.KindJoin, func(ev *event) { ev.Join.ClientId = id })
-}
-
-func drop(tick, id int32, reason string) *event {
-	return at(tick, teehistorian.KindDrop, func(ev *event) {
-		ev.Drop = teehistorian.Drop{ClientId: id, Reason: []byte(reason), ReclaimedClientId: -1}
-	})
-}
-
-func named(tick, id int32, name string) *event {
-	return at(tick, teehistorian.KindPlayerName, func(ev *event) {
-		ev.PlayerName = teehistorian.PlayerName{ClientId: id, Name: []byte(name)}
-	})
-}
-
-func asked(tick, id int32, content teehistorian.MessageContentCase, name string) *event {
-	return at(tick, teehistorian.KindMessage, func(ev *event) {
-		ev.Message = teehistorian.Message{ClientId: id, ContentCase: content}
-		ev.Message.StartInfo.Name, ev.Message.ChangeInfo.Name = []byte(name), []byte(name)
-	})
-}
-
-func team(tick, id, number int32) *event {
-	return at(tick, teehistorian.KindPlayerTeam, func(ev *event) {
-		ev.PlayerTeam = teehistorian.PlayerTeam{ClientId: id, Team: number}
-	})
-}
-
-func finish(tick, id, time int32) *event {
-	return at(tick, teehistorian.KindPlayerFinish, func(ev *event) {
-		ev.PlayerFinish = teehistorian.PlayerFinish{ClientId: id, Time: time}
-	})
-}
-
-func teamFinish(tick, number, time int32) *event {
-	return at(tick, teehistorian.KindTeamFinish, func(ev *event) {
-		ev.TeamFinish = teehistorian.TeamFinish{Team: number, Time: time}
-	})
-}
-
-func damage(tick int32) *event { return at(tick, teehistorian.KindDamage, nil) }
-
-// after marks an event as one behind damage.
-func after(ev *event) *event {
-	ev.Warnings = []teehistorian.Warning{teehistorian.WarningAfterDamage, teehistorian.WarningTrailingData}
-	return ev
-}
-
-// text returns a fact as a line.
-func text(ev *event) string {
-	head := fmt.Sprintf("%d %s", ev.AtTick, ev.Kind)
-	if len(ev.Warnings) > 0 {
-		head += fmt.Sprint(" ", ev.Warnings)
-	}
-	optional := func(has bool, v any) string {
-		if !has {
-			return "-"
-		}
-		return fmt.Sprint(v)
-	}
-	save := &ev.FactSave
-	switch ev.Kind {
-	case teehistorian.KindFactFinish:
-		f := &ev.FactFinish
-		who := fmt.Sprintf("%d %q", f.ClientId, f.Name)
-		if f.ClientId < 0 {
-			who = fmt.Sprint("all of ", f.MemberClientIds)
-		}
-		return fmt.Sprintf("%s %s in team %d: %d or %.2f from %s", head, who, f.Team, f.Time, f.Seconds, optional(f.HasReckonedTick, f.ReckonedTick))
-	case teehistorian.KindFactSession:
-		s := &ev.FactSession
-		return fmt.Sprintf("%s %d %q asked %q, %s %s %s, end %d %q to %d, version %d, login %d %q, %d finishes", head, s.ClientId, s.Name,
-			s.RequestedName, optional(s.HasJoinedTick, s.JoinedTick), optional(s.HasFirstTick, s.FirstTick),
-			optional(s.HasEnteredTick, s.EnteredTick), s.End, s.Reason, s.ReclaimedClientId, s.ClientVersion, s.AuthLevel, s.Role, s.Finishes)
-	case teehistorian.KindFactTeam:
-		f := &ev.FactTeam
-		return fmt.Sprintf("%s %d %q from %d to %d", head, f.ClientId, f.Name, f.PreviousTeam, f.Team)
-	case teehistorian.KindFactInputStats:
-		f := &ev.FactInputStats
-		return fmt.Sprintf("%s %d %q from %d: %d inputs, fire %d (%.1f), hook %d (%.1f), jump %d, turns %d, odd %d (%s)", head, f.ClientId, f.Name,
-			f.FromTick, f.Inputs, f.FirePresses, f.FirePerSecond, f.HookPresses, f.HookPerSecond, f.JumpPresses, f.DirectionChanges,
-			f.OddInputs, optional(f.HasOddClicksPerSecond, f.OddClicksPerSecond))
-	case teehistorian.KindFactChat:
-		f := &ev.FactChat
-		return fmt.Sprintf("%s %d %q asked %q in team %d, mode %d to %d: %q", head, f.ClientId, f.Name, f.RequestedName, f.Team, f.Mode,
-			f.TargetClientId, f.Text)
-	case teehistorian.KindFactCallVote:
-		f := &ev.FactCallVote
-		return fmt.Sprintf("%s %d %q asked %q: %q %q %q, %v, of %d %q", head, f.ClientId, f.Name, f.RequestedName, f.Type, f.Value, f.Reason,
-			f.Force, f.TargetClientId, f.TargetName)
-	case teehistorian.KindFactVote:
-		f := &ev.FactVote
-		return fmt.Sprintf("%s %d %q asked %q: %d", head, f.ClientId, f.Name, f.RequestedName, f.Vote)
-	case teehistorian.KindFactCommand:
-		f := &ev.FactCommand
-		return fmt.Sprintf("%s %d %q asked %q, source %d, flags %d, login %d %q: %s %q", head, f.ClientId, f.Name, f.RequestedName, f.Source,
-			f.Flags, f.AuthLevel, f.Role, f.Command, f.Arguments)
-	case teehistorian.KindFactLoad:
-		save = &ev.FactLoad
-	}
-	return fmt.Sprintf("%s team %d: %s of %d, names %q, time %s, practice %v", head, save.Team, save.SaveId, save.MemberClientIds,
-		save.SavedNames, optional(save.HasTime, save.Time), save.Practice)
-}
-
-// latest is a header of a server that records all.
-var latest = &teehistorian.Header{Version: 2, VersionMinor: 23}
-
-// everything are the options with which all facts are concluded.
-var everything = facts.Options{Inputs: true}
-
-// apply returns the facts that an event completes.
-func apply(fold *facts.Fold, ev *event) (all []string) {
-	var fact event
-	for fold.Apply(ev); fold.Pending(); {
-		fold.Next(&fact)
-		all = append(all, text(&fact))
-	}
-	if fold.Next(&fact) {
-		all = append(all, "a fact that was not pending")
-	}
-	return all
-}
-
-func ready(tick, id int32) *event {
-	return at(tick, teehistorian.KindPlayerReady, func(ev *event) { ev.PlayerReady.ClientId = id })
-}
-
-func version(tick, id, number int32) *event {
-	return at(tick, teehistorian.KindDdnetver, func(ev *event) { ev.Ddnetver = teehistorian.Ddnetver{ClientId: id, Version: number} })
-}
-
-func login(tick, id int32, level teehistorian.AuthLevel, role string) *event {
-	return at(tick, teehistorian.KindAuthLogin, func(ev *event) {
-		ev.AuthLogin = teehistorian.AuthLogin{ClientId: id, Level: level, Role: []byte(role)}
-	})
-}
-
-func appeared(tick, id int32) *event {
-	return at(tick, teehistorian.KindPlayerNew, func(ev *event) { ev.PlayerNew.ClientId = id })
-}
-
-func begins(tick int32) *event { return at(tick, teehistorian.KindTick, nil) }
-
-func firstInput(tick, id int32, in teehistorian.Input) *event {
-	return at(tick, teehistorian.KindInputNew, func(ev *event) {
-		ev.InputNew = teehistorian.InputNew{ClientId: id, Input: in, HasInput: true}
-	})
-}
-
-func input(tick, id int32, in teehistorian.Input) *event {
-	return at(tick, teehistorian.KindInputDiff, func(ev *event) {
-		ev.InputDiff = teehistorian.InputDiff{ClientId: id, Input: in, HasInput: true}
-	})
-}
-
-func fire(counter int32) teehistorian.Input { return teehistorian.Input{Fire: counter} }
-
-// saved returns an event of a saved game with those characters.
-func saved(tick, number int32, contents *teehistorian.SavedTeam) *event {
-	return at(tick, teehistorian.KindSaveSuccess, func(ev *event) {
-		if ev.SaveSuccess = (teehistorian.SaveSuccess{Team: number, SaveId: []byte("id")}); contents != nil {
-			ev.SaveSuccess.Contents, ev.SaveSuccess.HasContents = *contents, true
-		}
-	})
-}
-
-// loaded is saved for a game that is loaded.
-func loaded(tick, number int32, contents *teehistorian.SavedTeam) *event {
-	ev := saved(tick, number, contents)
-	ev.Kind, ev.LoadSuccess = teehistorian.KindLoadSuccess, teehistorian.LoadSuccess(ev.SaveSuccess)
-	return ev
-}
-
-// message returns an event of a message that a client sent.
-func message(tick, id int32, content teehistorian.MessageContentCase, fill func(*teehistorian.Message)) *event {
-	return at(tick, teehistorian.KindMessage, func(ev *event) {
-		ev.Message = teehistorian.Message{ClientId: id, ContentCase: content}
-		fill(&ev.Message)
-	})
-}
-
-func said(tick, id int32, mode teehistorian.SayMode, to int32, text string) *event {
-	return message(tick, id, teehistorian.MessageContentSay, func(m *teehistorian.Message) {
-		m.Say = teehistorian.Say{Mode: mode, TargetClientId: to, Text: []byte(text)}
-	})
-}
-
-func called(tick, id int32, kind, value, reason string, force bool) *event {
-	return message(tick, id, teehistorian.MessageContentCallVote, func(m *teehistorian.Message) {
-		m.CallVote = teehistorian.CallVote{Type: []byte(kind), Value: []byte(value), Reason: []byte(reason), Force: force}
-	})
-}
-
-func voted(tick, id, vote int32) *event {
-	return message(tick, id, teehistorian.MessageContentVote, func(m *teehistorian.Message) { m.Vote.Vote = vote })
-}
-
-func command(tick, id, flags int32, name string, arguments ...string) *event {
-	return at(tick, teehistorian.KindConsoleCommand, func(ev *event) {
-		ev.ConsoleCommand = teehistorian.ConsoleCommand{ClientId: id, Flags: flags, Command: []byte(name)}
-		for _, a := range arguments {
-			ev.ConsoleCommand.Arguments = append(ev.ConsoleCommand.Arguments, []byte(a))
-		}
-	})
-}
-
-const (
-	startInfo  = teehistorian.MessageContentStartInfo
-	changeInfo = teehistorian.MessageContentChangeInfo
-	emoticon   = teehistorian.MessageContentEmoticon
-)
-
-// ended is the event of a file's own end.
-func ended(tick int32) *event { return at(tick, teehistorian.KindFinish, nil) }
 
 // TestFacts concludes each fact, with what is known and without. It does so again from a snapshot behind each event.
 func TestFacts(t *testing.T) {
@@ -320,7 +93,7 @@ func TestFacts(t *testing.T) {
 		},
 		"a server that writes no joins": {
 			latest, []*event{
-				login(3, 1, teehistorian.AuthLevelHelper, ""), appeared(4, 1), named(4, 1, "a"), drop(5, 1, ""), named(6, 1, "gone"),
+				login(3, 1, teehistorian.AuthLevelHelper, ""), appeared(4, 1, 0, 0), named(4, 1, "a"), drop(5, 1, ""), named(6, 1, "gone"),
 				login(6, 1, teehistorian.AuthLevelAdmin, ""), firstInput(7, 1, fire(0)), firstInput(8, 2, fire(0)), join(9, 2), ended(10),
 			},
 			[]string{
@@ -413,9 +186,78 @@ func TestFacts(t *testing.T) {
 				begins(499), begins(500), input(500, 3, fire(40+11)), begins(1000), input(1000, 4, fire(20)), begins(3100),
 			},
 			[]string{
-				`500 fact_input_stats 3 "a" from 0: 6 inputs, fire 19 (1.9), hook 2 (0.2), jump 2, turns 4, odd 2 (30)`,
-				`1000 fact_input_stats 3 "a" from 500: 1 inputs, fire 6 (0.6), hook 0 (0.0), jump 0, turns 0, odd 1 (0.5)`,
-				`3100 fact_input_stats 4 "" from 1000: 1 inputs, fire 8 (0.8), hook 0 (0.0), jump 0, turns 0, odd 1 (0.4)`,
+				`500 fact_input_stats 3 "a" from 0: 6 inputs, fire 19 (1.9, every 1.67 ± 5.00), hook 2 (0.2, every 30.00 ± 0.00), jump 2, turns 4, aims 0, odd 2 (30)`,
+				`1000 fact_input_stats 3 "a" from 500: 1 inputs, fire 6 (0.6, every 0.00 ± 0.00), hook 0 (0.0, every -), jump 0, turns 0, aims 0, odd 1 (0.5)`,
+				`3100 fact_input_stats 4 "" from 1000: 1 inputs, fire 8 (0.8, every 0.00 ± 0.00), hook 0 (0.0, every -), jump 0, turns 0, aims 0, odd 1 (0.4)`,
+			},
+		},
+		"intervals and aims": {
+			latest, []*event{
+				firstInput(0, 3, aim(0, 0)), begins(5), input(5, 3, aim(9, 0)), input(6, 3, aim(9, 1)), // a right angle is no jump
+				input(10, 3, teehistorian.Input{TargetX: -8, TargetY: 70, Fire: 1, Hook: 1}),                       // and a little more is one
+				input(12, 3, teehistorian.Input{TargetX: 1 << 30, TargetY: 1 << 30, Fire: 2}),                      // a release
+				input(20, 3, teehistorian.Input{TargetX: math.MinInt32, TargetY: math.MinInt32, Fire: 3, Hook: 1}), // to the other side
+				input(21, 3, teehistorian.Input{TargetX: math.MinInt32, TargetY: math.MinInt32, Fire: 3}),
+				input(25, 3, teehistorian.Input{Fire: 4}), input(26, 3, teehistorian.Input{Fire: 5}), // no aim is up
+				input(499, 3, teehistorian.Input{TargetY: 7, Fire: 6}), begins(500), input(501, 3, fire(7)), begins(1000),
+			},
+			[]string{
+				`500 fact_input_stats 3 "" from 0: 9 inputs, fire 3 (0.3, every 8.00 ± 2.00), hook 2 (0.2, every 10.00 ± 0.00), jump 0, turns 0, aims 3, odd 0 (-)`,
+				`1000 fact_input_stats 3 "" from 500: 1 inputs, fire 1 (0.1, every -), hook 0 (0.0, every -), jump 0, turns 0, aims 1, odd 0 (-)`,
+			},
+		},
+		"deaths": {
+			latest, []*event{
+				named(1, 3, "a"), team(1, 3, 7), appeared(2, 3, 50, 60), gone(9, 3, 51, 61), appeared(34, 3, 50, 60), gone(40, 3, 52, 62), gone(41, 3, 0, 0),
+			},
+			[]string{
+				`1 fact_team 3 "a" from 0 to 7`, `9 fact_death 3 "a" in team 7, rule 1, at 51,61, from 2`,
+				`34 fact_respawn 3 "a" in team 7, at 50,60, from 9`, `40 fact_death 3 "a" in team 7, rule 1, at 52,62, from 34`,
+			},
+		},
+		"clients who ask to die": {
+			latest, []*event{
+				appeared(2, 3, 50, 60), appeared(2, 4, 150, 60), moved(3, 3, -100, 0, 50, 60), asks(4, 3), asks(4, 4), begins(5), moved(5, 3, 0, 65, 150, 60),
+				moved(5, 4, 64, -64, 50, 60), asks(6, 3), moved(8, 3, 65, 0, 150, 60), // refused, and too late
+				asks(9, 3), moved(10, 3, 65, 0, 151, 60), asks(11, 3), gone(12, 3, 9, 9), appeared(12, 3, 50, 60), moved(13, 3, 99, 0, 50, 60), // nowhere
+				command(20, 4, 128, "kill"), moved(21, 4, 0, -65, 50, 60), command(22, 4, 4, "kill"), moved(23, 4, -65, 0, 50, 60),
+			},
+			[]string{
+				`5 fact_death 3 "" in team 0, rule 2, at 150,-5, from 2`, `5 fact_respawn 3 "" in team 0, at 150,60, from 5`,
+				`12 fact_death 3 "" in team 0, rule 2, at 9,9, from 5`, `12 fact_respawn 3 "" in team 0, at 50,60, from 12`,
+				`20 fact_command 4 "" asked "", source 1, flags 128, login 0 "": kill []`,
+				`21 fact_death 4 "" in team 0, rule 2, at 50,125, from 2`, `21 fact_respawn 4 "" in team 0, at 50,60, from 21`,
+				`22 fact_command 4 "" asked "", source 2, flags 4, login 0 "": kill []`,
+			},
+		},
+		"characters that do not die": {
+			latest, []*event{
+				join(1, 3), appeared(2, 3, 50, 60), drop(3, 3, ""), join(3, 3), gone(4, 3, 1, 1), appeared(5, 3, 50, 60), // its client has left
+				asksTeam(6, 3, -1), gone(7, 3, 1, 1), appeared(9, 3, 50, 60), asksTeam(10, 3, -1), gone(12, 3, 1, 1), asksTeam(13, 3, -1), // refused; it died
+				appeared(14, 3, 50, 60), asksTeam(15, 3, 0), gone(16, 3, 1, 1), appeared(20, 3, 50, 60),
+				command(21, -1, 4, "set_team", "3", "-1"), command(21, 3, 128, "set_team", "3"), command(21, -1, 4, "set_team"), gone(22, 3, 1, 1),
+				appeared(23, 3, 50, 60), command(24, 5, 4, "set_team_all", "-1"), gone(25, 3, 1, 1),
+			},
+			[]string{
+				`3 fact_session 3 "" asked "", 1 1 -, end 1 "" to -1, version 0, login 0 "", 0 finishes`,
+				`12 fact_death 3 "" in team 0, rule 1, at 1,1, from 9`, `16 fact_death 3 "" in team 0, rule 1, at 1,1, from 14`,
+				`20 fact_respawn 3 "" in team 0, at 50,60, from 16`, `21 fact_command -1 "" asked "", source 3, flags 4, login 0 "": set_team ["3" "-1"]`,
+				`21 fact_command 3 "" asked "", source 1, flags 128, login 0 "": set_team ["3"]`,
+				`21 fact_command -1 "" asked "", source 3, flags 4, login 0 "": set_team []`,
+				`24 fact_command 5 "" asked "", source 2, flags 4, login 0 "": set_team_all ["-1"]`,
+			},
+		},
+		"deaths of 0.7 clients, and damage": {
+			latest, []*event{
+				protocol(1, 3, teehistorian.KindJoinver7), join(1, 3), appeared(2, 3, 50, 60), gone(3, 3, 1, 1), appeared(4, 3, 50, 60), asks(5, 3), gone(6, 3, 1, 1),
+				protocol(7, 4, teehistorian.KindJoinver7), protocol(7, 4, teehistorian.KindJoinver6), join(7, 4), appeared(8, 4, 50, 60), gone(9, 4, 1, 1),
+				appeared(10, 4, 50, 60), asks(10, 4), damage(11), after(moved(11, 4, 99, 0, 50, 60)), after(gone(12, 4, 1, 1)), after(appeared(13, 4, 50, 60)),
+				after(gone(14, 4, 1, 1)),
+			},
+			[]string{
+				`3 fact_death 3 "" in team 0, rule 0, at 1,1, from 2`, `4 fact_respawn 3 "" in team 0, at 50,60, from 3`,
+				`6 fact_death 3 "" in team 0, rule 2, at 1,1, from 4`, `9 fact_death 4 "" in team 0, rule 1, at 1,1, from 8`,
+				`10 fact_respawn 4 "" in team 0, at 50,60, from 9`, `14 fact_death [12] 4 "" in team -1, rule 1, at 1,1, from 13`,
 			},
 		},
 		"inputs of clients that leave": {
@@ -480,7 +322,7 @@ func TestAllocations(t *testing.T) {
 	events := []*event{
 		join(1, 1), asked(1, 1, startInfo, "a"), named(1, 1, "a"), team(2, 1, 7), firstInput(2, 1, fire(0)), finish(3, 1, 2), teamFinish(3, 7, 2),
 		saved(4, 7, contents), said(5, 1, teehistorian.SayModeAll, -1, "a"), called(5, 1, "kick", "1", "", false), voted(5, 1, 1),
-		command(5, 1, 4, "say", "a"), begins(500), input(600, 1, fire(1)), begins(1000), drop(1001, 1, "left"), ended(1002), begins(0),
+		command(5, 1, 4, "say", "a"), appeared(6, 1, 9, 9), asks(7, 1), moved(8, 1, 99, 0, 9, 9), gone(9, 1, 9, 9), appeared(10, 1, 9, 9), begins(500), input(600, 1, fire(1)), begins(1000), drop(1001, 1, "left"), ended(1002), begins(0),
 	}
 	run := func() {
 		for _, ev := range events {
@@ -505,6 +347,7 @@ func FuzzRestore(f *testing.F) {
 		fold := facts.New(latest, o)
 		for _, ev := range []*event{
 			join(1, 1), named(1, 1, "a"), team(2, 70, 7), drop(3, 70, ""), firstInput(4, 5, fire(0)), input(5, 5, fire(9)), damage(5), named(6, 1000, "b"),
+			appeared(7, 1, 40, 50), asks(7, 1),
 		} {
 			fold.Apply(ev)
 			f.Add(fold.Snapshot(nil), o.Inputs)
@@ -524,7 +367,8 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, ev := range []*event{
-			finish(10, 1, 1), teamFinish(10, 7, 1), said(10, 1, teehistorian.SayModeAll, -1, "a"), command(10, 5, 4, "say"), input(11, 5, fire(20)), begins(500), begins(1000), drop(1001, 1, ""), join(1002, teehistorian.MaxClients-1), ended(1003),
+			finish(10, 1, 1), teamFinish(10, 7, 1), said(10, 1, teehistorian.SayModeAll, -1, "a"), command(10, 5, 4, "say"), moved(8, 1, 99, 0, 40, 50), gone(10, 5, 1, 1),
+			appeared(11, 5, 40, 50), input(11, 5, fire(20)), begins(500), begins(1000), drop(1001, 1, ""), join(1002, teehistorian.MaxClients-1), ended(1003),
 		} {
 			if diff := cmp.Diff(apply(fold, ev), apply(again, ev)); diff != "" {
 				t.Error(diff)

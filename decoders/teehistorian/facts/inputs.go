@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"math"
+
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
@@ -33,17 +35,50 @@ type keys struct {
 }
 
 // buttons are the parts of an input that count.
-type buttons struct{ fire, hook, jump, direction int32 }
+type buttons struct{ fire, hook, jump, direction, aimX, aimY int32 }
 
 // counts are the sums of a window.
 type counts struct {
-	inputs, fire, hook, jump, turns int32
-	odd                             int32
-	tenths                          int32 // the largest rate of odd inputs, in tenths of a click a second; 0 for none
+	inputs, fire, hook, jump, turns, aims int32
+	fires, hooks                          intervals
+	odd                                   int32
+	tenths                                int32 // the largest rate of odd inputs, in tenths of a click a second; 0 for none
+}
+
+// intervals are the times from a press of a key to the next one.
+type intervals struct {
+	latest              tick // of the last press in the window
+	count, sum, squares int32
+}
+
+// press counts presses of a key in an input.
+func (i *intervals) press(now, presses int32) {
+	if presses <= 0 {
+		return
+	}
+	if latest, ok := i.latest.get(); ok {
+		took := now - latest
+		i.count, i.sum, i.squares = i.count+1, i.sum+took, i.squares+took*took
+	}
+	i.count += presses - 1
+	i.latest = at(now)
+}
+
+// mean returns the mean and the standard deviation, and whether there are any. All but the root is exact, so that they are the same on
+// every machine.
+func (i *intervals) mean() (mean, spread float64, ok bool) {
+	if i.count <= 0 {
+		return 0, 0, false
+	}
+	n, sum := int64(i.count), int64(i.sum)
+	return float64(sum) / float64(n), math.Sqrt(float64(max(n*int64(i.squares)-sum*sum, 0))) / float64(n), true
 }
 
 func buttonsOf(in *teehistorian.Input) buttons {
-	out := buttons{fire: in.Fire, jump: in.Jump & 1, direction: min(max(in.Direction, -1), 1)}
+	out := buttons{fire: in.Fire, jump: in.Jump & 1, direction: min(max(in.Direction, -1), 1), aimX: in.TargetX, aimY: in.TargetY}
+	if in.TargetX == 0 && in.TargetY == 0 {
+		out.aimY = -1 // as the game does
+	}
 	if in.Hook != 0 {
 		out.hook = 1
 	}
@@ -74,11 +109,17 @@ func (s *inputs) change(now int32, ev *teehistorian.InputDiff) {
 	before, after, c := k.input, buttonsOf(&ev.Input), &k.now
 	c.inputs++
 	moved := (after.fire - before.fire) & counterMask
-	c.fire += (moved + 1 - before.fire&1) / 2 // a press makes the counter odd
-	c.hook += after.hook &^ before.hook
+	fires, hooks := (moved+1-before.fire&1)/2, after.hook&^before.hook // a press makes the counter odd
+	c.fires.press(now, fires)
+	c.hooks.press(now, hooks)
+	c.fire += fires
+	c.hook += hooks
 	c.jump += after.jump &^ before.jump
 	if after.direction != before.direction {
 		c.turns++
+	}
+	if int64(before.aimX)*int64(after.aimX) < -int64(before.aimY)*int64(after.aimY) { // their product is negative, without overflow
+		c.aims++
 	}
 	if moved > oddChange {
 		c.odd++
@@ -116,8 +157,11 @@ func (f *Fold) tell() {
 		out := teehistorian.FactInputStats{
 			ClientId: int32(s.untold), Name: f.client(int32(s.untold)).name, FromTick: k.from, Inputs: c.inputs,
 			FirePresses: c.fire, HookPresses: c.hook, JumpPresses: c.jump, DirectionChanges: c.turns,
-			FirePerSecond: rate(c.fire), HookPerSecond: rate(c.hook), OddInputs: c.odd,
+			FirePerSecond: rate(c.fire), HookPerSecond: rate(c.hook), OddInputs: c.odd, AimJumps: c.aims,
 		}
+		out.FireInterval, out.FireIntervalSpread, out.HasFireInterval = c.fires.mean()
+		out.HookInterval, out.HookIntervalSpread, out.HasHookInterval = c.hooks.mean()
+		out.HasFireIntervalSpread, out.HasHookIntervalSpread = out.HasFireInterval, out.HasHookInterval
 		if c.tenths > 0 {
 			out.OddClicksPerSecond, out.HasOddClicksPerSecond = float64(c.tenths)/10, true
 		}

@@ -29,6 +29,8 @@ const (
 	snapCarried
 	snapLeft
 	snapKeys
+	snapAlive
+	snapSeven
 	snapClientAll = 1<<iota - 1
 )
 
@@ -38,6 +40,10 @@ func (f *Fold) Snapshot(b []byte) []byte {
 	if s := f.inputs; s != nil {
 		b = binary.AppendVarint(b, int64(s.window))
 		b = binary.AppendUvarint(b, uint64(s.untold))
+	}
+	b = binary.AppendUvarint(b, uint64(len(f.places)))
+	for _, p := range f.places {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(p.x)), int64(p.y))
 	}
 	count := 0
 	for id := range f.slots() {
@@ -71,7 +77,7 @@ func (f *Fold) known(id int32) bool {
 			return true
 		}
 	}
-	return c.hasTeam || c.open || c.carried || c.left || c.level != 0 || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
+	return c.hasTeam || c.open || c.carried || c.left || c.alive || c.seven || c.level != 0 || len(c.name)+len(c.asked)+len(c.role) > 0 || f.keysOf(id) != keys{}
 }
 
 // keysOf returns the known facts of a client's keys.
@@ -84,7 +90,8 @@ func (f *Fold) keysOf(id int32) keys {
 
 func (f *Fold) appendClient(b []byte, id int32) []byte {
 	c, k := f.client(id), f.keysOf(id)
-	b = append(b, bit(c.hasTeam, snapTeam)|bit(c.open, snapOpen)|bit(c.carried, snapCarried)|bit(c.left, snapLeft)|bit(k != keys{}, snapKeys))
+	b = append(b, bit(c.hasTeam, snapTeam)|bit(c.open, snapOpen)|bit(c.carried, snapCarried)|bit(c.left, snapLeft)|
+		bit(c.alive, snapAlive)|bit(c.seven, snapSeven)|bit(k != keys{}, snapKeys))
 	for _, v := range c.numbers() {
 		b = binary.AppendVarint(b, int64(*v))
 	}
@@ -104,20 +111,27 @@ func (f *Fold) appendClient(b []byte, id int32) []byte {
 }
 
 // numbers returns the numbers of a client, in the order of snapshots.
-func (c *client) numbers() [6]*int32 {
-	return [...]*int32{&c.team, (*int32)(&c.joined), (*int32)(&c.first), (*int32)(&c.ready), &c.version, &c.finishes}
+func (c *client) numbers() [10]*int32 {
+	return [...]*int32{
+		&c.team, (*int32)(&c.joined), (*int32)(&c.first), (*int32)(&c.ready), &c.version, &c.finishes,
+		(*int32)(&c.began), (*int32)(&c.kill), (*int32)(&c.watch), (*int32)(&c.died),
+	}
 }
 
 // texts returns the texts of a client, in the order of snapshots.
 func (c *client) texts() [3]*[]byte { return [...]*[]byte{&c.name, &c.asked, &c.role} }
 
 // numbers returns the numbers of a client's keys, in the order of snapshots.
-func (k *keys) numbers() [21]*int32 {
+func (k *keys) numbers() [41]*int32 {
 	a, b := &k.now, &k.last
 	return [...]*int32{
-		&k.first, &k.latest, &k.from, &k.input.fire, &k.input.hook, &k.input.jump, &k.input.direction,
-		&a.inputs, &a.fire, &a.hook, &a.jump, &a.turns, &a.odd, &a.tenths,
-		&b.inputs, &b.fire, &b.hook, &b.jump, &b.turns, &b.odd, &b.tenths,
+		&k.first, &k.latest, &k.from, &k.input.fire, &k.input.hook, &k.input.jump, &k.input.direction, &k.input.aimX, &k.input.aimY,
+		&a.inputs, &a.fire, &a.hook, &a.jump, &a.turns, &a.aims, &a.odd, &a.tenths,
+		(*int32)(&a.fires.latest), &a.fires.count, &a.fires.sum, &a.fires.squares,
+		(*int32)(&a.hooks.latest), &a.hooks.count, &a.hooks.sum, &a.hooks.squares,
+		&b.inputs, &b.fire, &b.hook, &b.jump, &b.turns, &b.aims, &b.odd, &b.tenths,
+		(*int32)(&b.fires.latest), &b.fires.count, &b.fires.sum, &b.fires.squares,
+		(*int32)(&b.hooks.latest), &b.hooks.count, &b.hooks.sum, &b.hooks.squares,
 	}
 }
 
@@ -142,6 +156,9 @@ func Restore(h *teehistorian.Header, o Options, snapshot []byte) (*Fold, error) 
 	if o.Inputs {
 		f.inputs.window, f.inputs.untold = r.Int32(), int(r.Uvarint(teehistorian.MaxClients))
 	}
+	for count := r.Uvarint(maxPlaces); count > 0 && !r.Bad; count-- {
+		f.places = append(f.places, place{r.Int32(), r.Int32()})
+	}
 	last := int64(-1)
 	for count := r.Uvarint(teehistorian.MaxClients); count > 0 && !r.Bad; count-- {
 		id := r.Uvarint(teehistorian.MaxClients - 1)
@@ -162,9 +179,11 @@ type reader struct{ stored.Reader }
 func (r *reader) client(f *Fold, id int32) {
 	c, bits := f.client(id), r.Byte()
 	c.hasTeam, c.open, c.carried, c.left = bits&snapTeam != 0, bits&snapOpen != 0, bits&snapCarried != 0, bits&snapLeft != 0
+	c.alive, c.seven = bits&snapAlive != 0, bits&snapSeven != 0
 	for _, v := range c.numbers() {
 		*v = r.Int32()
 	}
+	f.kill = max(f.kill, c.kill)
 	c.level = teehistorian.AuthLevel(r.Int32())
 	for _, text := range c.texts() {
 		set(text, r.Bytes(int(r.Uvarint(maxText))))

@@ -57,7 +57,12 @@ func subject(e *teehistorian.CallVote) int32 {
 	if !bytes.EqualFold(e.Type, []byte("kick")) && !bytes.EqualFold(e.Type, []byte("spectate")) {
 		return noClient
 	}
-	id, err := strconv.ParseUint(string(e.Value), 10, 16)
+	return number(e.Value)
+}
+
+// number returns the client whose id a text is, or noClient.
+func number(text []byte) int32 {
+	id, err := strconv.ParseUint(string(text), 10, 16)
 	if err != nil || id >= teehistorian.MaxClients {
 		return noClient
 	}

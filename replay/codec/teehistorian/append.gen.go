@@ -363,6 +363,20 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendSamplePlayer(b, &m.SamplePlayer)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindFactDeath:
+		{
+			b = append(b, 0xa2, 0x03, 0)
+			at := len(b)
+			b = appendFactDeath(b, &m.FactDeath)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactRespawn:
+		{
+			b = append(b, 0xaa, 0x03, 0)
+			at := len(b)
+			b = appendFactRespawn(b, &m.FactRespawn)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -1928,6 +1942,26 @@ func appendFactInputStats(b []byte, m *teehistorian.FactInputStats) []byte {
 		b = append(b, 0x61)
 		b = protoappend.Double(b, m.OddClicksPerSecond)
 	}
+	if m.HasFireInterval {
+		b = append(b, 0x69)
+		b = protoappend.Double(b, m.FireInterval)
+	}
+	if m.HasFireIntervalSpread {
+		b = append(b, 0x71)
+		b = protoappend.Double(b, m.FireIntervalSpread)
+	}
+	if m.HasHookInterval {
+		b = append(b, 0x79)
+		b = protoappend.Double(b, m.HookInterval)
+	}
+	if m.HasHookIntervalSpread {
+		b = append(b, 0x81, 0x01)
+		b = protoappend.Double(b, m.HookIntervalSpread)
+	}
+	if m.AimJumps != 0 {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.AimJumps))
+	}
 	return b
 }
 
@@ -2111,6 +2145,66 @@ func appendSamplePlayer(b []byte, m *teehistorian.SamplePlayer) []byte {
 	return b
 }
 
+func appendFactDeath(b []byte, m *teehistorian.FactDeath) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Rule != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Rule))
+	}
+	if m.X != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.BeganTick != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	return b
+}
+
+func appendFactRespawn(b []byte, m *teehistorian.FactRespawn) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.X != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.BeganTick != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -2180,4 +2274,6 @@ var Kinds = []string{
 	"fact_vote",
 	"fact_command",
 	"sample_player",
+	"fact_death",
+	"fact_respawn",
 }

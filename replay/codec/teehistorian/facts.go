@@ -32,6 +32,9 @@ func (f *facts) key(identity string) string {
 	return fmt.Sprintf("%s with facts of version %d, inputs %v", identity, conclude.Version, f.options.Inputs)
 }
 
+// moves reports whether each move of a tick must be decoded as an event.
+func (f *facts) moves(tick int32) bool { return f != nil && f.fold.Moves(tick) }
+
 // appendState appends the facts' state to the decoder's.
 func (f *facts) appendState(decoder []byte) []byte {
 	return binary.LittleEndian.AppendUint32(f.fold.Snapshot(decoder), uint32(len(decoder)))

@@ -77,6 +77,7 @@ func from(t *testing.T, data []byte, o codec.Options) []placed {
 
 var factKinds = []string{
 	"fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command",
+	"fact_death", "fact_respawn",
 }
 
 // factGames returns a recording, and the same with damage. Both have sessions, changes of teams and statistics of inputs.

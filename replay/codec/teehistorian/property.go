@@ -69,6 +69,14 @@ var properties = filter.Table[event]{
 		Player:      func(e *event) int32 { return e.FactCallVote.ClientId },
 		OtherPlayer: func(e *event) int32 { return known(e.FactCallVote.TargetClientId) },
 	},
+	teehistorian.KindFactDeath: {
+		Player: func(e *event) int32 { return e.FactDeath.ClientId },
+		Team:   func(e *event) int32 { return known(e.FactDeath.Team) },
+	},
+	teehistorian.KindFactRespawn: {
+		Player: func(e *event) int32 { return e.FactRespawn.ClientId },
+		Team:   func(e *event) int32 { return known(e.FactRespawn.Team) },
+	},
 	teehistorian.KindFactVote:    {Player: func(e *event) int32 { return e.FactVote.ClientId }},
 	teehistorian.KindFactCommand: {Player: func(e *event) int32 { return known(e.FactCommand.ClientId) }},
 	teehistorian.KindSamplePlayer: {

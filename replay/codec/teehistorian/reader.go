@@ -158,7 +158,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		over := r.d.Tick() > last
 		// Moves and inputs follow a tick, and more inputs follow messages.
 		follow := ev.Kind == teehistorian.KindTick || !inputs && ev.Kind != teehistorian.KindPlayerDiff
-		if follow && !over && !held && (!facts || !r.Waiting()) {
+		if follow && !over && !held && (!facts || !r.Waiting() && !r.facts.moves(r.d.Tick())) {
 			if n := r.many(b, unmarked); n > 0 {
 				left -= n
 				continue

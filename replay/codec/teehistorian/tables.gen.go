@@ -292,6 +292,11 @@ var Tables = table.Format{
 			{Name: "hook_per_second", Comment: "Presses of the hook key a second.", Type: table.Float64},
 			{Name: "odd_inputs", Comment: "How many inputs moved the counter of the fire key on by more than 10 at once: those that libtw2's teehistorian_odd lists.", Type: table.Int32},
 			{Name: "odd_clicks_per_second", Nullable: true, Comment: "The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.", Type: table.Float64},
+			{Name: "fire_interval", Nullable: true, Comment: "The mean of the ticks from a press of the fire key to the next one, of presses in the window. 0 are those in one input. Absent with fewer than two presses.", Type: table.Float64},
+			{Name: "fire_interval_spread", Nullable: true, Comment: "The standard deviation of these, in ticks. Absent as fire_interval is.", Type: table.Float64},
+			{Name: "hook_interval", Nullable: true, Comment: "The mean of the ticks from a press of the hook key to the next one, of presses in the window. Absent with fewer than two.", Type: table.Float64},
+			{Name: "hook_interval_spread", Nullable: true, Comment: "The standard deviation of these, in ticks. Absent as hook_interval is.", Type: table.Float64},
+			{Name: "aim_jumps", Comment: "How many inputs turned the aim by more than 90 degrees from that of the input before.", Type: table.Int32},
 		}},
 		{Name: "fact_chat", Comment: "A client has said something, by its message to the server, which may have refused it (spam protection, a mute). A text that servers take for a command is none: the first character but blanks is a slash. Servers since October 2017 record only the sentence by which they find bots, where they found one and did not show it. Older files have all that was said.", Fields: []table.Field{
 			{Name: "client_id", Comment: "The client.", Type: table.Int32},
@@ -341,6 +346,23 @@ var Tables = table.Format{
 			{Name: "input", Nullable: true, Comment: "The client's last input, which the next tick uses (since DDNet 15.3). Absent when it has sent none yet.", Type: table.Struct, Fields: columnsOfInput},
 			{Name: "ready", Comment: "True if the client has entered the game, as far as the file records it.", Type: table.Bool},
 			{Name: "practice", Comment: "True if the client's team is in practice mode.", Type: table.Bool},
+		}},
+		{Name: "fact_death", Comment: "A client's character has died, by a rule. The end of a character whose client leaves or asks to watch is none. Deaths that leave no mark are missing: of clients who asked to die near the place where they spawned, or spawned where none had in this file. So are those of characters that appeared before damage.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_finish.", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Its team, as in fact_finish.", Type: table.Int32},
+			{Name: "rule", Comment: "The rule.", Type: table.Name, Enum: namesOfDeathRule},
+			{Name: "x", Comment: "Its last x before, in world units.", Type: table.Int32},
+			{Name: "y", Comment: "Its last y before, in world units.", Type: table.Int32},
+			{Name: "began_tick", Comment: "The tick in which the character appeared.", Type: table.Int32},
+		}},
+		{Name: "fact_respawn", Comment: "A client's character has spawned after its death, as in fact_death.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Its name, as in fact_finish.", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Its team, as in fact_finish.", Type: table.Int32},
+			{Name: "x", Comment: "The x at which it appeared, in world units.", Type: table.Int32},
+			{Name: "y", Comment: "The y at which it appeared, in world units.", Type: table.Int32},
+			{Name: "began_tick", Comment: "The tick of the death.", Type: table.Int32},
 		}},
 	},
 }
@@ -612,6 +634,12 @@ var namesOfCommandSource = map[int32]string{
 	5: "COMMAND_SOURCE_FILE",
 }
 
+var namesOfDeathRule = map[int32]string{
+	0: "DEATH_RULE_UNSPECIFIED",
+	1: "DEATH_RULE_DISAPPEARED",
+	2: "DEATH_RULE_ASKED",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -726,6 +754,10 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowFactCommand(c[12:], &m.FactCommand)
 	case teehistorian.KindSamplePlayer:
 		rowSamplePlayer(c[12:], &m.SamplePlayer)
+	case teehistorian.KindFactDeath:
+		rowFactDeath(c[12:], &m.FactDeath)
+	case teehistorian.KindFactRespawn:
+		rowFactRespawn(c[12:], &m.FactRespawn)
 	default: // it has no fields
 	}
 }
@@ -1671,7 +1703,7 @@ func rowFactSave(c []table.Column, m *teehistorian.FactSave) {
 }
 
 func rowFactInputStats(c []table.Column, m *teehistorian.FactInputStats) {
-	_ = c[11]
+	_ = c[16]
 	c[0].Int32(m.ClientId)
 	c[1].Name(m.Name)
 	c[2].Int32(m.FromTick)
@@ -1688,6 +1720,27 @@ func rowFactInputStats(c []table.Column, m *teehistorian.FactInputStats) {
 	} else {
 		c[11].Null()
 	}
+	if m.HasFireInterval {
+		c[12].Float64(m.FireInterval)
+	} else {
+		c[12].Null()
+	}
+	if m.HasFireIntervalSpread {
+		c[13].Float64(m.FireIntervalSpread)
+	} else {
+		c[13].Null()
+	}
+	if m.HasHookInterval {
+		c[14].Float64(m.HookInterval)
+	} else {
+		c[14].Null()
+	}
+	if m.HasHookIntervalSpread {
+		c[15].Float64(m.HookIntervalSpread)
+	} else {
+		c[15].Null()
+	}
+	c[16].Int32(m.AimJumps)
 }
 
 func rowFactChat(c []table.Column, m *teehistorian.FactChat) {
@@ -1823,6 +1876,43 @@ func rowSamplePlayer(c []table.Column, m *teehistorian.SamplePlayer) {
 	}
 	c[16].Bool(m.Ready)
 	c[17].Bool(m.Practice)
+}
+
+func rowFactDeath(c []table.Column, m *teehistorian.FactDeath) {
+	_ = c[6]
+	c[0].Int32(m.ClientId)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if m.Team != -1 {
+		c[2].Int32(m.Team)
+	} else {
+		c[2].Null()
+	}
+	c[3].Enum(int32(m.Rule))
+	c[4].Int32(m.X)
+	c[5].Int32(m.Y)
+	c[6].Int32(m.BeganTick)
+}
+
+func rowFactRespawn(c []table.Column, m *teehistorian.FactRespawn) {
+	_ = c[5]
+	c[0].Int32(m.ClientId)
+	if len(m.Name) > 0 {
+		c[1].Name(m.Name)
+	} else {
+		c[1].Null()
+	}
+	if m.Team != -1 {
+		c[2].Int32(m.Team)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.X)
+	c[4].Int32(m.Y)
+	c[5].Int32(m.BeganTick)
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

@@ -473,6 +473,60 @@ func (CommandSource) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
+// How it is known that a character died.
+type DeathRule int32
+
+const (
+	// The character disappeared, and it is not known why: of a 0.7 client, whose wish to watch is not recorded.
+	DeathRule_DEATH_RULE_UNSPECIFIED DeathRule = 0
+	// The character disappeared. Its client neither left, nor asked to die or to watch, nor did a command (set_team) move it.
+	DeathRule_DEATH_RULE_DISAPPEARED DeathRule = 1
+	// The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
+	// away where a character has appeared in this file.
+	DeathRule_DEATH_RULE_ASKED DeathRule = 2
+)
+
+// Enum value maps for DeathRule.
+var (
+	DeathRule_name = map[int32]string{
+		0: "DEATH_RULE_UNSPECIFIED",
+		1: "DEATH_RULE_DISAPPEARED",
+		2: "DEATH_RULE_ASKED",
+	}
+	DeathRule_value = map[string]int32{
+		"DEATH_RULE_UNSPECIFIED": 0,
+		"DEATH_RULE_DISAPPEARED": 1,
+		"DEATH_RULE_ASKED":       2,
+	}
+)
+
+func (x DeathRule) Enum() *DeathRule {
+	p := new(DeathRule)
+	*p = x
+	return p
+}
+
+func (x DeathRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DeathRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[7].Descriptor()
+}
+
+func (DeathRule) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[7]
+}
+
+func (x DeathRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DeathRule.Descriptor instead.
+func (DeathRule) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
+}
+
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -576,6 +630,8 @@ type Event struct {
 	//	*Event_FactVote
 	//	*Event_FactCommand
 	//	*Event_SamplePlayer
+	//	*Event_FactDeath
+	//	*Event_FactRespawn
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -1046,6 +1102,24 @@ func (x *Event) GetSamplePlayer() *SamplePlayer {
 	return nil
 }
 
+func (x *Event) GetFactDeath() *FactDeath {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactDeath); ok {
+			return x.FactDeath
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactRespawn() *FactRespawn {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactRespawn); ok {
+			return x.FactRespawn
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1302,6 +1376,16 @@ type Event_SamplePlayer struct {
 	SamplePlayer *SamplePlayer `protobuf:"bytes,51,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
 }
 
+type Event_FactDeath struct {
+	// A client's character has died. A fact: computed from several events, and only sent to those who name the kind.
+	FactDeath *FactDeath `protobuf:"bytes,52,opt,name=fact_death,json=factDeath,proto3,oneof"`
+}
+
+type Event_FactRespawn struct {
+	// A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind.
+	FactRespawn *FactRespawn `protobuf:"bytes,53,opt,name=fact_respawn,json=factRespawn,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1393,6 +1477,10 @@ func (*Event_FactVote) isEvent_Kind() {}
 func (*Event_FactCommand) isEvent_Kind() {}
 
 func (*Event_SamplePlayer) isEvent_Kind() {}
+
+func (*Event_FactDeath) isEvent_Kind() {}
+
+func (*Event_FactRespawn) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -6601,8 +6689,19 @@ type FactInputStats struct {
 	// The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
 	// since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
 	OddClicksPerSecond *float64 `protobuf:"fixed64,12,opt,name=odd_clicks_per_second,json=oddClicksPerSecond,proto3,oneof" json:"odd_clicks_per_second,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The mean of the ticks from a press of the fire key to the next one, of presses in the window. 0 are those in one input. Absent with
+	// fewer than two presses.
+	FireInterval *float64 `protobuf:"fixed64,13,opt,name=fire_interval,json=fireInterval,proto3,oneof" json:"fire_interval,omitempty"`
+	// The standard deviation of these, in ticks. Absent as fire_interval is.
+	FireIntervalSpread *float64 `protobuf:"fixed64,14,opt,name=fire_interval_spread,json=fireIntervalSpread,proto3,oneof" json:"fire_interval_spread,omitempty"`
+	// The mean of the ticks from a press of the hook key to the next one, of presses in the window. Absent with fewer than two.
+	HookInterval *float64 `protobuf:"fixed64,15,opt,name=hook_interval,json=hookInterval,proto3,oneof" json:"hook_interval,omitempty"`
+	// The standard deviation of these, in ticks. Absent as hook_interval is.
+	HookIntervalSpread *float64 `protobuf:"fixed64,16,opt,name=hook_interval_spread,json=hookIntervalSpread,proto3,oneof" json:"hook_interval_spread,omitempty"`
+	// How many inputs turned the aim by more than 90 degrees from that of the input before.
+	AimJumps      int32 `protobuf:"varint,17,opt,name=aim_jumps,json=aimJumps,proto3" json:"aim_jumps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FactInputStats) Reset() {
@@ -6715,6 +6814,41 @@ func (x *FactInputStats) GetOddInputs() int32 {
 func (x *FactInputStats) GetOddClicksPerSecond() float64 {
 	if x != nil && x.OddClicksPerSecond != nil {
 		return *x.OddClicksPerSecond
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetFireInterval() float64 {
+	if x != nil && x.FireInterval != nil {
+		return *x.FireInterval
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetFireIntervalSpread() float64 {
+	if x != nil && x.FireIntervalSpread != nil {
+		return *x.FireIntervalSpread
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetHookInterval() float64 {
+	if x != nil && x.HookInterval != nil {
+		return *x.HookInterval
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetHookIntervalSpread() float64 {
+	if x != nil && x.HookIntervalSpread != nil {
+		return *x.HookIntervalSpread
+	}
+	return 0
+}
+
+func (x *FactInputStats) GetAimJumps() int32 {
+	if x != nil {
+		return x.AimJumps
 	}
 	return 0
 }
@@ -7263,13 +7397,206 @@ func (x *SamplePlayer) GetPractice() bool {
 	return false
 }
 
+// A client's character has died, by a rule. The end of a character whose client leaves or asks to watch is none. Deaths that leave no mark
+// are missing: of clients who asked to die near the place where they spawned, or spawned where none had in this file. So
+// are those of characters that appeared before damage.
+type FactDeath struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_finish.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Its team, as in fact_finish.
+	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// The rule.
+	Rule DeathRule `protobuf:"varint,4,opt,name=rule,proto3,enum=replayd.teehistorian.v1.DeathRule" json:"rule,omitempty"`
+	// Its last x before, in world units.
+	X int32 `protobuf:"zigzag32,5,opt,name=x,proto3" json:"x,omitempty"`
+	// Its last y before, in world units.
+	Y int32 `protobuf:"zigzag32,6,opt,name=y,proto3" json:"y,omitempty"`
+	// The tick in which the character appeared.
+	BeganTick     int32 `protobuf:"varint,7,opt,name=began_tick,json=beganTick,proto3" json:"began_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactDeath) Reset() {
+	*x = FactDeath{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactDeath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactDeath) ProtoMessage() {}
+
+func (x *FactDeath) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactDeath.ProtoReflect.Descriptor instead.
+func (*FactDeath) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *FactDeath) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactDeath) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactDeath) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactDeath) GetRule() DeathRule {
+	if x != nil {
+		return x.Rule
+	}
+	return DeathRule_DEATH_RULE_UNSPECIFIED
+}
+
+func (x *FactDeath) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactDeath) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *FactDeath) GetBeganTick() int32 {
+	if x != nil {
+		return x.BeganTick
+	}
+	return 0
+}
+
+// A client's character has spawned after its death, as in fact_death.
+type FactRespawn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its name, as in fact_finish.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Its team, as in fact_finish.
+	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// The x at which it appeared, in world units.
+	X int32 `protobuf:"zigzag32,4,opt,name=x,proto3" json:"x,omitempty"`
+	// The y at which it appeared, in world units.
+	Y int32 `protobuf:"zigzag32,5,opt,name=y,proto3" json:"y,omitempty"`
+	// The tick of the death.
+	BeganTick     int32 `protobuf:"varint,6,opt,name=began_tick,json=beganTick,proto3" json:"began_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactRespawn) Reset() {
+	*x = FactRespawn{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactRespawn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactRespawn) ProtoMessage() {}
+
+func (x *FactRespawn) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactRespawn.ProtoReflect.Descriptor instead.
+func (*FactRespawn) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *FactRespawn) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactRespawn) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactRespawn) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactRespawn) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactRespawn) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *FactRespawn) GetBeganTick() int32 {
+	if x != nil {
+		return x.BeganTick
+	}
+	return 0
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xe3\x1a\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xf3\x1b\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -7332,7 +7659,10 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x0efact_call_vote\x180 \x01(\v2%.replayd.teehistorian.v1.FactCallVoteH\x00R\ffactCallVote\x12@\n" +
 	"\tfact_vote\x181 \x01(\v2!.replayd.teehistorian.v1.FactVoteH\x00R\bfactVote\x12I\n" +
 	"\ffact_command\x182 \x01(\v2$.replayd.teehistorian.v1.FactCommandH\x00R\vfactCommand\x12L\n" +
-	"\rsample_player\x183 \x01(\v2%.replayd.teehistorian.v1.SamplePlayerH\x00R\fsamplePlayer\x12<\n" +
+	"\rsample_player\x183 \x01(\v2%.replayd.teehistorian.v1.SamplePlayerH\x00R\fsamplePlayer\x12C\n" +
+	"\n" +
+	"fact_death\x184 \x01(\v2\".replayd.teehistorian.v1.FactDeathH\x00R\tfactDeath\x12I\n" +
+	"\ffact_respawn\x185 \x01(\v2$.replayd.teehistorian.v1.FactRespawnH\x00R\vfactRespawn\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -7786,7 +8116,7 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"savedNames\x12\x17\n" +
 	"\x04time\x18\x05 \x01(\x11H\x00R\x04time\x88\x01\x01\x12\x1a\n" +
 	"\bpractice\x18\x06 \x01(\bR\bpracticeB\a\n" +
-	"\x05_time\"\xcd\x03\n" +
+	"\x05_time\"\x82\x06\n" +
 	"\x0eFactInputStats\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -7801,8 +8131,17 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	" \x01(\x01R\rhookPerSecond\x12\x1d\n" +
 	"\n" +
 	"odd_inputs\x18\v \x01(\x05R\toddInputs\x126\n" +
-	"\x15odd_clicks_per_second\x18\f \x01(\x01H\x00R\x12oddClicksPerSecond\x88\x01\x01B\x18\n" +
-	"\x16_odd_clicks_per_second\"\xec\x02\n" +
+	"\x15odd_clicks_per_second\x18\f \x01(\x01H\x00R\x12oddClicksPerSecond\x88\x01\x01\x12(\n" +
+	"\rfire_interval\x18\r \x01(\x01H\x01R\ffireInterval\x88\x01\x01\x125\n" +
+	"\x14fire_interval_spread\x18\x0e \x01(\x01H\x02R\x12fireIntervalSpread\x88\x01\x01\x12(\n" +
+	"\rhook_interval\x18\x0f \x01(\x01H\x03R\fhookInterval\x88\x01\x01\x125\n" +
+	"\x14hook_interval_spread\x18\x10 \x01(\x01H\x04R\x12hookIntervalSpread\x88\x01\x01\x12\x1b\n" +
+	"\taim_jumps\x18\x11 \x01(\x05R\baimJumpsB\x18\n" +
+	"\x16_odd_clicks_per_secondB\x10\n" +
+	"\x0e_fire_intervalB\x17\n" +
+	"\x15_fire_interval_spreadB\x10\n" +
+	"\x0e_hook_intervalB\x17\n" +
+	"\x15_hook_interval_spread\"\xec\x02\n" +
 	"\bFactChat\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
 	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x120\n" +
@@ -7866,7 +8205,28 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x05ready\x18\a \x01(\bR\x05ready\x12\x1a\n" +
 	"\bpractice\x18\b \x01(\bR\bpracticeB\x04\n" +
 	"\x02_xB\x04\n" +
-	"\x02_y*\xed\x02\n" +
+	"\x02_y\"\xeb\x01\n" +
+	"\tFactDeath\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x04team\x88\x01\x01\x126\n" +
+	"\x04rule\x18\x04 \x01(\x0e2\".replayd.teehistorian.v1.DeathRuleR\x04rule\x12\f\n" +
+	"\x01x\x18\x05 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x06 \x01(\x11R\x01y\x12\x1d\n" +
+	"\n" +
+	"began_tick\x18\a \x01(\x05R\tbeganTickB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_team\"\xb5\x01\n" +
+	"\vFactRespawn\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x04team\x88\x01\x01\x12\f\n" +
+	"\x01x\x18\x04 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x05 \x01(\x11R\x01y\x12\x1d\n" +
+	"\n" +
+	"began_tick\x18\x06 \x01(\x05R\tbeganTickB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_team*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -7914,7 +8274,11 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x1dCOMMAND_SOURCE_REMOTE_CONSOLE\x10\x02\x12\x19\n" +
 	"\x15COMMAND_SOURCE_SERVER\x10\x03\x12\x16\n" +
 	"\x12COMMAND_SOURCE_MAP\x10\x04\x12\x17\n" +
-	"\x13COMMAND_SOURCE_FILE\x10\x05B\x82\x01\n" +
+	"\x13COMMAND_SOURCE_FILE\x10\x05*Y\n" +
+	"\tDeathRule\x12\x1a\n" +
+	"\x16DEATH_RULE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16DEATH_RULE_DISAPPEARED\x10\x01\x12\x14\n" +
+	"\x10DEATH_RULE_ASKED\x10\x02B\x82\x01\n" +
 	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
@@ -7929,8 +8293,8 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_teehistorian_v1_events_proto_rawDescData
 }
 
-var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -7939,180 +8303,186 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(SpectatorMode)(0),           // 4: replayd.teehistorian.v1.SpectatorMode
 	(SessionEnd)(0),              // 5: replayd.teehistorian.v1.SessionEnd
 	(CommandSource)(0),           // 6: replayd.teehistorian.v1.CommandSource
-	(*EventList)(nil),            // 7: replayd.teehistorian.v1.EventList
-	(*Event)(nil),                // 8: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 9: replayd.teehistorian.v1.Player
-	(*Damage)(nil),               // 10: replayd.teehistorian.v1.Damage
-	(*Tick)(nil),                 // 11: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 12: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 13: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 14: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 15: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 16: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 17: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 18: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 19: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 20: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 21: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 22: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 23: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 24: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 25: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 26: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 27: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 28: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 29: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 30: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 31: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 32: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 33: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 34: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 35: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 36: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 37: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 38: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 39: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 40: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 41: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 42: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 43: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 44: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 45: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 46: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 47: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 48: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 49: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 50: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 51: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 52: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 53: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 54: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 55: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 56: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 57: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 58: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 59: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 60: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 61: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 62: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 63: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 64: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 65: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 66: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 67: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 68: replayd.teehistorian.v1.Command
-	(*FactFinish)(nil),           // 69: replayd.teehistorian.v1.FactFinish
-	(*FactSession)(nil),          // 70: replayd.teehistorian.v1.FactSession
-	(*FactTeam)(nil),             // 71: replayd.teehistorian.v1.FactTeam
-	(*FactSave)(nil),             // 72: replayd.teehistorian.v1.FactSave
-	(*FactInputStats)(nil),       // 73: replayd.teehistorian.v1.FactInputStats
-	(*FactChat)(nil),             // 74: replayd.teehistorian.v1.FactChat
-	(*FactCallVote)(nil),         // 75: replayd.teehistorian.v1.FactCallVote
-	(*FactVote)(nil),             // 76: replayd.teehistorian.v1.FactVote
-	(*FactCommand)(nil),          // 77: replayd.teehistorian.v1.FactCommand
-	(*SamplePlayer)(nil),         // 78: replayd.teehistorian.v1.SamplePlayer
+	(DeathRule)(0),               // 7: replayd.teehistorian.v1.DeathRule
+	(*EventList)(nil),            // 8: replayd.teehistorian.v1.EventList
+	(*Event)(nil),                // 9: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 10: replayd.teehistorian.v1.Player
+	(*Damage)(nil),               // 11: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 12: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 13: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 14: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 15: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 16: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 17: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 18: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 19: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 20: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 21: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 22: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 23: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 24: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 25: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 26: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 27: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 28: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 29: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 30: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 31: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 32: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 33: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 34: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 35: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 36: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 37: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 38: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 39: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 40: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 41: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 42: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 43: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 44: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 45: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 46: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 47: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 48: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 49: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 50: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 51: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 52: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 53: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 54: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 55: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 56: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 57: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 58: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 59: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 60: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 61: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 62: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 63: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 64: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 65: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 66: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 67: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 68: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 69: replayd.teehistorian.v1.Command
+	(*FactFinish)(nil),           // 70: replayd.teehistorian.v1.FactFinish
+	(*FactSession)(nil),          // 71: replayd.teehistorian.v1.FactSession
+	(*FactTeam)(nil),             // 72: replayd.teehistorian.v1.FactTeam
+	(*FactSave)(nil),             // 73: replayd.teehistorian.v1.FactSave
+	(*FactInputStats)(nil),       // 74: replayd.teehistorian.v1.FactInputStats
+	(*FactChat)(nil),             // 75: replayd.teehistorian.v1.FactChat
+	(*FactCallVote)(nil),         // 76: replayd.teehistorian.v1.FactCallVote
+	(*FactVote)(nil),             // 77: replayd.teehistorian.v1.FactVote
+	(*FactCommand)(nil),          // 78: replayd.teehistorian.v1.FactCommand
+	(*SamplePlayer)(nil),         // 79: replayd.teehistorian.v1.SamplePlayer
+	(*FactDeath)(nil),            // 80: replayd.teehistorian.v1.FactDeath
+	(*FactRespawn)(nil),          // 81: replayd.teehistorian.v1.FactRespawn
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	8,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	12, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	17, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	11, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	16, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	49, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	13, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	14, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	18, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	19, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	20, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	21, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	22, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	23, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	24, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	25, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	26, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	27, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	28, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	29, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	30, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	31, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	36, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	37, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	38, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	39, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	40, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	41, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	42, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	43, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	44, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	45, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	46, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	47, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	48, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	10, // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
-	69, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
-	70, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
-	71, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
-	72, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
-	72, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
-	73, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
-	74, // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
-	75, // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
-	76, // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
-	77, // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
-	78, // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
-	0,  // 47: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	9,  // 48: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	9,  // 49: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	15, // 50: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 51: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	15, // 52: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 53: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 54: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	32, // 55: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	35, // 56: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	33, // 57: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	34, // 58: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	32, // 59: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 60: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	15, // 61: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	54, // 62: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	55, // 63: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 64: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 65: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	50, // 66: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	51, // 67: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	52, // 68: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	53, // 69: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	53, // 70: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	56, // 71: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	57, // 72: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	58, // 73: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	59, // 74: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	60, // 75: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	61, // 76: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	62, // 77: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	63, // 78: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	64, // 79: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	65, // 80: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	66, // 81: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	67, // 82: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	68, // 83: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 84: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 85: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	54, // 86: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	55, // 87: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	55, // 88: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	5,  // 89: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
-	1,  // 90: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	3,  // 91: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
-	6,  // 92: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
-	1,  // 93: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	15, // 94: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	9,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	13, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	18, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	12, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	17, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	50, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	14, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	15, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	19, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	20, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	21, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	22, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	23, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	24, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	25, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	26, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	27, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	28, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	29, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	30, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	31, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	32, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	37, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	38, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	39, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	40, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	41, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	42, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	43, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	44, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	45, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	46, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	47, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	48, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	49, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	11, // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	70, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
+	71, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
+	72, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
+	73, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
+	73, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
+	74, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
+	75, // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
+	76, // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
+	77, // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
+	78, // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
+	79, // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
+	80, // 47: replayd.teehistorian.v1.Event.fact_death:type_name -> replayd.teehistorian.v1.FactDeath
+	81, // 48: replayd.teehistorian.v1.Event.fact_respawn:type_name -> replayd.teehistorian.v1.FactRespawn
+	0,  // 49: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	10, // 50: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	10, // 51: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	16, // 52: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	16, // 53: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	16, // 54: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 55: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 56: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	33, // 57: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	36, // 58: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	34, // 59: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	35, // 60: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	33, // 61: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,  // 62: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	16, // 63: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	55, // 64: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	56, // 65: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 66: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 67: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	51, // 68: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	52, // 69: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	53, // 70: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	54, // 71: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	54, // 72: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	57, // 73: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	58, // 74: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	59, // 75: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	60, // 76: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	61, // 77: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	62, // 78: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	63, // 79: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	64, // 80: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	65, // 81: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	66, // 82: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	67, // 83: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	68, // 84: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	69, // 85: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 86: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 87: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	55, // 88: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	56, // 89: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	56, // 90: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,  // 91: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,  // 92: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	3,  // 93: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
+	6,  // 94: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
+	1,  // 95: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	16, // 96: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
+	7,  // 97: replayd.teehistorian.v1.FactDeath.rule:type_name -> replayd.teehistorian.v1.DeathRule
+	98, // [98:98] is the sub-list for method output_type
+	98, // [98:98] is the sub-list for method input_type
+	98, // [98:98] is the sub-list for extension type_name
+	98, // [98:98] is the sub-list for extension extendee
+	0,  // [0:98] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -8167,6 +8537,8 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_FactVote)(nil),
 		(*Event_FactCommand)(nil),
 		(*Event_SamplePlayer)(nil),
+		(*Event_FactDeath)(nil),
+		(*Event_FactRespawn)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -8213,13 +8585,15 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[71].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[72].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[73].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   72,
+			NumEnums:      8,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

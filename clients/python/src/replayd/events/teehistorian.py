@@ -750,6 +750,38 @@ class SamplePlayer(_Event):
         return self.event.sample_player
 
 
+class FactDeath(_Event):
+    """A client's character has died. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_death"] = "fact_death"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactDeath:
+        return self.event.fact_death
+
+
+class FactRespawn(_Event):
+    """A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_respawn"] = "fact_respawn"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactRespawn:
+        return self.event.fact_respawn
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -813,6 +845,8 @@ Event: _TypeAlias = _Union[
     FactVote,
     FactCommand,
     SamplePlayer,
+    FactDeath,
+    FactRespawn,
     Unknown,
 ]
 """An event of any kind."""
@@ -864,6 +898,8 @@ Kind: _TypeAlias = _Literal[
     "fact_vote",
     "fact_command",
     "sample_player",
+    "fact_death",
+    "fact_respawn",
 ]
 """The names of the kinds, as in filters."""
 
@@ -919,6 +955,8 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_vote": FactVote,
         "fact_command": FactCommand,
         "sample_player": SamplePlayer,
+        "fact_death": FactDeath,
+        "fact_respawn": FactRespawn,
     },
     Unknown,
 )

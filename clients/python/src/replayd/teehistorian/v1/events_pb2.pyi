@@ -275,6 +275,34 @@ COMMAND_SOURCE_FILE: CommandSource.ValueType  # 5
 """Another configuration file."""
 Global___CommandSource: typing_extensions.TypeAlias = CommandSource
 
+class _DeathRule:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _DeathRuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_DeathRule.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    DEATH_RULE_UNSPECIFIED: _DeathRule.ValueType  # 0
+    """The character disappeared, and it is not known why: of a 0.7 client, whose wish to watch is not recorded."""
+    DEATH_RULE_DISAPPEARED: _DeathRule.ValueType  # 1
+    """The character disappeared. Its client neither left, nor asked to die or to watch, nor did a command (set_team) move it."""
+    DEATH_RULE_ASKED: _DeathRule.ValueType  # 2
+    """The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
+    away where a character has appeared in this file.
+    """
+
+class DeathRule(_DeathRule, metaclass=_DeathRuleEnumTypeWrapper):
+    """How it is known that a character died."""
+
+DEATH_RULE_UNSPECIFIED: DeathRule.ValueType  # 0
+"""The character disappeared, and it is not known why: of a 0.7 client, whose wish to watch is not recorded."""
+DEATH_RULE_DISAPPEARED: DeathRule.ValueType  # 1
+"""The character disappeared. Its client neither left, nor asked to die or to watch, nor did a command (set_team) move it."""
+DEATH_RULE_ASKED: DeathRule.ValueType  # 2
+"""The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
+away where a character has appeared in this file.
+"""
+Global___DeathRule: typing_extensions.TypeAlias = DeathRule
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch, in the order in which the server recorded them."""
@@ -349,6 +377,8 @@ class Event(google.protobuf.message.Message):
     FACT_VOTE_FIELD_NUMBER: builtins.int
     FACT_COMMAND_FIELD_NUMBER: builtins.int
     SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
+    FACT_DEATH_FIELD_NUMBER: builtins.int
+    FACT_RESPAWN_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -544,6 +574,14 @@ class Event(google.protobuf.message.Message):
         """How a client stands at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise."""
 
     @property
+    def fact_death(self) -> Global___FactDeath:
+        """A client's character has died. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
+    def fact_respawn(self) -> Global___FactRespawn:
+        """A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -607,15 +645,17 @@ class Event(google.protobuf.message.Message):
         fact_vote: Global___FactVote | None = ...,
         fact_command: Global___FactCommand | None = ...,
         sample_player: Global___SamplePlayer | None = ...,
+        fact_death: Global___FactDeath | None = ...,
+        fact_respawn: Global___FactRespawn | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player", "fact_death", "fact_respawn"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -3101,6 +3141,11 @@ class FactInputStats(google.protobuf.message.Message):
     HOOK_PER_SECOND_FIELD_NUMBER: builtins.int
     ODD_INPUTS_FIELD_NUMBER: builtins.int
     ODD_CLICKS_PER_SECOND_FIELD_NUMBER: builtins.int
+    FIRE_INTERVAL_FIELD_NUMBER: builtins.int
+    FIRE_INTERVAL_SPREAD_FIELD_NUMBER: builtins.int
+    HOOK_INTERVAL_FIELD_NUMBER: builtins.int
+    HOOK_INTERVAL_SPREAD_FIELD_NUMBER: builtins.int
+    AIM_JUMPS_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The client."""
     name: builtins.str
@@ -3127,6 +3172,18 @@ class FactInputStats(google.protobuf.message.Message):
     """The largest rate of these, in clicks a second, as teehistorian_odd reckons it: half of what the counter moved on, over the time
     since the input before, in tenths, both rounded down. Absent without odd inputs, and where each was in the tick of the one before.
     """
+    fire_interval: builtins.float
+    """The mean of the ticks from a press of the fire key to the next one, of presses in the window. 0 are those in one input. Absent with
+    fewer than two presses.
+    """
+    fire_interval_spread: builtins.float
+    """The standard deviation of these, in ticks. Absent as fire_interval is."""
+    hook_interval: builtins.float
+    """The mean of the ticks from a press of the hook key to the next one, of presses in the window. Absent with fewer than two."""
+    hook_interval_spread: builtins.float
+    """The standard deviation of these, in ticks. Absent as hook_interval is."""
+    aim_jumps: builtins.int
+    """How many inputs turned the aim by more than 90 degrees from that of the input before."""
     def __init__(
         self,
         *,
@@ -3142,13 +3199,35 @@ class FactInputStats(google.protobuf.message.Message):
         hook_per_second: builtins.float = ...,
         odd_inputs: builtins.int = ...,
         odd_clicks_per_second: builtins.float | None = ...,
+        fire_interval: builtins.float | None = ...,
+        fire_interval_spread: builtins.float | None = ...,
+        hook_interval: builtins.float | None = ...,
+        hook_interval_spread: builtins.float | None = ...,
+        aim_jumps: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second", "odd_clicks_per_second", b"odd_clicks_per_second"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_fire_interval", b"_fire_interval", "_fire_interval_spread", b"_fire_interval_spread", "_hook_interval", b"_hook_interval", "_hook_interval_spread", b"_hook_interval_spread", "_odd_clicks_per_second", b"_odd_clicks_per_second", "fire_interval", b"fire_interval", "fire_interval_spread", b"fire_interval_spread", "hook_interval", b"hook_interval", "hook_interval_spread", b"hook_interval_spread", "odd_clicks_per_second", b"odd_clicks_per_second"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second", "client_id", b"client_id", "direction_changes", b"direction_changes", "fire_per_second", b"fire_per_second", "fire_presses", b"fire_presses", "from_tick", b"from_tick", "hook_per_second", b"hook_per_second", "hook_presses", b"hook_presses", "inputs", b"inputs", "jump_presses", b"jump_presses", "name", b"name", "odd_clicks_per_second", b"odd_clicks_per_second", "odd_inputs", b"odd_inputs"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_fire_interval", b"_fire_interval", "_fire_interval_spread", b"_fire_interval_spread", "_hook_interval", b"_hook_interval", "_hook_interval_spread", b"_hook_interval_spread", "_odd_clicks_per_second", b"_odd_clicks_per_second", "aim_jumps", b"aim_jumps", "client_id", b"client_id", "direction_changes", b"direction_changes", "fire_interval", b"fire_interval", "fire_interval_spread", b"fire_interval_spread", "fire_per_second", b"fire_per_second", "fire_presses", b"fire_presses", "from_tick", b"from_tick", "hook_interval", b"hook_interval", "hook_interval_spread", b"hook_interval_spread", "hook_per_second", b"hook_per_second", "hook_presses", b"hook_presses", "inputs", b"inputs", "jump_presses", b"jump_presses", "name", b"name", "odd_clicks_per_second", b"odd_clicks_per_second", "odd_inputs", b"odd_inputs"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__fire_interval: typing_extensions.TypeAlias = typing.Literal["fire_interval"]
+    _WhichOneofArgType__fire_interval: typing_extensions.TypeAlias = typing.Literal["_fire_interval", b"_fire_interval"]
+    _WhichOneofReturnType__fire_interval_spread: typing_extensions.TypeAlias = typing.Literal["fire_interval_spread"]
+    _WhichOneofArgType__fire_interval_spread: typing_extensions.TypeAlias = typing.Literal["_fire_interval_spread", b"_fire_interval_spread"]
+    _WhichOneofReturnType__hook_interval: typing_extensions.TypeAlias = typing.Literal["hook_interval"]
+    _WhichOneofArgType__hook_interval: typing_extensions.TypeAlias = typing.Literal["_hook_interval", b"_hook_interval"]
+    _WhichOneofReturnType__hook_interval_spread: typing_extensions.TypeAlias = typing.Literal["hook_interval_spread"]
+    _WhichOneofArgType__hook_interval_spread: typing_extensions.TypeAlias = typing.Literal["_hook_interval_spread", b"_hook_interval_spread"]
     _WhichOneofReturnType__odd_clicks_per_second: typing_extensions.TypeAlias = typing.Literal["odd_clicks_per_second"]
     _WhichOneofArgType__odd_clicks_per_second: typing_extensions.TypeAlias = typing.Literal["_odd_clicks_per_second", b"_odd_clicks_per_second"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fire_interval) -> _WhichOneofReturnType__fire_interval | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fire_interval_spread) -> _WhichOneofReturnType__fire_interval_spread | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hook_interval) -> _WhichOneofReturnType__hook_interval | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hook_interval_spread) -> _WhichOneofReturnType__hook_interval_spread | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__odd_clicks_per_second) -> _WhichOneofReturnType__odd_clicks_per_second | None: ...
 
 Global___FactInputStats: typing_extensions.TypeAlias = FactInputStats
@@ -3474,3 +3553,108 @@ class SamplePlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__y) -> _WhichOneofReturnType__y | None: ...
 
 Global___SamplePlayer: typing_extensions.TypeAlias = SamplePlayer
+
+@typing.final
+class FactDeath(google.protobuf.message.Message):
+    """A client's character has died, by a rule. The end of a character whose client leaves or asks to watch is none. Deaths that leave no mark
+    are missing: of clients who asked to die near the place where they spawned, or spawned where none had in this file. So
+    are those of characters that appeared before damage.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    RULE_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_finish."""
+    team: builtins.int
+    """Its team, as in fact_finish."""
+    rule: Global___DeathRule.ValueType
+    """The rule."""
+    x: builtins.int
+    """Its last x before, in world units."""
+    y: builtins.int
+    """Its last y before, in world units."""
+    began_tick: builtins.int
+    """The tick in which the character appeared."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str | None = ...,
+        team: builtins.int | None = ...,
+        rule: Global___DeathRule.ValueType = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        began_tick: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_team", b"_team", "name", b"name", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_team", b"_team", "began_tick", b"began_tick", "client_id", b"client_id", "name", b"name", "rule", b"rule", "team", b"team", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactDeath: typing_extensions.TypeAlias = FactDeath
+
+@typing.final
+class FactRespawn(google.protobuf.message.Message):
+    """A client's character has spawned after its death, as in fact_death."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    name: builtins.str
+    """Its name, as in fact_finish."""
+    team: builtins.int
+    """Its team, as in fact_finish."""
+    x: builtins.int
+    """The x at which it appeared, in world units."""
+    y: builtins.int
+    """The y at which it appeared, in world units."""
+    began_tick: builtins.int
+    """The tick of the death."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        name: builtins.str | None = ...,
+        team: builtins.int | None = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        began_tick: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_team", b"_team", "name", b"name", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_team", b"_team", "began_tick", b"began_tick", "client_id", b"client_id", "name", b"name", "team", b"team", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactRespawn: typing_extensions.TypeAlias = FactRespawn

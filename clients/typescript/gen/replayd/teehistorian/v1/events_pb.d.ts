@@ -424,6 +424,22 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: SamplePlayer;
     case: "samplePlayer";
+  } | {
+    /**
+     * A client's character has died. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactDeath fact_death = 52;
+     */
+    value: FactDeath;
+    case: "factDeath";
+  } | {
+    /**
+     * A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactRespawn fact_respawn = 53;
+     */
+    value: FactRespawn;
+    case: "factRespawn";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -3477,6 +3493,42 @@ export declare type FactInputStats = Message$1<"replayd.teehistorian.v1.FactInpu
    * @generated from field: optional double odd_clicks_per_second = 12;
    */
   oddClicksPerSecond?: number | undefined;
+
+  /**
+   * The mean of the ticks from a press of the fire key to the next one, of presses in the window. 0 are those in one input. Absent with
+   * fewer than two presses.
+   *
+   * @generated from field: optional double fire_interval = 13;
+   */
+  fireInterval?: number | undefined;
+
+  /**
+   * The standard deviation of these, in ticks. Absent as fire_interval is.
+   *
+   * @generated from field: optional double fire_interval_spread = 14;
+   */
+  fireIntervalSpread?: number | undefined;
+
+  /**
+   * The mean of the ticks from a press of the hook key to the next one, of presses in the window. Absent with fewer than two.
+   *
+   * @generated from field: optional double hook_interval = 15;
+   */
+  hookInterval?: number | undefined;
+
+  /**
+   * The standard deviation of these, in ticks. Absent as hook_interval is.
+   *
+   * @generated from field: optional double hook_interval_spread = 16;
+   */
+  hookIntervalSpread?: number | undefined;
+
+  /**
+   * How many inputs turned the aim by more than 90 degrees from that of the input before.
+   *
+   * @generated from field: int32 aim_jumps = 17;
+   */
+  aimJumps: number;
 };
 
 /**
@@ -3830,6 +3882,125 @@ export declare type SamplePlayer = Message$1<"replayd.teehistorian.v1.SamplePlay
  * Use `create(SamplePlayerSchema)` to create a new message.
  */
 export declare const SamplePlayerSchema: GenMessage<SamplePlayer>;
+
+/**
+ * A client's character has died, by a rule. The end of a character whose client leaves or asks to watch is none. Deaths that leave no mark
+ * are missing: of clients who asked to die near the place where they spawned, or spawned where none had in this file. So
+ * are those of characters that appeared before damage.
+ *
+ * @generated from message replayd.teehistorian.v1.FactDeath
+ */
+export declare type FactDeath = Message$1<"replayd.teehistorian.v1.FactDeath"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_finish.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Its team, as in fact_finish.
+   *
+   * @generated from field: optional int32 team = 3;
+   */
+  team?: number | undefined;
+
+  /**
+   * The rule.
+   *
+   * @generated from field: replayd.teehistorian.v1.DeathRule rule = 4;
+   */
+  rule: DeathRule;
+
+  /**
+   * Its last x before, in world units.
+   *
+   * @generated from field: sint32 x = 5;
+   */
+  x: number;
+
+  /**
+   * Its last y before, in world units.
+   *
+   * @generated from field: sint32 y = 6;
+   */
+  y: number;
+
+  /**
+   * The tick in which the character appeared.
+   *
+   * @generated from field: int32 began_tick = 7;
+   */
+  beganTick: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactDeath.
+ * Use `create(FactDeathSchema)` to create a new message.
+ */
+export declare const FactDeathSchema: GenMessage<FactDeath>;
+
+/**
+ * A client's character has spawned after its death, as in fact_death.
+ *
+ * @generated from message replayd.teehistorian.v1.FactRespawn
+ */
+export declare type FactRespawn = Message$1<"replayd.teehistorian.v1.FactRespawn"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its name, as in fact_finish.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Its team, as in fact_finish.
+   *
+   * @generated from field: optional int32 team = 3;
+   */
+  team?: number | undefined;
+
+  /**
+   * The x at which it appeared, in world units.
+   *
+   * @generated from field: sint32 x = 4;
+   */
+  x: number;
+
+  /**
+   * The y at which it appeared, in world units.
+   *
+   * @generated from field: sint32 y = 5;
+   */
+  y: number;
+
+  /**
+   * The tick of the death.
+   *
+   * @generated from field: int32 began_tick = 6;
+   */
+  beganTick: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactRespawn.
+ * Use `create(FactRespawnSchema)` to create a new message.
+ */
+export declare const FactRespawnSchema: GenMessage<FactRespawn>;
 
 /**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
@@ -4190,4 +4361,38 @@ export enum CommandSource {
  * Describes the enum replayd.teehistorian.v1.CommandSource.
  */
 export declare const CommandSourceSchema: GenEnum<CommandSource>;
+
+/**
+ * How it is known that a character died.
+ *
+ * @generated from enum replayd.teehistorian.v1.DeathRule
+ */
+export enum DeathRule {
+  /**
+   * The character disappeared, and it is not known why: of a 0.7 client, whose wish to watch is not recorded.
+   *
+   * @generated from enum value: DEATH_RULE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The character disappeared. Its client neither left, nor asked to die or to watch, nor did a command (set_team) move it.
+   *
+   * @generated from enum value: DEATH_RULE_DISAPPEARED = 1;
+   */
+  DISAPPEARED = 1,
+
+  /**
+   * The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
+   * away where a character has appeared in this file.
+   *
+   * @generated from enum value: DEATH_RULE_ASKED = 2;
+   */
+  ASKED = 2,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.DeathRule.
+ */
+export declare const DeathRuleSchema: GenEnum<DeathRule>;
 
