@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/protoappend"
 	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table"
 )
 
@@ -386,6 +388,23 @@ func (s *Sequential[E]) Close() error {
 		return nil
 	}
 	return s.decoder.Close()
+}
+
+// DescribeBy returns a Codec.Describe for formats whose Header finds all that Describe should: it reads the header with a Reader.
+func DescribeBy(open func(in source.Input, o Options) (Reader, error)) func(context.Context, source.Input, *replaydv1.Replay) error {
+	return func(ctx context.Context, in source.Input, replay *replaydv1.Replay) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := open(in, Options{})
+		if err != nil {
+			return err
+		}
+		if err = r.Header(replay); errors.Is(err, decoders.ErrMore) {
+			err = r.Close()
+		}
+		return err
+	}
 }
 
 // Summarize adds nothing, as is right for formats that have no summary.

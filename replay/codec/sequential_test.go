@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
 	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table"
 )
 
@@ -288,5 +290,41 @@ func TestSequentialYields(t *testing.T) {
 	b.MaxEvents, b.MaxBytes = 100, 100
 	if err := s.Fill(&b); !errors.Is(err, codec.ErrYield) || p.next != format.Work {
 		t.Errorf("%d events were decoded: %v", p.next, err)
+	}
+}
+
+// described is a reader whose header is complete, or not.
+type described struct {
+	codec.Sequential[happened]
+	err error
+}
+
+func (d *described) Header(r *replaydv1.Replay) error {
+	r.MapName = "found"
+	return d.err
+}
+
+// TestDescribeBy: the error is that of the header, and a file that ends in the header is torn.
+func TestDescribeBy(t *testing.T) {
+	for name, tt := range map[string]struct{ opened, header, want error }{
+		"whole":    {},
+		"torn":     {header: decoders.ErrMore, want: decoders.ErrTruncated},
+		"damaged":  {header: decoders.ErrWindow, want: decoders.ErrWindow},
+		"unopened": {opened: io.ErrUnexpectedEOF, want: io.ErrUnexpectedEOF},
+	} {
+		describe := codec.DescribeBy(func(source.Input, codec.Options) (codec.Reader, error) {
+			d := &described{codec.NewSequential(codec.Options{}, format), tt.header}
+			d.Use(&playback{})
+			return d, tt.opened
+		})
+		var r replaydv1.Replay
+		if err := describe(t.Context(), source.Input{}, &r); !errors.Is(err, tt.want) || (r.GetMapName() == "found") != (tt.opened == nil) {
+			t.Errorf("%s: %v, %v", name, &r, err)
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := describe(cancelled, source.Input{}, &r); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: cancelled: %v", name, err)
+		}
 	}
 }
