@@ -1,5 +1,5 @@
 // The client, over any transport.
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
@@ -354,7 +354,7 @@ function shortFilter(options) {
         filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
     if (options.every !== undefined)
         filter.ticks = create(TickRangeSchema, { every: options.every });
-    return filter.dem || filter.datafile || filter.ticks || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+    return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
 const listOptionNames = { formats: true, filter: true, view: true, pageSize: true };
 /** The request for a list that the options describe. */

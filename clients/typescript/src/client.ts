@@ -1,6 +1,6 @@
 // The client, over any transport.
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Client as Stubs, Code, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import {
@@ -502,7 +502,7 @@ function shortFilter(options: StreamOptions): EventFilter | undefined {
   }
   if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
   if (options.every !== undefined) filter.ticks = create(TickRangeSchema, { every: options.every });
-  return filter.dem || filter.datafile || filter.ticks || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+  return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
 
 const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, view: true, pageSize: true };
