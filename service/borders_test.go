@@ -29,7 +29,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-var borders = flag.Int("borders", 300, "how many cases TestBorders makes, rounded to hundreds")
+var borders = flag.Int("borders", 100, "how many cases TestBorders makes, rounded to hundreds")
 
 // The tests of this file compare what a token gets from two daemons that serve the same files, of which one has roots beside them that the token
 // cannot see. The files there are forged: they have the identities, names and maps of files that the token sees, and name them as their

@@ -67,7 +67,7 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 		short = filepath.Join("..", "..", "shared", "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
 	}
 	path := filepath.Join(t.TempDir(), "long.dem")
-	data, err := demtest.Repeat(read(t, short), 5*int(codecdem.Codec.Spacing))
+	data, err := demtest.Repeat(read(t, short), 3*int(codecdem.Codec.Spacing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestRandomRequestsOfUserCommands(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "commands.dem")
 	write(t, path, data)
-	randomRequests(t, path, *requests) // with a quarter of them, no stream that mattered began behind a checkpoint
+	randomRequests(t, path, *requests/2) // with a quarter of them, no stream that mattered began behind a checkpoint
 }
 
 // TestRandomRequestsOfDamage is TestRandomRequests for a recording with seams, behind which values are absent.

@@ -159,8 +159,10 @@ func TestFilters(t *testing.T) {
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				req.Encoding, req.NarrowColumns = replaydv1.Encoding_ENCODING_ARROW, true
-				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+				if filtering == "two sorts" || filtering == "with facts" { // tables know nothing of filters
+					req.Encoding, req.NarrowColumns = replaydv1.Encoding_ENCODING_ARROW, true
+					check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+				}
 				whole := &replaydv1.StreamEventsRequest{}
 				if strings.HasSuffix(filtering, "facts") {
 					whole = filterings["with facts"]

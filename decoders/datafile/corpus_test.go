@@ -70,7 +70,7 @@ var layerNames = map[datafile.LayerKind]string{
 // TestCorpus decodes every file of the corpus and compares it with the figures of an independent reader.
 func TestCorpus(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte, want figures) {
-		if testing.Short() && want.DataBytes > 8<<20 {
+		if want.DataBytes > 8<<20 && !decodertest.WholeCorpus() {
 			t.Skip("large")
 		}
 		f, err := open(data)

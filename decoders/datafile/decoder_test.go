@@ -139,7 +139,7 @@ func TestSeek(t *testing.T) {
 				}
 			}
 			used := f.Events(datafile.Options{})
-			for i := range at {
+			for i := 0; i < len(at); i += 1 + len(at)/100 { // from each, all the rest is read
 				p := at[len(at)-1-i]
 				for _, d := range []*datafile.Decoder{f.Events(datafile.Options{}), used} {
 					if err := d.Seek(p); err != nil {

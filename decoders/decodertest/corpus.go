@@ -26,6 +26,10 @@ func Shared(tb testing.TB, elem ...string) string {
 	return path
 }
 
+// WholeCorpus reports whether CORPUS=all asks for all files of the corpus, at all places. Otherwise tests that take long decode some of
+// the files, which differ the most.
+func WholeCorpus() bool { return os.Getenv("CORPUS") == "all" }
+
 // Reference decodes the named JSON file in ../shared/reference into v.
 func Reference(tb testing.TB, name string, v any) {
 	tb.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -46,6 +47,17 @@ func source2(tb testing.TB) map[string][]byte {
 			files[filepath.Base(name)] = data
 		}
 	}
+	return files
+}
+
+// someSource2 are of source2 one demo of each game, or with CORPUS=all each demo.
+func someSource2(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	files := source2(tb)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool {
+		first := name == "14160.dem" || name == "deadlock_hltv_10423.dem" || name == filepath.Base(autoDem)
+		return !first && !decodertest.WholeCorpus()
+	})
 	return files
 }
 

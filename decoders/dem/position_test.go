@@ -128,7 +128,7 @@ func TestPositions(t *testing.T) {
 
 // TestCorpusPositions is TestPositions of real files, from fewer places.
 func TestCorpusPositions(t *testing.T) {
-	for name, data := range source2(t) {
+	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) { testPositions(t, data, 1, 3) })
 	}
 }

@@ -73,7 +73,7 @@ var states = flag.Int("states", 3, "at how many places of each real file to comp
 
 // TestCorpusStateAnywhere is TestStateAnywhere of real files.
 func TestCorpusStateAnywhere(t *testing.T) {
-	for name, data := range source2(t) {
+	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) {
 			testStateAnywhere(t, data, *states)
 		})

@@ -70,7 +70,7 @@ func TestSnapshots(t *testing.T) {
 
 // TestCorpusSnapshots is TestSnapshots of real files, from fewer places.
 func TestCorpusSnapshots(t *testing.T) {
-	for name, data := range source2(t) {
+	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) {
 			if testSnapshots(t, data, 12, 1) == 0 {
 				t.Error("no snapshot was taken")

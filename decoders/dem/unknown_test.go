@@ -231,9 +231,7 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 // TestCorpusUnknownTypes: whichever of the most used types nobody knows, nothing is told that is not so, and nearly everything
 // that is.
 func TestCorpusUnknownTypes(t *testing.T) {
-	for _, name := range []string{
-		"14011.dem", "14065.dem", "14090.dem", "14150_ag2.dem", "14160.dem", "deadlock_hltv_10423.dem", "auto-20240102-2233-start-____.dem",
-	} {
+	for _, name := range unknownDemos() {
 		t.Run(name, func(t *testing.T) {
 			data := corpusFile(t, name)
 			testUnknownTypes(t, data, usedTypes(t, data, 10), 0.9)

@@ -101,7 +101,7 @@ func texts(t *testing.T, data []byte) (list []string, ticks []int32, h *teehisto
 // the state at its start, the form of its first tick, and the end.
 func TestCut(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
-		if len(data) > 2_000_000 {
+		if len(data) > 300_000 && !decodertest.WholeCorpus() {
 			t.Skip("long")
 		}
 		all, ticks, header, end := texts(t, data)
@@ -161,7 +161,7 @@ func withoutWarnings(list []string) []string {
 // TestCutState compares the state at the end of a cut with the original's state at the same place.
 func TestCutState(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
-		if len(data) > 2_000_000 {
+		if len(data) > 300_000 && !decodertest.WholeCorpus() {
 			t.Skip("long")
 		}
 		_, ticks, _, _ := texts(t, data)
@@ -199,7 +199,7 @@ func TestCutState(t *testing.T) {
 // TestRedactedCopy checks that a redacted copy omits exactly what the daemon would withhold.
 func TestRedactedCopy(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
-		if len(data) > 2_000_000 {
+		if len(data) > 300_000 && !decodertest.WholeCorpus() {
 			t.Skip("long")
 		}
 		var out bytes.Buffer

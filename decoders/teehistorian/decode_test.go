@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
@@ -134,7 +135,7 @@ func recordEnd(events []seen, i int) int64 {
 	return events[i].next.Offset
 }
 
-// TestPrefixes cuts small files at every byte and larger ones at some bytes.
+// TestPrefixes cuts the smallest files at every byte and larger ones at some bytes.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	for name := range references(t) {
@@ -143,10 +144,8 @@ func TestPrefixes(t *testing.T) {
 			data := corpusFile(t, name)
 			want, end := all(decode(data, nil))
 			step := 1
-			if len(data) > 16<<10 {
-				step = max(len(data)/200, len(data)*len(data)/200_000_000) | 1
-			} else if testing.Short() {
-				step = 37
+			if len(data) > 4<<10 && !decodertest.WholeCorpus() {
+				step = max(len(data)/300, len(data)*len(data)/50_000_000) | 1
 			}
 			complete := 0 // events whose record is in the prefix
 			for n := 0; n < len(data); n += step {

@@ -109,6 +109,7 @@ func testTableMemory(t *testing.T, o arrowipc.Options) {
 // TestTableBounds: tables of small rows nearly fill a response, and none is larger than a client takes. Those with texts, of which
 // one more could be large, are smaller.
 func TestTableBounds(t *testing.T) {
+	streamtest.SkipLong(t)
 	t.Parallel()
 	data := recording(t, 1<<20)
 	moves := []string{"player_diff"}

@@ -34,7 +34,7 @@ const budgetVariable = "BUDGET"
 // unread. The peak memory of the process must stay within 1.2 times the budget for streams and uploads. Calls beyond the
 // budget must fail with RESOURCE_EXHAUSTED. In the end no memory may be reserved.
 func TestBudget(t *testing.T) {
-	budget, each, size := int64(256<<20), 100, 9<<20
+	budget, each, size := int64(256<<20), 40, 4<<20
 	whole := os.Getenv(budgetVariable) != ""
 	if whole {
 		budget, each, size = 512<<20, 1000, 72<<20

@@ -16,7 +16,7 @@ import (
 // that is still running has.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
-	sample := longReplay(commandtest.ReadSample(t, filepath.Join("..", "..", "..")), 1<<20)
+	sample := longReplay(commandtest.ReadSample(t, filepath.Join("..", "..", "..")), 1<<18)
 	to := t.TempDir()
 	drafts := func() int {
 		return count(t, filepath.Join(to, ".replayd-work", "work-*", ".*.part"))

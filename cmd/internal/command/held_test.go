@@ -48,6 +48,10 @@ func TestHeldCalls(t *testing.T) {
 		"application/json": c.web, "application/connect+json": c.web, "application/grpc-web": c.web, "application/grpc": c.addr,
 	} {
 		for _, token := range []string{"", "wrong", "good"} {
+			calls := calls
+			if token != "good" { // none of these is read
+				calls /= 4
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), 2*commandtest.Patience)
 			answered := holdCalls(ctx, t, "http://"+address, way, token, calls)
 			if s := others.Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil); s.Err != nil {

@@ -193,7 +193,7 @@ func TestResume(t *testing.T) {
 	files(t, func(t *testing.T, data []byte) {
 		all, end := read(t, open(t, data, codec.Options{}), 512)
 		random := rand.New(rand.NewPCG(uint64(len(data)), 0))
-		for range 12 {
+		for range 5 {
 			i := random.IntN(len(all.marks))
 			r := open(t, data, codec.Options{Start: codec.Start{Position: all.marks[i].Next}})
 			rest, err := read(t, r, 1+random.IntN(700))
@@ -207,7 +207,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("after the last event: %d events, %v", len(rest.events), err)
 		}
 		last := all.marks[len(all.marks)-1].Tick
-		for range 6 {
+		for range 3 {
 			tick := random.Int32N(last + 1)
 			first := len(all.marks)
 			for i, m := range all.marks {
