@@ -83,8 +83,7 @@ func ReasonOf(err error) replaydv1.ErrorReason {
 	return explain(err).Reason
 }
 
-// ErrSequence reports missing or repeated events: the daemon's sequence numbers differ from the expected ones. It indicates a
-// bug.
+// ErrSequence reports missing or repeated events: the daemon's sequence numbers differ from the expected ones.
 var ErrSequence = errors.New("replayd: events are not in sequence")
 
 const (

@@ -58,7 +58,7 @@ func (f *queueFlags) open(
 	q, err := queue.Open(ctx, conn, o)
 	if err != nil {
 		conn.Close()
-		return nil, nil, unreachableError{natsconn.Explain(err)}
+		return nil, nil, unreachableError{fmt.Errorf("opening the queue at %s: %w", f.Nats, natsconn.Explain(err))}
 	}
 	return q, conn.Close, nil
 }
@@ -71,7 +71,7 @@ func (f *queueFlags) dial(name string, options ...nats.Option) (*nats.Conn, erro
 	}
 	conn, err := natsconn.Connect(place.Servers, "replayd "+name, f.Credentials, options...)
 	if err != nil {
-		return nil, unreachableError{natsconn.Explain(err)}
+		return nil, unreachableError{fmt.Errorf("connecting to %s: %w", f.Nats, natsconn.Explain(err))}
 	}
 	return conn, nil
 }

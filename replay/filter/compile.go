@@ -115,7 +115,7 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 		return nil, nil
 	}
 	if len(include) == 0 {
-		include = []*replaydv1.EventFilter{{}} // which matches every event
+		include = []*replaydv1.EventFilter{{}} // an empty filter, which matches every event
 	}
 	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), named: make([]bool, len(format.Kinds)), maxTick: minTick}
 	c := compiler{format: format, globs: maxGlobs}
@@ -141,10 +141,10 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 
 type compiler struct {
 	format *Format
-	globs  int // how many more patterns with a wildcard are allowed
+	globs  int // the number of patterns with a wildcard that are still allowed
 }
 
-// list compiles a list of filters. In byKind it sets, for each kind, the bits of the clauses that may match its events.
+// list compiles a list of filters. In byKind it sets, for each kind, the bits of the clauses that may match events of the kind.
 func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []uint64) ([]clause, error) {
 	if len(filters) > maxClauses {
 		return nil, &FieldError{name, fmt.Sprintf("has %d filters; at most %d are allowed", len(filters), maxClauses)}
@@ -216,8 +216,8 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter, exclude bool) (
 	return out, kinds, nil
 }
 
-// interval sets of which numbers the ticks of events are multiples. A filter of include that asks for samples asks for one in each
-// SampleTicks if it does not say otherwise.
+// interval sets the numbers of which an event's tick must be a multiple. A filter of include that asks for samples without an
+// interval gets one sample each SampleTicks.
 func (c *compiler) interval(out *clause, t *replaydv1.TickRange, asked []int, exclude bool) error {
 	switch {
 	case t != nil && t.Every != nil && t.GetEvery() < 1:
@@ -244,7 +244,7 @@ func (c *compiler) unreachable(path string, f *replaydv1.EventFilter) *FieldErro
 	return nil
 }
 
-// patterns checks the patterns of a filter.
+// patterns checks a filter's patterns.
 func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	for p := range propertyCount {
 		if conditions[p].names == nil {
@@ -277,8 +277,8 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	return nil
 }
 
-// kinds returns the numbers of the named kinds. Without names it returns those of all kinds, and those of facts and samples only if
-// all is true.
+// kinds returns the numbers of the named kinds. Without names it returns the numbers of all kinds, facts and samples only if all
+// is true.
 func (c *compiler) kinds(path string, names []string, all bool) (kinds []int, err error) {
 	for i, name := range names {
 		k := c.format.kind(name)
@@ -300,7 +300,7 @@ func (c *compiler) kinds(path string, names []string, all bool) (kinds []int, er
 	return kinds, nil
 }
 
-// types refuses a type that events of none of the kinds can have. If none of the kinds has types, Check reports that.
+// types refuses a type that no event of the kinds can have. If none of the kinds has types, Check reports that.
 func (c *compiler) types(path string, types []string, kinds []int) error {
 	typed := slices.DeleteFunc(slices.Clone(kinds), func(k int) bool { return !c.format.Kinds[k].Has.Has(Types) })
 	for i, typ := range types {
@@ -330,7 +330,7 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 			return nil
 		}
 	}
-	// The first clause's problem is reported, although the others have one, too.
+	// The first clause's problem is reported, although the other clauses have one, too.
 	c := &f.include[0]
 	if c.never != nil {
 		return c.never
@@ -362,8 +362,8 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 	return &FieldError{c.path, fmt.Sprintf("no event of a %s can meet all of its conditions", format.Name)}
 }
 
-// checkExcludes returns a *FieldError for an exclude clause that names only kinds that describe a state: it removes no event, and
-// nothing from a state.
+// checkExcludes returns a *FieldError for an exclude clause that names only kinds that describe a state, because it would remove
+// nothing.
 func (f *Filter) checkExcludes(format *Format) error {
 	for i := range f.exclude {
 		if c := &f.exclude[i]; format.onlyState(c.kinds) {
@@ -386,7 +386,7 @@ func (c *clause) lacking() (n int) {
 	return n
 }
 
-// foresee computes what follows from the clauses alone, without an event. format is nil for events that describe a state.
+// foresee computes what the clauses alone decide, without an event. format is nil for events that describe a state.
 func (f *Filter) foresee(format *Format) {
 	for i := range f.include {
 		c := &f.include[i]

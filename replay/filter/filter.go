@@ -13,7 +13,7 @@
 //
 //	table.go    the properties of a format's events
 //	compile.go  a request's clauses, checked
-//	filter.go   matching events; filter_class.go: those that have a class and fields
+//	filter.go   matching events; filter_class.go: matching events that have a class and fields
 //	set.go      sets of numbers; pattern.go: sets of names
 //
 // A Filter is immutable and safe for concurrent use.
@@ -32,7 +32,7 @@ const None = math.MinInt32
 type Event struct {
 	Kind uint8 // the kind's number in its format
 	Tick int32
-	// Numbers holds the numeric properties. A property that the event lacks is None. An event may have two values of one
+	// Numbers holds the numeric properties, None for a property that the event lacks. An event may have two values of one
 	// property, such as two players: a condition matches if either value does.
 	Numbers [numeric][2]int32
 }
@@ -51,12 +51,12 @@ func Of(kind uint8, tick int32) Event { return Event{Kind: kind, Tick: tick, Num
 // Filter is a compiled pair of lists of filters. The nil *Filter delivers everything.
 type Filter struct {
 	include, exclude []clause
-	// By kind: a bit for each clause that may match its events.
+	// By kind: a bit for each clause that may match events of the kind.
 	includes, excludes []uint64
-	includable         []uint64 // like includes, but also for kinds that are excluded as a whole
+	includable         []uint64 // like includes, without the clauses of kinds that are excluded as a whole
 	named              []bool   // whether an include clause names the kind
 	whole              []bool   // whether every event of the kind is delivered
-	// The clauses that narrow events to fields.
+	// The clauses with conditions on fields.
 	narrowIn, narrowEx uint64
 	maxTick            int32 // no later event is delivered
 	nothing            bool  // no event is delivered
@@ -65,30 +65,30 @@ type Filter struct {
 	state              bool  // the stream begins with a state
 }
 
-// Facts reports whether facts may be delivered. They need not be computed otherwise.
+// Facts reports whether facts may be delivered. If not, a caller need not compute them.
 func (f *Filter) Facts() bool { return f != nil && f.facts }
 
-// Samples reports whether samples may be delivered. They need not be made otherwise.
+// Samples reports whether samples may be delivered. If not, a caller need not make them.
 func (f *Filter) Samples() bool { return f != nil && f.samples }
 
 // clause is one filter: a conjunction of conditions. Its conditions on kinds are in Filter.
 type clause struct {
 	min, max int32 // ticks
-	every    int32 // ticks are multiples of it
-	sampled  int32 // likewise for samples
+	every    int32 // ticks are multiples of this number
+	sampled  int32 // ticks of samples are multiples of this number
 	numbers  [numeric]set
 	types    names
 	classes  patterns
 	fields   patterns
-	asked    Properties // the properties that it has conditions on
-	always   bool       // it has no condition but on kinds
+	asked    Properties // the properties on which it has conditions
+	always   bool       // it has no condition except on kinds
 
 	format *Format
 
-	never *FieldError      // why no event can match, if its numbers alone show it
+	never *FieldError      // why no event can match, if its numbers alone show that
 	path  string           // its place in the request
 	kinds []string         // the kinds that the request names
-	lacks map[Property]int // by property that the clause asks for: how many of the kinds lack it
+	lacks map[Property]int // by property of the clause's conditions: the number of kinds without the property
 }
 
 // match reports whether the conditions on ticks and numbers hold.
@@ -112,8 +112,8 @@ func (c *clause) interval(kind uint8) int32 {
 	return c.every
 }
 
-// Next returns the first tick from a tick on, and up to another, at which samples of that kind may be delivered. It returns false if
-// there is none.
+// Next returns the first tick between from and to at which samples of the kind may be delivered. It returns false if there is
+// none.
 func (f *Filter) Next(kind uint8, from, to int32) (tick int32, ok bool) {
 	if !f.Samples() {
 		return 0, false
@@ -124,7 +124,7 @@ func (f *Filter) Next(kind uint8, from, to int32) (tick int32, ok bool) {
 		if rest := next % int64(c.sampled); rest > 0 {
 			next += int64(c.sampled) - rest
 		} else {
-			next -= rest // a negative one is before its multiple
+			next -= rest // the remainder of a negative tick is negative
 		}
 		if next <= int64(min(to, c.max)) && (!ok || next < int64(tick)) {
 			tick, ok = int32(next), true
@@ -133,7 +133,7 @@ func (f *Filter) Next(kind uint8, from, to int32) (tick int32, ok bool) {
 	return tick, ok
 }
 
-// matching returns the given clauses that match.
+// matching returns the clauses of a set of bits that match.
 func matching(clauses []clause, of uint64, e *Event) (matched uint64) {
 	for ; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)
@@ -161,7 +161,7 @@ func (f *Filter) MatchType(e *Event, typ []byte) bool {
 		withType(f.exclude, matching(f.exclude, f.excludes[e.Kind], e), typ) == 0
 }
 
-// withType returns the given clauses whose condition on types holds.
+// withType returns the clauses of a set of bits whose condition on types holds.
 func withType(clauses []clause, of uint64, typ []byte) (matched uint64) {
 	for ; of != 0; of &= of - 1 {
 		i := bits.TrailingZeros64(of)
@@ -172,18 +172,17 @@ func withType(clauses []clause, of uint64, typ []byte) (matched uint64) {
 	return matched
 }
 
-// Kind reports whether any event of that kind can be delivered. Other kinds need not be decoded.
+// Kind reports whether any event of that kind can be delivered. A caller need not decode other kinds.
 func (f *Filter) Kind(kind uint8) bool {
 	return f == nil || f.includes[kind] != 0
 }
 
-// Whole reports whether Match is true for every event of that kind. Then a caller need not know anything of an event but its
-// kind.
+// Whole reports whether Match is true for every event of that kind. Then a caller needs only the kind of an event.
 func (f *Filter) Whole(kind uint8) bool {
 	return f == nil || f.whole[kind]
 }
 
-// Named reports whether the kind is named by the include clauses, and events of it can be delivered.
+// Named reports whether an include clause names the kind and events of the kind can be delivered.
 func (f *Filter) Named(kind uint8) bool { return f != nil && f.named[kind] && f.includes[kind] != 0 }
 
 // Type reports whether any event of that kind and type can be delivered.
@@ -205,7 +204,7 @@ func (f *Filter) Type(kind uint8, name []byte) bool {
 	return false
 }
 
-// NamesType reports whether an include clause that may match events of that kind has a condition on types, and names that type.
+// NamesType reports whether an include clause that may match events of that kind has a condition on types that names the type.
 func (f *Filter) NamesType(kind uint8, name []byte) bool {
 	if f == nil {
 		return false
@@ -218,13 +217,13 @@ func (f *Filter) NamesType(kind uint8, name []byte) bool {
 	return false
 }
 
-// HasTypes reports whether a clause has a condition on types. Without one, Type says nothing that Kind does not.
+// HasTypes reports whether a clause has a condition on types. Without such a clause, Type says nothing that Kind does not.
 func (f *Filter) HasTypes() bool {
 	typed := func(c clause) bool { return !c.types.any }
 	return f != nil && (slices.ContainsFunc(f.include, typed) || slices.ContainsFunc(f.exclude, typed))
 }
 
-// MaxTick is the last tick of which events can be delivered; math.MaxInt32 when there is no bound.
+// MaxTick returns the last tick at which events can be delivered; math.MaxInt32 without a bound.
 func (f *Filter) MaxTick() int32 {
 	if f == nil {
 		return math.MaxInt32
@@ -232,10 +231,10 @@ func (f *Filter) MaxTick() int32 {
 	return f.maxTick
 }
 
-// Nothing reports that no event at all can be delivered.
+// Nothing reports that no event can be delivered.
 func (f *Filter) Nothing() bool { return f != nil && f.nothing }
 
-// Clauses is how many clauses an event is compared with at most. That takes some nanoseconds for each.
+// Clauses returns the largest number of clauses to which an event is compared. A comparison takes some nanoseconds.
 func (f *Filter) Clauses() int {
 	if f == nil {
 		return 0

@@ -1,6 +1,6 @@
 package filter
 
-// Class is a filter as events of one class of entities see it.
+// Class is a filter for the events of one class of entities.
 type Class struct {
 	f                *Filter
 	include, exclude uint64 // the clauses whose condition on classes holds
@@ -35,8 +35,8 @@ func (c *Class) Kind(kind uint8) bool {
 	return true
 }
 
-// asksOnly reports whether a clause matches all events of its kinds that meet its conditions on those properties. Every other
-// condition counts, also one that is added later.
+// asksOnly reports whether a clause has no conditions but on kinds and on these properties. A condition that is added to the API
+// later also counts.
 func (c *clause) asksOnly(properties ...Property) bool {
 	asked := c.asked
 	for _, p := range properties {
@@ -63,7 +63,7 @@ func (c *Class) Wants(field Field, kinds ...uint8) bool {
 	return false
 }
 
-// Match returns what is delivered of an event of the class.
+// Match returns which fields of an event of the class are delivered.
 func (c *Class) Match(e *Event) Narrowing {
 	n := Narrowing{
 		include: matching(c.f.include, c.f.includes[e.Kind]&c.include, e),
@@ -76,10 +76,10 @@ func (c *Class) Match(e *Event) Narrowing {
 	return n
 }
 
-// Field is what a filter's conditions on fields say of one field, by its name.
+// Field holds the clauses whose condition on fields holds for one field.
 type Field struct{ include, exclude uint64 }
 
-// Field returns what the filter says of a field. The filter must not be nil.
+// Field returns the clauses for the field of a name. The filter must not be nil.
 func (f *Filter) Field(name string) Field {
 	return Field{matchingFields(f.include, f.narrowIn, name), matchingFields(f.exclude, f.narrowEx, name)}
 }
@@ -96,10 +96,10 @@ func matchingFields(clauses []clause, narrow uint64, name string) (matched uint6
 // Narrows reports whether the filter has conditions on fields.
 func (f *Filter) Narrows() bool { return f != nil && f.narrowIn|f.narrowEx != 0 }
 
-// Narrowing is what is delivered of one event.
+// Narrowing says which fields of one event are delivered.
 type Narrowing struct {
 	include, exclude uint64 // the clauses that match the event
-	open             bool   // an include clause that matches does not narrow
+	open             bool   // an include clause without a condition on fields matches
 }
 
 // None reports that the event is not delivered.
@@ -113,5 +113,5 @@ func (n Narrowing) Keeps(f Field) bool {
 	return (n.open || f.include&n.include != 0) && f.exclude&n.exclude == 0
 }
 
-// Empty reports whether the event is delivered when it has no field. removed says that it had some, which were not kept.
+// Empty reports whether the event is delivered when it has no field. removed says that it had fields, all of which were removed.
 func (n Narrowing) Empty(removed bool) bool { return n.open && !removed }

@@ -4,12 +4,12 @@ import "strings"
 
 // patterns is a set of names, some of them given as patterns.
 type patterns struct {
-	any   bool // every name is in it, and an event without one
+	any   bool // every name matches, and so does an event without a name
 	exact map[string]struct{}
 	globs []string
 }
 
-// patternsOf returns the set of names that the patterns match, and the set of all for none.
+// patternsOf returns the set of names that the patterns match. An empty list matches all names.
 func patternsOf(list []string) patterns {
 	p := patterns{any: len(list) == 0}
 	for _, pattern := range list {
@@ -40,8 +40,8 @@ func (p *patterns) match(name string) bool {
 	return false
 }
 
-// Glob reports whether name matches the pattern, in which * stands for any run of characters, also an empty one, and ?
-// for one character. All other characters stand for themselves; upper and lower case differ.
+// Glob reports whether name matches the pattern, in which * stands for any number of characters and ? for one. All other
+// characters stand for themselves; upper and lower case differ.
 func Glob(pattern, name string) bool {
 	star, mark := -1, 0
 	p, n := 0, 0

@@ -2,17 +2,17 @@ package filter
 
 import "slices"
 
-// smallNumbers is how many numbers, from 0 on, a set has bits for: players and teams are below it.
+// smallNumbers is the number of numbers, from 0, for which a set has bits. Players and teams are among them.
 const smallNumbers = 128
 
-// set is a set of numbers, in which looking a number up takes the same time however many there are.
+// set is a set of numbers. A look-up takes the same time however many numbers there are.
 type set struct {
-	any   bool // the condition is absent: every event meets it, also one without a number
+	any   bool // the condition is absent: every event meets it, also an event without a number
 	small [smallNumbers / 64]uint64
 	large []int32 // sorted
 }
 
-// setOf returns the set of the numbers, and the set of all for none.
+// setOf returns the set of the numbers. An empty list stands for all numbers.
 func setOf(numbers []int32) set {
 	s := set{any: len(numbers) == 0}
 	for _, n := range numbers {
@@ -46,7 +46,7 @@ type names struct {
 	set map[string]struct{}
 }
 
-// namesOf returns the set of the names, and the set of all for an empty list.
+// namesOf returns the set of the names. An empty list stands for all names.
 func namesOf(list []string) names {
 	n := names{any: len(list) == 0, set: make(map[string]struct{}, len(list))}
 	for _, name := range list {

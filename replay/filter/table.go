@@ -8,10 +8,10 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Property is something that filters can ask of an event, beside its kind and tick.
+// Property is a property of events, besides kind and tick, on which filters have conditions.
 type Property uint8
 
-// The properties. Those before Types are numbers, which [Event] holds.
+// The properties. The numbers, which [Event] holds, come before Types.
 const (
 	Players Property = iota
 	Teams
@@ -23,12 +23,12 @@ const (
 	propertyCount
 )
 
-// numeric is how many of the properties are numbers.
+// numeric is the number of properties that are numbers.
 const numeric = Types
 
-// conditions is the list of what filters can ask of events, beside kinds and ticks: where in EventFilter a condition stands,
-// what it asks for, numbers or names, and where a clause keeps that. Compiling, checking and documenting filters go by
-// this list; only [Row], which formats fill in, names the properties one by one.
+// conditions lists the conditions of filters besides kinds and ticks: the place of each in EventFilter, its numbers or names, and
+// where a clause keeps them. Filters are compiled, checked and documented by this list; only [Row], which formats fill in, names
+// the properties one by one.
 var conditions = [propertyCount]condition{
 	Players: {
 		path: "players", numbers: (*replaydv1.EventFilter).GetPlayers,
@@ -61,8 +61,8 @@ var conditions = [propertyCount]condition{
 	},
 }
 
-// condition is what filters can ask of a property: to be one of some numbers, or to be one of some names, or else to match one
-// of some names, kept as patterns.
+// condition is a condition on a property: the property is one of some numbers, or one of some names, or matches one of some
+// patterns.
 type condition struct {
 	path     string
 	numbers  func(*replaydv1.EventFilter) []int32
@@ -71,7 +71,7 @@ type condition struct {
 	patterns func(*clause) *patterns
 }
 
-// values returns how many numbers or names a filter has there.
+// values returns the number of numbers or names that a filter has in the condition.
 func (d *condition) values(f *replaydv1.EventFilter) int {
 	if d.numbers != nil {
 		return len(d.numbers(f))
@@ -79,7 +79,7 @@ func (d *condition) values(f *replaydv1.EventFilter) int {
 	return len(d.names(f))
 }
 
-// compile sets a clause's condition on a property to what a filter has there.
+// compile sets a clause's condition on a property from a filter.
 func (c *clause) compile(p Property, f *replaydv1.EventFilter) {
 	d := &conditions[p]
 	if d.values(f) > 0 {
@@ -95,7 +95,7 @@ func (c *clause) compile(p Property, f *replaydv1.EventFilter) {
 	}
 }
 
-// Path returns where in EventFilter the condition on the property stands.
+// Path returns the place of the condition in EventFilter.
 func (p Property) Path() string { return conditions[p].path }
 
 // String returns the name of the property.
@@ -119,19 +119,19 @@ func (s Properties) All() (all []Property) {
 	return all
 }
 
-// Table says, by kind, what the events of a format can be asked for, and how it is read from an event of type E.
+// Table lists, by kind, the properties of a format's events, and how they are read from an event of type E.
 type Table[E any] []Row[E]
 
-// Row is a kind of events: a property that is nil or false is one that its events do not have. A function returns None
-// for an event that happens not to have it.
+// Row describes the events of a kind: they have no property whose field is nil or false. A function returns None for an event
+// that lacks the property.
 type Row[E any] struct {
 	Player, OtherPlayer func(*E) int32
 	Team, OtherTeam     func(*E) int32
 	Group, Layer        func(*E) int32
 	// Type returns the name of the event's type, which divides the events of the kind.
 	Type func(*E) []byte
-	// Types lists the types that events of the kind can have. Empty if each replay defines them. A type without a name has its
-	// number in decimal as its name, and is not in the list.
+	// Types lists the types that events of the kind can have. It is empty if each replay defines its types. A type without a name
+	// has its number in decimal as its name, and is not in the list.
 	Types []string
 	// Classes is true if each event of the kind concerns one entity, which has a class. Fields is true if the events of the kind
 	// carry fields of that entity.
@@ -152,7 +152,7 @@ func (r *Row[E]) has() (s Properties) {
 	return s
 }
 
-// Event returns what filters ask of an event of that kind and tick.
+// Event returns the properties of an event of that kind and tick.
 func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
 	e := Of(kind, tick)
 	if int(kind) >= len(t) {
@@ -188,18 +188,18 @@ func (t Table[E]) Type(kind uint8, ev *E) (name []byte, ok bool) {
 	return t[kind].Type(ev), true
 }
 
-// Format is what there is to know of a format in order to compile filters for it.
+// Format describes a format to the compiler of filters.
 type Format struct {
-	// Name is the format's, for people.
+	// Name is the name of the format for people.
 	Name string
-	// Kinds holds its kinds of events by their numbers; the first one is no kind.
+	// Kinds holds the kinds of events by number; number 0 is no kind.
 	Kinds []Kind
-	// Timeless says that all its events have tick 0.
+	// Timeless says that all events have tick 0.
 	Timeless bool
 	// SampleTicks is the number of ticks from one sample to the next if a request does not say otherwise. 0 stands for a format without
 	// samples.
 	SampleTicks int32
-	// Least holds the least number that an event can have of a numeric property. One that it lacks has no least number.
+	// Least holds the smallest value of each numeric property that events have.
 	Least map[Property]int32
 }
 
@@ -207,18 +207,18 @@ type Format struct {
 type Kind struct {
 	Name string
 	Has  Properties
-	// Types is as in Row.
+	// Types is Row.Types.
 	Types []string
 	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
 	// streams that do not ask for facts are the same with and without them.
 	Fact bool
-	// Sample is true if its events say how things stand at a tick. They also need a name to be selected.
+	// Sample is true if events of the kind describe the situation at a tick. Like facts, they are selected only by name.
 	Sample bool
-	// State is as in Row.
+	// State is Row.State.
 	State bool
 }
 
-// These begin the names of the kinds of facts and of samples, in every format.
+// The names of the kinds of facts and samples have these prefixes, in every format.
 const (
 	factPrefix   = "fact_"
 	samplePrefix = "sample_"
@@ -246,7 +246,7 @@ func (t Table[E]) Describe(names []string) []Kind {
 	return kinds
 }
 
-// Names returns the names of the kinds, without that of no kind.
+// Names returns the names of the kinds, without the name of kind 0.
 func (f *Format) Names() []string {
 	names := make([]string, 0, len(f.Kinds))
 	for _, k := range f.Kinds[1:] {
@@ -255,12 +255,12 @@ func (f *Format) Names() []string {
 	return names
 }
 
-// kind returns the number of a kind, 0 for a name that is none.
+// kind returns the number of a kind, 0 for an unknown name.
 func (f *Format) kind(name string) int {
 	return max(0, slices.IndexFunc(f.Kinds, func(k Kind) bool { return k.Name == name && name != "" }))
 }
 
-// has returns the names of the kinds that have a property.
+// has returns the names of the kinds with a property.
 func (f *Format) has(p Property) (names []string) {
 	for _, k := range f.Kinds {
 		if k.Has.Has(p) {

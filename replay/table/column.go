@@ -72,7 +72,7 @@ func (c *Column) reset() {
 
 // trim frees the memory of an empty column if it has much.
 func (c *Column) trim() {
-	const much = 16 << 10 // more than a few rows that arrive at once
+	const much = 16 << 10 // enough for a few rows that arrive at once
 	if cap(c.Valid) > much {
 		c.Valid = nil
 	}
@@ -87,8 +87,8 @@ func (c *Column) trim() {
 	}
 }
 
-// kept is how many bytes of a buffer are kept for the next batch: enough for a column that has nearly all of a batch of 1 MiB,
-// whose buffer append has made up to a quarter too large.
+// kept is the number of bytes of a buffer that are kept for the next batch: enough for a column with nearly all bytes of a batch
+// of 1 MiB, whose buffer append has made up to a quarter too large.
 const kept = 1280 << 10
 
 func keep(b []byte) []byte {
@@ -117,7 +117,7 @@ func (c *Column) allThere(n int) {
 	}
 }
 
-// grow makes the data n bytes longer, and returns these bytes. They have any value.
+// grow makes the data n bytes longer, and returns these bytes. Their content is undefined.
 func (c *Column) grow(n int) []byte {
 	had := len(c.Data)
 	if n > cap(c.Data)-had {

@@ -47,8 +47,8 @@ func (l *Layout) add(all []Field, there []bool) {
 	l.there = append(l.there, there)
 }
 
-// Select returns a layout in which the tables of some kinds have only the named columns. A dot leads into a struct, and into the
-// structs of a list. Each of these kinds must have each of the columns. Other kinds keep their columns.
+// Select returns a layout in which the tables of some kinds have only the named columns. A dot in a name leads into a struct, or
+// into the structs of a list. Each of these kinds must have each of the columns. Other kinds keep their columns.
 func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, error) {
 	s := &Layout{Format: l.Format}
 	for k := range l.Format.Kinds {

@@ -126,8 +126,8 @@ var positions = [Positions]Field{
 		"Missing where the format has no clock, and before the first tick of a demo."},
 }
 
-// Rising reports whether the values of a column of every table, of that name, seldom fall from row to row. Files then need no more than
-// what differs between them.
+// Rising reports whether the values of the column of that name, in every table, seldom fall from row to row. Files then store the
+// differences.
 func Rising(name string) bool {
 	return name == positions[OffsetColumn].Name || name == positions[TickColumn].Name || name == positions[TimeColumn].Name
 }

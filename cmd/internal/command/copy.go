@@ -73,12 +73,15 @@ func (c *copying) copy(ctx context.Context, con Console, p Program, o teehistori
 	}
 	draft, err := os.CreateTemp(filepath.Dir(c.Out), ".replayd-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("writing %s: %w", c.Out, err)
 	}
 	defer func() { _ = os.Remove(draft.Name()) }() // no effect after the rename
 	err = errors.Join(teehistorian.Copy(draft, src, o), draft.Chmod(0o644), draft.Close())
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(draft.Name(), c.Out)
 	}
-	return os.Rename(draft.Name(), c.Out)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", c.Out, err)
+	}
+	return nil
 }

@@ -80,13 +80,14 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 	passed := sync.OnceValues(activation.ListenersWithNames)
 	for _, l := range []struct {
 		to        *net.Listener
+		flag      string
 		addr      string
 		protocols []string
 	}{
-		{&d.grpc, c.Listen, nil},
-		{&d.web, cmp.Or(c.WebListen, defaultWeb), []string{"h2", "http/1.1"}},
-		{&d.metrics, c.MetricsListen, []string{"http/1.1"}},
-		{&d.debug, c.DebugListen, []string{"http/1.1"}},
+		{&d.grpc, "listen", c.Listen, nil},
+		{&d.web, "web-listen", cmp.Or(c.WebListen, defaultWeb), []string{"h2", "http/1.1"}},
+		{&d.metrics, "metrics-listen", c.MetricsListen, []string{"http/1.1"}},
+		{&d.debug, "debug-listen", c.DebugListen, []string{"http/1.1"}},
 	} {
 		if l.addr == "" || l.addr == nowhere {
 			continue
@@ -97,7 +98,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 			log.Warn("the page is not served; use --web-listen to set another address", "address", l.addr, "error", err)
 			continue
 		case err != nil:
-			return nil, err
+			return nil, fmt.Errorf("--%s: %w", l.flag, err)
 		}
 		if err := c.Security.checkOpen(*l.to); err != nil {
 			return nil, err

@@ -35,11 +35,11 @@ type Options struct {
 	Narrow bool
 }
 
-// kind is what an Encoder knows of the tables of a kind.
+// kind holds the state of an Encoder for the tables of a kind.
 type kind struct {
 	schema *arrow.Schema
 	narrow *narrow       // nil if columns have the types of the schema
-	sent   *arrow.Schema // the one that was sent last
+	sent   *arrow.Schema // the schema that was sent last
 }
 
 // NewEncoder returns an encoder.
@@ -112,8 +112,8 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	return protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), w.message.Bytes()), nil
 }
 
-// write writes the messages of a record batch to a buffer, which it empties first, and releases the batch. A writer of its own for
-// each makes it write all dictionaries each time, so that readers need only the schema.
+// write writes the messages of a record batch to a buffer, which it empties first, and releases the batch. It uses a new IPC
+// writer for each batch, which writes all dictionaries, so that readers need only the schema.
 func (e *Encoder) write(to *bytes.Buffer, record arrow.RecordBatch) error {
 	defer record.Release()
 	to.Reset()

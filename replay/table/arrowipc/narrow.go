@@ -24,7 +24,7 @@ type narrow struct {
 // form is a way to send the values of a column.
 type form struct {
 	typ arrow.DataType
-	// of returns the data in this form, of the form's type and in memory of s, or nil if a value does not fit.
+	// of returns the data in this form and its type, in memory of s, or nil if a value does not fit.
 	of func(s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
 }
 
@@ -178,11 +178,11 @@ type scratch struct {
 // reset makes the memory free again.
 func (s *scratch) reset() { s.rest = s.words }
 
-// take returns n values. The caller must set those that it uses.
+// take returns n values, which the caller must set.
 func take[N integer](s *scratch, n int) []N {
 	var one N
 	words := (n*int(unsafe.Sizeof(one)) + 7) / 8
-	if words > len(s.rest) { // values taken before stay where they are
+	if words > len(s.rest) { // values that were taken before stay where they are
 		s.words = make([]uint64, 2*len(s.words)+words)
 		s.rest = s.words
 	}

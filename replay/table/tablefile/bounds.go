@@ -8,18 +8,18 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// maxBound is how long a text is at most that is given as a bound. Readers would read longer ones with each file.
+// maxBound is the largest length of a text that is given as a bound. Readers would read a longer one with each file.
 const maxBound = 4 << 10
 
-// bounds are the least and the most of a column's values.
+// bounds holds the smallest and the largest of a column's values.
 type bounds struct {
 	kind                arrow.Type
 	some                bool
-	least, most         uint64 // as appendNumber takes them
+	least, most         uint64 // in the form of appendNumber
 	leastText, mostText []byte
 }
 
-// number counts a number.
+// number includes a number.
 func (b *bounds) number(v uint64) {
 	switch {
 	case b.isNaN(v):
@@ -32,7 +32,7 @@ func (b *bounds) number(v uint64) {
 	}
 }
 
-// text counts a text.
+// text includes a text.
 func (b *bounds) text(v []byte) {
 	if !b.some || bytes.Compare(v, b.leastText) < 0 {
 		b.leastText = append([]byte{}, v...) // an empty text is a bound, nil is none
@@ -69,7 +69,7 @@ func (b *bounds) less(v, w uint64) bool {
 	}
 }
 
-// values returns the bounds, encoded. They are nil if there are none, or a text is too long.
+// values returns the encoded bounds. They are nil if there are none, or if a text is too long.
 func (b *bounds) values(as format.Type) (least, most []byte) {
 	if !b.some || len(b.leastText) > maxBound || len(b.mostText) > maxBound {
 		return nil, nil
@@ -78,7 +78,7 @@ func (b *bounds) values(as format.Type) (least, most []byte) {
 		return b.leastText, b.mostText
 	}
 	v, w := b.least, b.most
-	if sign := b.sign(); sign != 0 { // 0 and -0 are equal: the bounds are those of both
+	if sign := b.sign(); sign != 0 { // 0 and -0 are equal, so the bounds include both
 		if v&^sign == 0 {
 			v = sign
 		}

@@ -21,8 +21,8 @@ func NewBudget(most int, create func() (*os.File, error)) *Budget {
 	return &Budget{most: most, create: create}
 }
 
-// take counts the bytes by which a writer's memory grows or, if negative, shrinks: the descriptions of its rows, and their
-// values.
+// take counts the bytes by which a writer's memory grows or, if negative, shrinks: about for the descriptions of its rows, and
+// values for their values.
 func (b *Budget) take(f *parquetFile, about, values int) {
 	f.cost += about
 	f.values += values
@@ -30,7 +30,7 @@ func (b *Budget) take(f *parquetFile, about, values int) {
 }
 
 // keep moves values to files until the budget is kept, beginning with the writer that has most. If few values are left and the
-// descriptions of moved ones take too much, it makes a row group of the rows of the writer that holds most.
+// descriptions of moved values take too much, the writer that holds most writes its rows as a row group.
 func (b *Budget) keep() error {
 	for b.held > b.most {
 		w := slices.MaxFunc(b.writers, func(v, w *parquetFile) int { return v.values - w.values })

@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A page is written when it has so many values, or so many bytes before it is encoded. Rows are not divided.
+// A page is written when it has this number of values, or this number of bytes before encoding. Rows are not divided.
 const (
 	maxPageValues = 64 << 10
 	maxPageBytes  = 1 << 20
@@ -24,18 +24,18 @@ type chunk struct {
 	out  *counter
 	leaf *leaf
 	meta format.ColumnMetaData
-	err  error // of writing; after it nothing is written
+	err  error // the first error of writing; after it nothing is written
 
 	// The page that is being collected.
 	rep, def []byte   // levels, of columns that have them
-	entries  int      // values, missing ones included
-	missing  int      // values
-	indices  []int32  // of values that are in the dictionary
-	numbers  []uint64 // that are in none
-	texts    []byte   // that are in none, encoded
+	entries  int      // values, including missing ones
+	missing  int      // the values of entries that are missing
+	indices  []int32  // the values that are in the dictionary
+	numbers  []uint64 // the values that are in no dictionary
+	texts    []byte   // the values that are in no dictionary, encoded
 
 	dictionary dictionary
-	waiting    []byte // pages that stand behind the dictionary
+	waiting    []byte // pages that follow the dictionary
 	bounds     bounds
 
 	page, part, packed []byte // memory
@@ -49,7 +49,8 @@ func (c *chunk) begin(l *leaf) {
 	c.meta = format.ColumnMetaData{Type: l.physical, PathInSchema: l.path, Codec: format.Zstd, DataPageOffset: c.out.at}
 }
 
-// level begins a value with its levels of repetition and definition. It is missing if the latter is not the highest of the column.
+// level begins a value with its levels of repetition and definition. The value is missing if its definition level is below the
+// column's highest.
 func (c *chunk) level(rep, def byte) {
 	if rep == 0 {
 		if c.entries >= maxPageValues || len(c.indices)*4+len(c.numbers)*8+len(c.texts) >= maxPageBytes {
@@ -72,7 +73,7 @@ func (c *chunk) level(rep, def byte) {
 	}
 }
 
-// number adds a number, as appendNumber takes it.
+// number adds a number in the form of appendNumber.
 func (c *chunk) number(v uint64) {
 	if !c.dictionary.open {
 		c.bounds.number(v)
@@ -133,14 +134,14 @@ func (c *chunk) levels(l []byte, highest byte) {
 	c.page = append(c.page, c.part...)
 }
 
-// values adds the values to the page, and returns how they are encoded. If all are missing, there is nothing to encode.
+// values adds the values to the page, and returns their encoding. If all are missing, there is nothing to encode.
 func (c *chunk) values() format.Encoding {
 	var err error
 	switch {
 	case c.entries == c.missing:
 		return format.Plain
 	case c.dictionary.open:
-		width := max(1, bits.Len(uint(c.dictionary.count-1))) // some readers do not expect 0
+		width := max(1, bits.Len(uint(c.dictionary.count-1))) // some readers do not accept 0
 		c.part, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(c.part, c.indices)
 		c.fail(err)
 		c.page = append(append(c.page, byte(width)), c.part...)
@@ -162,7 +163,7 @@ func (c *chunk) values() format.Encoding {
 	return format.Plain
 }
 
-// finishDictionary writes the dictionary, if there is anything in it, and the pages behind it. Later values are in no dictionary.
+// finishDictionary writes the dictionary, if it has values, and the pages that follow it. Later values are in no dictionary.
 func (c *chunk) finishDictionary() {
 	c.dictionary.open = false
 	if c.dictionary.count > 0 {
@@ -177,7 +178,7 @@ func (c *chunk) finishDictionary() {
 	c.waiting = c.waiting[:0]
 }
 
-// write writes a page. It waits if the dictionary before it is not complete.
+// write writes a page. The page waits if the dictionary before it is not complete.
 func (c *chunk) write(h format.PageHeader, encoding format.Encoding) {
 	c.used(encoding)
 	c.packed = pages.EncodeAll(c.page, c.packed[:0])
@@ -213,7 +214,7 @@ func (c *chunk) used(e format.Encoding) {
 	}
 }
 
-// finish finishes the column, and returns what describes it.
+// finish finishes the column, and returns its description.
 func (c *chunk) finish() (format.ColumnMetaData, error) {
 	c.finishPage()
 	if c.dictionary.open {
@@ -223,7 +224,7 @@ func (c *chunk) finish() (format.ColumnMetaData, error) {
 	return c.meta, c.err
 }
 
-// rising encodes numbers of which most are a little more than those before them.
+// rising encodes numbers, most of which are a little larger than the previous one.
 func (c *chunk) rising() (as format.Encoding, err error) {
 	switch c.leaf.physical {
 	case format.Int32:
@@ -245,7 +246,7 @@ func numbersAs[T any](numbers []uint64, as func(uint64) T) []T {
 	return v
 }
 
-// appendNumber appends a number as it is. It is given by its bits; those of 32 bits are the lower ones, and true is 1.
+// appendNumber appends a number, which is given by its bits: a number of 32 bits is in the lower half, and true is 1.
 func appendNumber(to []byte, v uint64, as format.Type) []byte {
 	switch as {
 	case format.Boolean:
@@ -261,7 +262,7 @@ func appendText(to, v []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(to, uint32(len(v))), v...)
 }
 
-// appendBits appends bits, from the lowest of each byte.
+// appendBits appends bits, beginning with the lowest of each byte.
 func appendBits(to []byte, v []uint64) []byte {
 	for i, bit := range v {
 		if i&7 == 0 {

@@ -2,10 +2,10 @@ package tablefile
 
 import "github.com/parquet-go/parquet-go/format"
 
-// maxDictionaryBytes is how large a dictionary gets before it takes no more values. Those of one row are not divided.
+// maxDictionaryBytes is the size from which a dictionary takes no more values. The values of one row are not divided.
 const maxDictionaryBytes = 256 << 10
 
-// dictionary holds each value of a column once. Its zero value is one that takes no values.
+// dictionary holds each value of a column once. The zero dictionary takes no values.
 type dictionary struct {
 	open    bool // it takes values
 	count   int
@@ -14,7 +14,7 @@ type dictionary struct {
 	texts   map[string]int32
 }
 
-// number returns the index of a number, and whether the dictionary had it.
+// number returns the index of a number, and whether the dictionary had the number already.
 func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
 	if i, had = d.numbers[v]; had {
 		return i, true
@@ -29,7 +29,7 @@ func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
 	return i, false
 }
 
-// text returns the index of a text, and whether the dictionary had it.
+// text returns the index of a text, and whether the dictionary had the text already.
 func (d *dictionary) text(v []byte) (i int32, had bool) {
 	if i, had = d.texts[string(v)]; had {
 		return i, true

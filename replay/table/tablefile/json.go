@@ -12,9 +12,8 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 )
 
-// jsonFile writes each row as a line with a JSON object. Values have the form that package eventjson gives them, as HTTP and
-// `replayd cat` print events: integers of 64 bits are texts, since JavaScript rounds larger numbers. A row leaves out its missing
-// values.
+// jsonFile writes each row as a line with a JSON object. Values have the form of package eventjson, in which HTTP and `replayd
+// cat` print events: integers of 64 bits are texts, since JavaScript rounds larger numbers. A row leaves out its missing values.
 type jsonFile struct {
 	w    io.Writer
 	line []byte

@@ -15,7 +15,7 @@ type packed struct {
 	len, nulls int
 	buffers    []packedBuffer
 	below      []packed
-	names      *packed // the names of a dictionary's array
+	names      *packed // the names of an array of a dictionary
 }
 
 // packedBuffer is a buffer whose bytes are in memory or in a waiting file.
@@ -23,7 +23,7 @@ type packedBuffer struct {
 	data       []byte // nil if the bytes are in the file
 	at         int64  // the place in the file
 	length     int32  // the number of compressed bytes
-	size       int32  // the number of unpacked bytes, or missing; 32 bits do, because Arrow's offsets of texts have no more
+	size       int32  // the number of unpacked bytes, or missing; Arrow's offsets of texts have 32 bits, too
 	compressed bool
 }
 
@@ -41,7 +41,7 @@ const (
 
 var zeros [alignment]byte
 
-// cost returns the bytes of memory that an array takes: its description, and its values that are in memory.
+// cost returns the bytes of memory that an array takes: its description, and those of its values that are in memory.
 func (p *packed) cost() (about, values int) {
 	about = packedCost + bufferCost*cap(p.buffers)
 	for i := range p.buffers {
@@ -54,7 +54,7 @@ func (p *packed) cost() (about, values int) {
 	return about, values
 }
 
-// parts returns the arrays of which an array consists.
+// parts returns the arrays that an array consists of.
 func (p *packed) parts() []*packed {
 	var all []*packed
 	for i := range p.below {
@@ -116,7 +116,7 @@ func (r *packer) pack(d arrow.ArrayData) packed {
 	return p
 }
 
-// buffer compresses a buffer. One that does not become smaller is copied.
+// buffer compresses a buffer, or copies it if it does not become smaller.
 func (r *packer) buffer(b []byte) packedBuffer {
 	p := packedBuffer{size: int32(len(b))}
 	if r.room = shortTerm.EncodeAll(b, r.room[:0]); len(r.room) < len(b) {
@@ -126,7 +126,7 @@ func (r *packer) buffer(b []byte) packedBuffer {
 	return p
 }
 
-// unpack unpacks the parts of an array that lie on the way to a leaf: structs have only the field on that way. The result is
+// unpack unpacks the parts of an array that lie on the way to a leaf: of a struct, only the field on that way. The result is
 // valid until the packer is used again.
 func (r *packer) unpack(p *packed, from *waiting, way []step) (arrow.Array, error) {
 	r.room = r.room[:0]

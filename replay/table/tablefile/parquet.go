@@ -21,11 +21,11 @@ type parquetFile struct {
 	out     *counter
 	shape   shape
 	about   []format.KeyValue
-	groups  []format.RowGroup // that were written
-	written int64             // their rows
+	groups  []format.RowGroup // the row groups that were written
+	written int64             // the rows of these groups
 	budget  *Budget
 	parts   [][]packed // the rows of the next row group, by column of the table, then by record batch
-	moved   int        // how many record batches have moved to the file
+	moved   int        // the number of record batches that have moved to the file
 	waiting waiting
 	rows    int
 	cost    int   // bytes of memory that describe these rows
@@ -36,7 +36,7 @@ type parquetFile struct {
 // held returns the bytes of memory that the rows take.
 func (f *parquetFile) held() int { return f.cost + f.values }
 
-// A row group is written when it has so many rows or compressed bytes. The rows of one Write stay together.
+// A row group is written when it has this number of rows or of compressed bytes. The rows of one Write stay together.
 const (
 	maxGroupRows  = 1 << 20
 	maxGroupBytes = 64 << 20
@@ -61,7 +61,7 @@ func newParquet(w io.Writer, s *arrow.Schema, about map[string]string, budget *B
 // parquetMagic begins and ends a file.
 const parquetMagic = "PAR1"
 
-// add adds metadata of the file.
+// add adds metadata to the file.
 func (f *parquetFile) add(about map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(about)) {
 		f.about = append(f.about, format.KeyValue{Key: key, Value: about[key]})
@@ -197,5 +197,5 @@ func (f *parquetFile) Close(about map[string]string) error {
 	return err
 }
 
-// parquetVersion is that of the format: its second version has logical types.
+// parquetVersion is the version of the format that has logical types.
 const parquetVersion = 2

@@ -15,12 +15,12 @@ import (
 // shape is a table's schema in Parquet's terms.
 type shape struct {
 	elements []format.SchemaElement // the tree of columns in preorder
-	leaves   []leaf                 // those that have values
+	leaves   []leaf                 // the columns that have values
 }
 
-// leaf is a column of a Parquet file: the way from a column of the table to one without others below it.
+// leaf is a column of a Parquet file: the way from a column of the table to a column without others below it.
 type leaf struct {
-	column   int // of the table
+	column   int // the index in the table
 	way      []step
 	path     []string
 	physical format.Type
@@ -35,11 +35,11 @@ func (l *leaf) kind() arrow.Type { return l.way[len(l.way)-1].kind }
 type step struct {
 	kind     arrow.Type
 	nullable bool
-	field    int   // of a struct, the field that the way leads to
-	rep      uint8 // of a list, its repetition level
+	field    int   // in a struct: the field on the way
+	rep      uint8 // in a list: the level of repetition
 }
 
-// presentColumn is the only field of a struct that has none, since Parquet has no empty groups. It is always true.
+// presentColumn is the only field of a struct without fields, since Parquet has no empty groups. It is always true.
 const presentColumn = "present"
 
 func shapeOf(s *arrow.Schema) (shape, error) {
@@ -53,7 +53,7 @@ func shapeOf(s *arrow.Schema) (shape, error) {
 	return sh, nil
 }
 
-// add adds the elements and the leaves of a field. above is the node that the field is in.
+// add adds the elements and the leaves of a field. above is the node that contains the field.
 func (s *shape) add(f arrow.Field, above leaf) error {
 	to := above
 	to.path = append(slices.Clone(above.path), f.Name)
@@ -105,7 +105,7 @@ func (s *shape) add(f arrow.Field, above leaf) error {
 	return nil
 }
 
-// typed sets the type of the values of an element. It returns false if Parquet has none.
+// typed sets the type of an element's values. It returns false if Parquet has no such type.
 func typed(e *format.SchemaElement, kind arrow.Type) bool {
 	integer := func(physical format.Type, bits int8, signed bool, old deprecated.ConvertedType) {
 		e.Type, e.ConvertedType = thrift.New(physical), thrift.New(old)
@@ -122,7 +122,7 @@ func typed(e *format.SchemaElement, kind arrow.Type) bool {
 		integer(format.Int64, 64, true, deprecated.Int64)
 	case arrow.UINT64:
 		integer(format.Int64, 64, false, deprecated.Uint64)
-	case arrow.TIMESTAMP: // all are in microseconds
+	case arrow.TIMESTAMP: // all timestamps are in microseconds
 		e.Type, e.ConvertedType = thrift.New(format.Int64), thrift.New(deprecated.TimestampMicros)
 		e.LogicalType.Value = &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
 	case arrow.FLOAT32:

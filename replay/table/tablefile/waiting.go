@@ -9,12 +9,12 @@ import (
 
 // waiting is a file with the values of one table's rows that wait for their row group. Its zero value is empty.
 type waiting struct {
-	file *os.File // nil until something is added
+	file *os.File // nil until bytes are added
 	out  *bufio.Writer
 	size int64
 }
 
-// open makes the file if there is none.
+// open makes the file unless there is one.
 func (w *waiting) open(create func() (*os.File, error)) (err error) {
 	if w.file == nil {
 		if w.file, err = create(); err == nil {
@@ -24,7 +24,7 @@ func (w *waiting) open(create func() (*os.File, error)) (err error) {
 	return err
 }
 
-// add adds bytes at the end, and returns where they are. The file must be open.
+// add adds bytes at the end, and returns their place. The file must be open.
 func (w *waiting) add(b []byte) (at int64, err error) {
 	at = w.size
 	n, err := w.out.Write(b)
@@ -32,7 +32,7 @@ func (w *waiting) add(b []byte) (at int64, err error) {
 	return at, err
 }
 
-// flush must be called between add and readAt.
+// flush writes buffered bytes. Call it between add and readAt.
 func (w *waiting) flush() error { return w.out.Flush() }
 
 // readAt reads bytes that were added.

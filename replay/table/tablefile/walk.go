@@ -25,7 +25,7 @@ func (c *chunk) add(a arrow.Array) {
 		case at.kind == arrow.LIST:
 			a = a.(*array.List).ListValues()
 		case at.kind == arrow.STRUCT && at.field >= 0:
-			a = a.(*array.Struct).Field(0) // it has no other
+			a = a.(*array.Struct).Field(0) // a struct without fields has no other
 		}
 	}
 	w.value = c.valueOf(a)
@@ -34,7 +34,7 @@ func (c *chunk) add(a arrow.Array) {
 	}
 }
 
-// add adds what the i-th value of the array at a step has at the end of the way.
+// add adds the values at the end of the way that belong to the i-th value of the array at a step.
 func (w *walk) add(step, i int, rep, def byte) {
 	at := &w.way[step]
 	if at.nullable {
@@ -63,7 +63,7 @@ func (w *walk) add(step, i int, rep, def byte) {
 	}
 }
 
-// valueOf returns what adds the i-th value of an array to the column.
+// valueOf returns a function that adds the i-th value of an array to the column.
 func (c *chunk) valueOf(a arrow.Array) func(i int) {
 	switch a := a.(type) {
 	case *array.Boolean:
@@ -99,10 +99,10 @@ func (c *chunk) valueOf(a arrow.Array) func(i int) {
 	}
 }
 
-// nameOf is valueOf for names. Each is looked up once.
+// nameOf is valueOf for names. It looks each name up once.
 func (c *chunk) nameOf(a *array.Dictionary) func(i int) {
 	names := a.Dictionary().(*array.String)
-	known := make([]int32, names.Len()) // 1 and the index in the column's dictionary
+	known := make([]int32, names.Len()) // the index in the column's dictionary plus 1; 0 if unknown
 	return func(i int) {
 		k := a.GetValueIndex(i)
 		if c.dictionary.open && known[k] > 0 {

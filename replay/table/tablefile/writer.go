@@ -26,12 +26,12 @@ const (
 type Writer interface {
 	// Write writes record batches of the table's schema.
 	Write(records []arrow.RecordBatch) error
-	// Close writes the end of the file. It does not close the file itself. about is metadata for files that have it at their end,
-	// as Parquet has.
+	// Close writes the end of the file. It does not close the file itself. about is metadata for formats that write it at the
+	// end, such as Parquet.
 	Close(about map[string]string) error
 }
 
-// New returns a writer of a table to w. about is metadata for files that have it. Parquet files hold rows in the budget.
+// New returns a writer of a table to w. about is metadata for formats that have it. Parquet files hold rows in the budget.
 func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string, budget *Budget) (Writer, error) {
 	switch f {
 	case Parquet:
