@@ -34,6 +34,10 @@ def plain(value, kind):
         return tree([plain(v, kind.value_type) for v in value])
     if pyarrow.types.is_int64(kind) or pyarrow.types.is_uint64(kind):
         return str(value)
+    if pyarrow.types.is_timestamp(kind):
+        digits = "milliseconds" if value.microsecond % 1000 == 0 else "microseconds"
+        text = value.isoformat(timespec=digits if value.microsecond else "seconds")
+        return text.replace("+00:00", "Z")
     if pyarrow.types.is_binary(kind):
         return base64.b64encode(value).decode()
     if pyarrow.types.is_floating(kind):
