@@ -313,3 +313,45 @@ func plain(v any) []byte {
 	}
 	return b
 }
+
+// TestPages: a page begins with a row, and has no more rows than it needs. The dictionary stands before the pages.
+func TestPages(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "ids", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint64)}}, nil)
+	for _, test := range []struct {
+		rows, each int
+		want       []int32
+	}{{3, 50_000, []int32{100_000, 50_000}}, {100_000, 1, []int32{65_536, 34_464}}} {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+		list := b.Field(0).(*array.ListBuilder)
+		for i := range test.rows {
+			list.Append(true)
+			for range test.each {
+				list.ValueBuilder().(*array.Uint64Builder).Append(uint64(i % 3))
+			}
+		}
+		r, err := file.NewParquetReader(bytes.NewReader(write(t, tablefile.Parquet, schema, 8<<20, b.NewRecordBatch())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta, err := r.MetaData().RowGroup(0).ColumnChunk(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !meta.HasDictionaryPage() || meta.DataPageOffset() <= meta.DictionaryPageOffset() {
+			t.Errorf("pages begin at %d, the dictionary at %d", meta.DataPageOffset(), meta.DictionaryPageOffset())
+		}
+		pages, err := r.RowGroup(0).GetColumnPageReader(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int32
+		for pages.Next() {
+			if p, ok := pages.Page().(*file.DataPageV1); ok {
+				got = append(got, p.NumValues())
+			}
+		}
+		if err := pages.Err(); err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("pages of %d values, want %d: %v", got, test.want, err)
+		}
+	}
+}
