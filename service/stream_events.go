@@ -68,3 +68,19 @@ func StreamFile(
 	c.Version = version
 	return stream.Run(ctx, c, send)
 }
+
+// StreamColumns is StreamFile for a send that takes the columns of tables as they are: see [stream.Tables]. The request must ask for
+// tables.
+func StreamColumns(
+	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, version string, send stream.Send,
+) error {
+	c, err := opened.Alone(ctx, file, req, secrets)
+	if err != nil {
+		return err
+	}
+	if c.Replay.Tables != nil {
+		c.Replay.Tables.Encoder = nil
+	}
+	c.Version = version
+	return stream.Run(ctx, c, send)
+}

@@ -27,7 +27,10 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/replay/table/tablefile"
+	"github.com/replayd/replayd/service/frame"
 )
 
 // exportBudget limits the values, in bytes, that the tables of an export hold before the largest table is written.
@@ -165,34 +168,60 @@ func (e *Export) contentVersion() string {
 	return fmt.Sprintf("%s, facts %d", e.schemaVersion(), e.facts)
 }
 
-// Add adds a response of the stream, in ENCODING_ARROW. It returns ErrThere at the start if nothing has changed since the last export.
+// Add adds a response of a daemon's stream, in ENCODING_ARROW. It returns ErrThere at the start if nothing has changed since the last
+// export.
 func (e *Export) Add(ctx context.Context, r client.Response) error {
-	if start := r.Message.GetStart(); start != nil {
+	if r.Batch == nil {
+		return e.message(ctx, r.Message)
+	}
+	if r.Batch.State {
+		return nil
+	}
+	for _, t := range r.Batch.Tables() {
+		if err := e.addTable(t); err != nil {
+			return err
+		}
+	}
+	return e.added(len(r.Wire), r.Cursor)
+}
+
+// AddFrame is like Add, for a response of a stream in this process that passes on columns.
+func (e *Export) AddFrame(ctx context.Context, f *frame.Frame) error {
+	set := f.Columns()
+	if set == nil {
+		return e.message(ctx, f.Response())
+	}
+	if err := set.All(e.addColumns); err != nil {
+		return err
+	}
+	return e.added(set.Size(), f.Cursor())
+}
+
+// message adds a response without events.
+func (e *Export) message(ctx context.Context, m *replaydv1.StreamEventsResponse) error {
+	if start := m.GetStart(); start != nil {
 		e.start, e.server = start.GetReplay(), start.GetServerVersion()
 		if e.o.Facts {
 			e.facts = start.GetFactsVersion()
 		}
 		return e.begin(ctx)
 	}
-	if end := r.Message.GetEnd(); end != nil {
+	if end := m.GetEnd(); end != nil {
 		e.reason, e.detail = strings.TrimPrefix(end.GetReason().String(), "END_REASON_"), end.GetDetail()
 		e.summary = summaryOf(end)
 	}
-	if r.Batch == nil || r.Batch.State {
-		return nil
-	}
+	return nil
+}
+
+// added reports the progress of a batch, and writes rows of the largest tables when the tables hold many. at is the cursor after the
+// batch.
+func (e *Export) added(size int, at []byte) error {
 	if e.o.Progress != nil {
 		read, total := int64(0), int64(0)
-		if at, err := cursor.Parse(r.Cursor); err == nil && e.start.GetCompression() <= replaydv1.Compression_COMPRESSION_NONE {
+		if at, err := cursor.Parse(at); err == nil && e.start.GetCompression() <= replaydv1.Compression_COMPRESSION_NONE {
 			read, total = at.Position.Offset, e.start.GetSizeBytes()
 		}
-		e.o.Progress(len(r.Wire), read, total)
-	}
-	e.events += uint64(r.Batch.Len())
-	for _, t := range r.Batch.Tables() {
-		if err := e.add(t); err != nil {
-			return err
-		}
+		e.o.Progress(size, read, total)
 	}
 	for e.held > exportBudget {
 		if err := e.largest().flush(e); err != nil {
@@ -279,16 +308,13 @@ func (e *Export) there(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// add adds the rows of a table.
-func (e *Export) add(t *replaydv1.Table) error {
+// addTable adds the rows of a table as a daemon sends them.
+func (e *Export) addTable(t *replaydv1.Table) error {
 	if t.GetRows() == 0 { // it has columns only
 		return nil
 	}
-	to := e.tables[t.GetKind()]
-	if to == nil {
-		to = &exportTable{}
-		e.tables[t.GetKind()] = to
-		to.name = e.file("format="+e.formatName(), "kind="+t.GetKind())
+	to := e.table(t.GetKind())
+	if to.reader == nil {
 		to.messages.rest = append(to.messages.rest, t.GetSchema())
 		var err error
 		if to.reader, err = ipc.NewReader(&to.messages, ipc.WithDelayReadSchema(true)); err != nil {
@@ -298,23 +324,31 @@ func (e *Export) add(t *replaydv1.Table) error {
 	to.messages.rest = append(to.messages.rest, t.GetData())
 	for len(to.messages.rest) > 0 && to.reader.Next() {
 		record := to.reader.RecordBatch()
-		if to.out == nil {
-			if err := to.create(e, record.Schema()); err != nil {
-				return err
-			}
-		}
 		record.Retain()
-		n := sizeOf(record)
-		to.pending = append(to.pending, record)
-		to.rows += int(record.NumRows())
-		to.held += n
-		e.held += n
-		e.countWarnings(record)
+		if err := to.add(e, record); err != nil {
+			return err
+		}
 	}
-	if err := to.reader.Err(); err != nil {
-		return err
+	return to.reader.Err()
+}
+
+// addColumns adds the rows of a table of this process. It copies them.
+func (e *Export) addColumns(t *table.Table) error {
+	to := e.table(t.Layout.Format.Kinds[t.Kind].Name)
+	if to.schema == nil {
+		to.schema = arrowipc.Schema(t.Layout, t.Kind)
 	}
-	return nil
+	return to.add(e, copied(arrowipc.Record(t, to.schema)))
+}
+
+// table returns the file of a kind.
+func (e *Export) table(kind string) *exportTable {
+	to := e.tables[kind]
+	if to == nil {
+		to = &exportTable{name: e.file("format="+e.formatName(), "kind="+kind)}
+		e.tables[kind] = to
+	}
+	return to
 }
 
 // warningsColumn is the column of formats whose events have warnings.

@@ -22,7 +22,12 @@ import (
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/internal/daemontest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table/tablefile"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/frame"
 )
 
 // TestMemory: with next to no memory, all rows wait in files or are row groups at once, and the tables have the same rows. No such file has
@@ -58,6 +63,68 @@ func TestMemory(t *testing.T) {
 				if got[file] == nil || !array.TableEqual(got[file], rows) {
 					t.Errorf("%s with %d bytes: %s has other rows", name, most, file)
 				}
+			}
+		}
+	}
+}
+
+// TestFrames: columns of this process make the same files as tables that a daemon sends, also if rows have to wait.
+func TestFrames(t *testing.T) {
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	for _, name := range []string{"dem/dota.dem", "sc2replay/5.0.SC2Replay", "datafile/sample.map", "teehistorian/finished/" + game} {
+		request := func(name string) *replaydv1.StreamEventsRequest {
+			return &replaydv1.StreamEventsRequest{
+				Replay: name, Encoding: replaydv1.Encoding_ENCODING_ARROW, MaxBatchEvents: 50,
+			}
+		}
+		run := func(add func(*export.Export) error) (files map[string]arrow.Table, events uint64) {
+			dir := t.TempDir()
+			e := export.New(export.Options{Name: name, Place: export.Dir{Path: dir}, Format: tablefile.Parquet, Memory: 16 << 10, Tables: describe.TableVersion})
+			defer e.Close()
+			if err := add(e); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return tables(t, dir), e.Events()
+		}
+		want, events := run(func(e *export.Export) error {
+			for r, err := range c.Stream(t.Context(), request("r/"+name)).Responses() {
+				if err == nil {
+					err = e.Add(t.Context(), r)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		got, counted := run(func(e *export.Export) error {
+			file, err := source.OpenLocal(filepath.Join("..", "..", "testdata", name), source.Limits{})
+			if err != nil {
+				return err
+			}
+			return service.StreamColumns(t.Context(), file, request(name), codec.Secrets{}, "", func(f *frame.Frame) error {
+				defer f.Free()
+				return e.AddFrame(t.Context(), f)
+			})
+		})
+		if len(got) != len(want) || counted != events || events == 0 {
+			t.Errorf("%s: %d tables with %d events, want %d with %d", name, len(got), counted, len(want), events)
+		}
+		for file, rows := range want {
+			if !strings.HasPrefix(file, "replays") && (got[file] == nil || !array.TableEqual(got[file], rows)) {
+				t.Errorf("%s: %s has other rows", name, file)
 			}
 		}
 	}

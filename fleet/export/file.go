@@ -2,13 +2,16 @@ package export
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/replayd/replayd/replay/table/tablefile"
 )
@@ -19,8 +22,9 @@ type exportTable struct {
 	file            *os.File
 	buffer          *bufio.Writer
 	out             tablefile.Writer
-	messages        messages    // the reader's input
-	reader          *ipc.Reader // of all record batches, after the schema
+	schema          *arrow.Schema // of columns of this process
+	messages        messages      // the reader's input
+	reader          *ipc.Reader   // of all record batches, after the schema
 	pending         []arrow.RecordBatch
 	held, rows      int
 }
@@ -53,6 +57,49 @@ func (t *exportTable) create(e *Export, schema *arrow.Schema) error {
 	t.file, t.temporary, t.buffer = f, f.Name(), bufio.NewWriterSize(f, 64<<10)
 	t.out, err = tablefile.New(e.o.Format, t.buffer, schema, e.about(), e.budget)
 	return err
+}
+
+// add adds a record batch, which belongs to the table then, and counts its events.
+func (t *exportTable) add(e *Export, r arrow.RecordBatch) error {
+	if t.out == nil {
+		if err := t.create(e, r.Schema()); err != nil {
+			return err
+		}
+	}
+	n := sizeOf(r)
+	t.pending = append(t.pending, r)
+	t.rows += int(r.NumRows())
+	t.held += n
+	e.held += n
+	e.events += uint64(r.NumRows())
+	e.countWarnings(r)
+	return nil
+}
+
+// copied returns a record batch with memory of its own.
+func copied(r arrow.RecordBatch) arrow.RecordBatch {
+	columns := make([]arrow.Array, r.NumCols())
+	for i, c := range r.Columns() {
+		columns[i] = array.MakeFromData(copiedData(c.Data()))
+	}
+	return array.NewRecordBatch(r.Schema(), columns, r.NumRows())
+}
+
+func copiedData(d arrow.ArrayData) *array.Data {
+	buffers := make([]*memory.Buffer, len(d.Buffers()))
+	for i, b := range d.Buffers() {
+		if b != nil {
+			buffers[i] = memory.NewBufferBytes(bytes.Clone(b.Bytes()))
+		}
+	}
+	var below []arrow.ArrayData
+	for _, c := range d.Children() {
+		below = append(below, copiedData(c))
+	}
+	if d.DataType().ID() == arrow.DICTIONARY {
+		return array.NewDataWithDictionary(d.DataType(), d.Len(), buffers, d.NullN(), d.Offset(), copiedData(d.Dictionary()))
+	}
+	return array.NewData(d.DataType(), d.Len(), buffers, below, d.NullN(), d.Offset())
 }
 
 // flush writes the waiting rows.

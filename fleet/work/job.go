@@ -20,7 +20,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/export"
@@ -237,18 +236,11 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 		_ = file.Close()
 		return false, errRequest
 	}
-	req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE // tables stay on this machine
 	e := export.New(o)
 	defer e.Close()
-	err = service.StreamFile(ctx, file, req, w.o.Secrets, w.o.Version, func(f *frame.Frame) error {
+	err = service.StreamColumns(ctx, file, req, w.o.Secrets, w.o.Version, func(f *frame.Frame) error {
 		defer f.Free()
-		buf := f.Buffer()
-		defer buf.Free()
-		r, err := client.ParseResponse(buf.ReadOnlyData())
-		if err != nil {
-			return err
-		}
-		return e.Add(ctx, r)
+		return e.AddFrame(ctx, f)
 	})
 	if ctx.Err() != nil {
 		return false, w.abandoned(ctx, job, e, ctx.Err())

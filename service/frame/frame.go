@@ -13,6 +13,7 @@ import (
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/protoappend"
+	"github.com/replayd/replayd/replay/table"
 )
 
 // Frame is one marshalled response. Its owner must either send it once or Free it.
@@ -26,11 +27,16 @@ type Frame struct {
 
 	response *replaydv1.StreamEventsResponse // nil if the response has events
 	tables   mem.Buffer                      // for a batch of tables: its entries of EventBatch.tables
+	columns  *table.Set                      // for columns as they are, which have no bytes
 	cursor   []byte
 }
 
 // Response returns a response without events, which must not be modified. It returns nil for a response with events.
 func (f *Frame) Response() *replaydv1.StreamEventsResponse { return f.response }
+
+// Columns returns the columns of a batch for the same process, nil for any other response. They are valid until Send returns, which must
+// not send the frame: it has no bytes.
+func (f *Frame) Columns() *table.Set { return f.columns }
 
 // Cursor returns the cursor of the response. Like its tables it is valid until the frame is freed.
 func (f *Frame) Cursor() []byte { return f.cursor }

@@ -9,6 +9,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/protoappend"
+	"github.com/replayd/replayd/replay/table"
 )
 
 // Outbox makes the frames of one stream and counts those not written yet. The sender frees a frame's bytes when they are
@@ -55,6 +56,12 @@ func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
 	f.bytes = append(f.parts[:0], &f.head, encoded)
 	o.seal(f, cursor)
 	return f
+}
+
+// Columns returns the frame of a batch of tables whose columns are passed on within the process, with a cursor that is valid as long as
+// they are.
+func (o *Outbox) Columns(set *table.Set, cursor []byte) *Frame {
+	return &Frame{columns: set, cursor: cursor}
 }
 
 // StateTables returns the frame of a part of a state as tables. encoded holds its entries of StateBatch.tables. The frame takes

@@ -113,7 +113,8 @@ type Opened interface {
 
 // Tables says how a stream sends the events of a replay as tables.
 type Tables struct {
-	// Encoder encodes the tables. It must not be used by any other Replay.
+	// Encoder encodes the tables. It must not be used by any other Replay. Without one the columns themselves are passed on, for a
+	// Send in this process: see [frame.Frame.Columns]. A state and tables without rows are then left out.
 	Encoder TableEncoder
 	// Layout says which columns the tables have.
 	Layout *table.Layout

@@ -72,7 +72,8 @@ func (s *stream) flush() error {
 		return nil
 	}
 	var encoded mem.Buffer
-	if s.batch.Tables != nil {
+	columns := s.passesColumns()
+	if s.batch.Tables != nil && !columns {
 		var err error
 		if encoded, err = s.encodeTables(protoscan.BatchTables); err != nil {
 			return err
@@ -82,6 +83,10 @@ func (s *stream) flush() error {
 	s.sent += uint64(s.batch.Count)
 	s.at.Sequence += uint64(s.batch.Count)
 	s.reach()
+	if columns {
+		defer s.batch.Reset()
+		return s.transmit(s.outbox.Columns(s.batch.Tables, s.cursorBytes()))
+	}
 	if encoded != nil {
 		s.batch.Reset()
 		return s.transmit(s.outbox.Tables(frame.Head{First: first, Next: s.at.Sequence}, s.cursorBytes(), encoded))
@@ -99,7 +104,7 @@ func (s *stream) flush() error {
 // its columns. A stream that starts from a cursor sends none: a client that is cut off after each batch and resumes would not
 // reach the end.
 func (s *stream) sendEmptyTables() error {
-	if s.batch.Tables == nil || s.Start.Cursor != nil {
+	if s.batch.Tables == nil || s.Start.Cursor != nil || s.passesColumns() {
 		return nil
 	}
 	for kind := 1; kind < len(s.replay.Tables.Layout.Format.Kinds); {
@@ -124,6 +129,11 @@ func (s *stream) sendEmptyTables() error {
 		}
 	}
 	return nil
+}
+
+// passesColumns reports whether the present replay's columns are passed on as they are.
+func (s *stream) passesColumns() bool {
+	return s.replay.Tables != nil && s.replay.Tables.Encoder == nil
 }
 
 // encodeTables encodes the tables of the batch as entries of a field of a response.

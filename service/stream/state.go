@@ -28,6 +28,10 @@ func (s *stream) sendWholeState() (outcome, error) {
 
 // sendState sends the batch as a part of the state.
 func (s *stream) sendState(complete bool) error {
+	if s.passesColumns() {
+		s.batch.Reset()
+		return nil
+	}
 	if s.batch.Tables != nil {
 		encoded, err := s.encodeTables(protoscan.StateTables)
 		if err != nil {

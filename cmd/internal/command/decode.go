@@ -36,17 +36,26 @@ func localResponses(
 	if req.GetFollow() {
 		return localFollow(ctx, p, req, reveal, send)
 	}
-	file, err := openLocal(ctx, p, in, req.GetReplay())
+	file, err := openStreamed(ctx, p, in, req)
 	if err != nil {
 		return err
+	}
+	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), send)
+}
+
+// openStreamed is openLocal for the replay of a request.
+func openStreamed(ctx context.Context, p Program, in io.Reader, req *replaydv1.StreamEventsRequest) (*source.File, error) {
+	file, err := openLocal(ctx, p, in, req.GetReplay())
+	if err != nil {
+		return nil, err
 	}
 	if req.GetStart().GetLastEvents() > 0 && file.Info().Size < 0 { // finding the last events requires reading twice
 		if err := file.Spool(ctx); err != nil {
 			_ = file.Close()
-			return err
+			return nil, err
 		}
 	}
-	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), send)
+	return file, nil
 }
 
 // localFollow follows a file, or the newest file of a directory, with a server in this process that has no listener.

@@ -11,11 +11,15 @@ import (
 	"runtime/debug"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/table/tablefile"
+	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/frame"
 )
 
 type exportCmd struct {
@@ -128,18 +132,34 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 				return Absent(err)
 			}
 		}
-		// The tables stay on this machine.
-		req.ArrowCompression = replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE
 	}
 	e := export.New(o)
 	defer e.Close()
-	s := streaming{target: &c.Target, program: p, in: in, reveal: c.Reveal.Secrets, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
-	err = s.run(ctx, req)
+	if c.Addr == "" {
+		err = exportLocal(ctx, p, in, req, c.Reveal.Secrets, e)
+	} else {
+		s := streaming{target: &c.Target, program: p, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
+		err = s.run(ctx, req)
+	}
 	err = e.Conclude(ctx, err, damageOf(err))
 	if e.Detail() != "" && err == nil {
 		note(replay + ": " + e.Detail())
 	}
 	return err
+}
+
+// exportLocal streams a replay to an export without a daemon.
+func exportLocal(
+	ctx context.Context, p Program, in io.Reader, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets, e *export.Export,
+) error {
+	file, err := openStreamed(ctx, p, in, req)
+	if err != nil {
+		return err
+	}
+	return service.StreamColumns(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), func(f *frame.Frame) error {
+		defer f.Free()
+		return e.AddFrame(ctx, f)
+	})
 }
 
 // damageOf describes the damage of a replay whose stream ended with an error. It is nil for other errors, and without one.
