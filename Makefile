@@ -138,8 +138,8 @@ chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for 
 ATTACKS ?= short
 
 .PHONY: oracle
-oracle: ## Make random requests at every door, and compare what comes with what the documents say (ORACLE=5000 of each format for the long form)
-	$(GO) test -timeout 2h -run 'TestRandomRequests$$' ./service -requests $(or $(ORACLE),600) -seed $${SEED:-1}
+oracle: build ## Make random requests at every door, and compare what comes with what the documents say (ORACLE=5000 of each format for the long form)
+	$(GO) test -timeout 2h -run 'TestRandomRequests$$|TestFollowIntoArchive$$' ./service -requests $(or $(ORACLE),600) -seed $${SEED:-1} -program $(CURDIR)/bin/replayd
 
 .PHONY: attacks
 attacks: ## Attack the daemon in each way that once worked (ATTACKS=long for the long form)

@@ -49,6 +49,7 @@ type daemon struct {
 	stop   func() // drains it; it is called at the end of the test in any case
 
 	services func() map[string]grpc.ServiceInfo
+	dial     func(context.Context) (net.Conn, error)
 }
 
 // logBuffer is a log that several goroutines write to.
@@ -111,6 +112,7 @@ func startWith(
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- running.Serve(ctx, listener, web, webListener, deadline) }()
+	d.dial = listener.DialContext
 	d.conn, err = grpc.NewClient("passthrough:///daemon",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))

@@ -42,6 +42,7 @@ var (
 // TestRandomRequests makes random requests of all kinds by all ways. It compares the responses with an oracle that knows the
 // whole stream and the documentation.
 func TestRandomRequests(t *testing.T) {
+	startPeers(t)
 	for format, files := range replayFiles(t) {
 		t.Run(format, func(t *testing.T) {
 			made, most := 0, *requests
@@ -226,16 +227,17 @@ func resume(
 
 // ways are the ways in which a request can be made.
 type ways struct {
-	d        *daemon
-	address  string // of plain HTTP
-	dir      string
-	path     string // of the file
-	data     []byte
-	web      map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
-	random   *rand.Rand
-	grown    int
-	states   map[int64]*streamtest.Session // by offset
-	compared map[string]int                // requests, by door
+	d         *daemon
+	address   string // of plain HTTP
+	dir       string
+	path      string // of the file
+	data      []byte
+	web       map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
+	random    *rand.Rand
+	grown     int
+	states    map[int64]*streamtest.Session // by offset
+	compared  map[string]int                // requests, by door
+	forwarded string                        // address for programs
 }
 
 type way struct {
@@ -252,7 +254,7 @@ func newWays(t *testing.T, dir, path string) *ways {
 	}
 	w := &ways{
 		d: startWith(t, dir, listener, 5*time.Second), dir: dir, path: path, data: read(t, path),
-		random: rand.New(rand.NewPCG(*seed, 7)), states: map[int64]*streamtest.Session{}, compared: map[string]int{},
+		random: rand.New(rand.NewPCG(*seed^hashOf(path), 7)), states: map[int64]*streamtest.Session{}, compared: map[string]int{},
 		address: "http://" + listener.Addr().String(),
 		web:     map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
 	}

@@ -17,6 +17,13 @@
 //   - A number is "#" and its IEEE 754 double as 16 hexadecimal digits.
 //   - true, false and null are "t", "f" and "n".
 //
+// These read requests from the standard input, one JSON line each, {"address": "HOST:PORT", "request": StreamEventsRequest}, and print the
+// events of each as JSON lines, and behind them {"end": REASON}, which is empty unless the stream failed. The test of random requests
+// (service/random_programs_test.go) makes its requests by them, too:
+//
+//	each.py
+//	each.mjs
+//
 // facts.golden has the facts of some files: of each kind their number, and a hash of all in canonical form, without their sequence
 // numbers; of the samples also the first one. A test writes and checks it. These compare the facts that the Python and the TypeScript client
 // receive of uploads of the files, and page/test/facts.test.js does it for the page:
