@@ -131,6 +131,9 @@ func TestFlight(t *testing.T) {
 		if strings.HasSuffix(replay, ".teehistorian") {
 			req.Include = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)
 		}
+		if strings.HasSuffix(replay, ".dem") {
+			req.Include = streamtest.Everything(replaydv1.Format_FORMAT_DEM)
+		}
 		if n := len(req.GetInclude()); n > 0 {
 			req.Include[n-1].Ticks = nil // a flight has as many samples as without a number
 		}

@@ -164,6 +164,8 @@ func randomRequests(t *testing.T, path string, n int) int {
 	switch {
 	case strings.Contains(path, ".SC2Replay"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)
+	case strings.Contains(path, ".dem"):
+		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_DEM)
 	case strings.Contains(path, ".teehistorian"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)
 	}

@@ -84,6 +84,9 @@ type Event struct {
 	ServerCvar ServerCvar
 	// A player is on the server, or the player's data changed.
 	PlayerInfo PlayerInfo
+	// The state of an entity at the end of a tick. A sample: only sent to those who name the kind, at each 30th tick if they do not say
+	// otherwise.
+	SampleEntity SampleEntity
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1186,6 +1189,23 @@ type PlayerInfo struct {
 	IsHltv bool
 }
 
+// SampleEntity: The state of an entity at the end of a tick, of each entity that exists, by ascending slot, at the ticks that a filter asks for. The
+// filter's classes and fields select what is sent of it, as of entity_entered: its players and counts are fields of a few classes. It
+// follows from the events before it, and stands before the first record of a later tick: at the offset of that record, with a negative
+// index. Where no record is for long, there are samples up to 3,000 ticks behind the last one.
+type SampleEntity struct {
+	// The slot.
+	Index uint32
+	// The class's name: an index into EventList.strings.
+	Class uint32
+	// The serial number.
+	Serial uint32
+	// The fields that the filter selects and that have a value.
+	Fields []FieldValue
+	// True for an entity that is out of view. Its fields are those it had when it left.
+	OutOfView bool
+}
+
 // Damage: An entity was hurt.
 //
 // Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
@@ -1670,6 +1690,7 @@ const (
 	KindFault
 	KindServerCvar
 	KindPlayerInfo
+	KindSampleEntity
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -1681,7 +1702,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 43
+const KindCount = 44
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1719,6 +1740,7 @@ var kindNames = [KindCount]string{
 	"fault",
 	"server_cvar",
 	"player_info",
+	"sample_entity",
 	"damage",
 	"kill",
 	"kill_streak",

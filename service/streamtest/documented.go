@@ -41,7 +41,7 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 		case "dem":
 			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info", "damage", "ability_change", "voice"}, name)
 			p.teams = name == "combat_log"
-			p.classes = strings.HasPrefix(name, "entity_")
+			p.classes = strings.HasPrefix(name, "entity_") || name == "sample_entity"
 			p.types = slices.Contains([]string{
 				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault", "ability_change",
 			}, name)
@@ -68,9 +68,13 @@ func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
 			samples.Kinds = append(samples.Kinds, kind)
 		}
 	}
-	if len(facts.Kinds) == 0 {
+	all := []*replaydv1.EventFilter{{}}
+	if len(facts.Kinds) > 0 {
+		all = append(all, facts)
+	}
+	if len(samples.Kinds) == 0 {
 		return nil
 	}
 	samples.Ticks = &replaydv1.TickRange{Every: new(leastEvery[string(name)])}
-	return []*replaydv1.EventFilter{{}, facts, samples}
+	return append(all, samples)
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // everyTicks holds, by format, how many ticks lie between samples if a request does not say.
-var everyTicks = map[string]int32{"teehistorian": 50, "sc2replay": 16}
+var everyTicks = map[string]int32{"teehistorian": 50, "sc2replay": 16, "dem": 30}
 
 // leastEvery holds, by format, the number of ticks of which those are multiples that requests ask for.
-var leastEvery = map[string]int32{"teehistorian": 25, "sc2replay": 16}
+var leastEvery = map[string]int32{"teehistorian": 25, "sc2replay": 16, "dem": 30}
 
 // due reports whether the tick of an event is a multiple of what a filter asks for. exclude says that it is one of exclude.
 func (o *Oracle) due(t *replaydv1.TickRange, e *event, exclude bool) bool {

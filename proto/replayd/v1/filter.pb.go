@@ -149,7 +149,7 @@ type DemFilter struct {
 	// events of entities have a class.
 	Classes []string `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
 	// Patterns of entity fields, of 1 to 256 bytes each, written like those of classes. They narrow entity_created,
-	// entity_updated and entity_entered. No other event has fields.
+	// entity_updated, entity_entered and sample_entity. No other event has fields.
 	//
 	// An include filter with fields applies to the events that its other conditions match, and sends only their matching
 	// fields. Where several include filters match an event, the event is sent with all fields that any of them sends. A
@@ -278,7 +278,7 @@ func (x *DatafileFilter) GetLayers() []int32 {
 
 // Some ticks: a range, both ends of which are included, or what is left of it.
 //
-// A sample (a kind whose name begins with "sample_") says how a player stands at the end of a tick. There is one at each tick, and
+// A sample (a kind whose name begins with "sample_") says how a player or an entity stands at the end of a tick. There is one at each tick, and
 // every selects some: a sample is the same, and at the same position, whatever the number, and wherever the stream begins.
 type TickRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -287,7 +287,8 @@ type TickRange struct {
 	// The last tick. Absent means to the end.
 	Max *int32 `protobuf:"varint,2,opt,name=max,proto3,oneof" json:"max,omitempty"`
 	// Only ticks that are multiples of this number, which must be at least 1. Absent means each tick, but for samples in include: these are
-	// of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game.
+	// of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game, and of each 30th tick of
+	// a demo, a second of Dota 2 and half of one of the other games.
 	Every         *int32 `protobuf:"varint,3,opt,name=every,proto3,oneof" json:"every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

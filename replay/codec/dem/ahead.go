@@ -25,7 +25,9 @@ type frontReader struct {
 func (f *frontReader) Fill(b *codec.Batch) error {
 	if !f.begun {
 		f.begun = true
-		f.ahead = newAhead(f.reader)
+		if !f.samples.Wanted() { // those of a tick are before the record of another one
+			f.ahead = newAhead(f.reader)
+		}
 	}
 	if f.ahead != nil {
 		return f.ahead.fill(b)
@@ -97,7 +99,7 @@ type place struct {
 }
 
 func placeOf(r *reader) place {
-	return place{r.d.Position(), r.d.Sum(), r.d.Tick(), r.skipped}
+	return place{r.Position(), r.d.Sum(), r.d.Tick(), r.skipped}
 }
 
 // part is a run of sections, read from a checkpoint. The first part begins where delivery begins, and the last one ends with the

@@ -255,6 +255,13 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendPlayerInfo(b, &m.PlayerInfo)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindSampleEntity:
+		{
+			b = append(b, 0xfa, 0x02, 0)
+			at := len(b)
+			b = appendSampleEntity(b, &m.SampleEntity)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2215,6 +2222,34 @@ func appendPlayerInfo(b []byte, m *dem.PlayerInfo) []byte {
 	return b
 }
 
+func appendSampleEntity(b []byte, m *dem.SampleEntity) []byte {
+	if m.Index != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Index))
+	}
+	if m.Class != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Class))
+	}
+	if m.Serial != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Serial))
+	}
+	for i := range m.Fields {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendFieldValue(b, &m.Fields[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.OutOfView {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.OutOfView)
+	}
+	return b
+}
+
 func appendDamage(b []byte, m *dem.Damage) []byte {
 	if m.Damage != 0 {
 		b = append(b, 0x08)
@@ -3044,6 +3079,7 @@ var Kinds = []string{
 	"fault",
 	"server_cvar",
 	"player_info",
+	"sample_entity",
 	"damage",
 	"kill",
 	"kill_streak",

@@ -57,7 +57,7 @@ func (r *reader) decoder(opts dem.Options, c *codec.Checkpoint) (d *dem.Decoder,
 		if whole {
 			r.keeper.keep(d)
 		}
-		return r.section.enters(d.Offset())
+		return r.section.enters(d.Offset()) || r.samples.pause(d)
 	}
 	r.keeper.last = offset / places
 	if s != nil {

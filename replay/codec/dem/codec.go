@@ -16,7 +16,7 @@ import (
 // batches of one stream do not serve another.
 var Codec = codec.Codec{
 	Format:       decoders.Dem,
-	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds), Least: leastNumbers},
+	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds), SampleTicks: sampleTicks, Least: leastNumbers},
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,
@@ -27,6 +27,9 @@ var Codec = codec.Codec{
 	Describe:     describe,
 	Survey:       survey,
 }
+
+// sampleTicks is the number of ticks between samples: a second of Dota, and half of one of the other games.
+const sampleTicks = 30
 
 // cost returns the memory that a reader needs for schema, tables and entities, which grow with the length of a game.
 func cost(size int64) int64 { return 8<<20 + min(max(size, 0)/2, 24<<20) }

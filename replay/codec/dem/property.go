@@ -18,6 +18,7 @@ var properties = filter.Table[event]{
 	dem.KindEntityUpdated: {Classes: true, Fields: true},
 	dem.KindEntityCreated: {Classes: true, Fields: true},
 	dem.KindEntityEntered: {Classes: true, Fields: true},
+	dem.KindSampleEntity:  {Classes: true, Fields: true},
 	dem.KindEntityLeft:    {Classes: true},
 	dem.KindEntityDeleted: {Classes: true},
 	dem.KindCombatLog: {

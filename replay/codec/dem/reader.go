@@ -34,6 +34,7 @@ type reader struct {
 	entities entityFilter // with a filter
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
+	samples  samples
 
 	state   entityFilter // the filter for the state
 	present int          // the entity slot at which Present continues
@@ -65,12 +66,12 @@ func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTy
 func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	r := &reader{
 		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
-		state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
+		samples: newSamples(&o), state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
 	}
 	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
-			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
+			return o.Filter.Kind(uint8(k)) || k == dem.KindEntityEntered && (o.Filter.Samples() || o.State && o.StateFilter.Kind(uint8(k)))
 		}
 		if o.Filter.HasTypes() {
 			opts.Types = func(k dem.Kind, number int32, name []byte) bool {
@@ -129,7 +130,9 @@ func (r *reader) seek(d *dem.Decoder) error {
 	case r.Start.Tick != nil:
 		err = d.SeekTick(*r.Start.Tick)
 	default:
-		err = d.Seek(r.Start.Position)
+		to := r.Start.Position
+		to.Index = max(to.Index, 0) // samples are before the record
+		err = d.Seek(to)
 	}
 	return yield(err)
 }
@@ -150,17 +153,22 @@ func (r *reader) fill(b *codec.Batch) error {
 	if r.section.over {
 		return errSection
 	}
-	r.section.cuts = true
+	r.section.cuts, r.samples.ready = true, true
 	for range work {
 		var at decoders.Position
 		switch {
 		case b.Full():
 			return nil
+		case r.samples.Pending():
+			r.sample(b)
+			continue
 		case r.d.Tick() > r.maxTick:
 			return codec.ErrDone
 		default:
 			if err := r.d.Next(&r.ev); err != nil {
 				switch {
+				case r.samples.Pending():
+					continue
 				case errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick:
 					return codec.ErrDone
 				case !r.section.reached():
@@ -280,6 +288,8 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 		class, fields = ev.EntityCreated.Class, &ev.EntityCreated.Fields
 	case dem.KindEntityEntered:
 		class, fields = ev.EntityEntered.Class, &ev.EntityEntered.Fields
+	case dem.KindSampleEntity:
+		class, fields = ev.SampleEntity.Class, &ev.SampleEntity.Fields
 	case dem.KindEntityLeft:
 		class = ev.EntityLeft.Class
 	case dem.KindEntityDeleted:
@@ -320,5 +330,5 @@ func (r *reader) held() int64 {
 }
 
 // Position and Sum belong to the reader itself, whatever others read ahead.
-func (r *reader) Position() decoders.Position { return r.d.Position() }
+func (r *reader) Position() decoders.Position { return r.samples.position(r.d.Position()) }
 func (r *reader) Sum() decoders.Sum           { return r.d.Sum() }

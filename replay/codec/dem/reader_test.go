@@ -126,6 +126,9 @@ func resolve(tb testing.TB, ev *demv1.Event, names []string, used map[uint32]boo
 	case *demv1.Event_EntityEntered:
 		name(&e.EntityEntered.Class)
 		fields(e.EntityEntered.GetFields())
+	case *demv1.Event_SampleEntity:
+		name(&e.SampleEntity.Class)
+		fields(e.SampleEntity.GetFields())
 	case *demv1.Event_EntityLeft:
 		name(&e.EntityLeft.Class)
 	case *demv1.Event_EntityDeleted:

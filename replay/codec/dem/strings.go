@@ -63,6 +63,9 @@ func (t *stringTable) refer(b *codec.Batch, d *dem.Decoder, ev *dem.Event) {
 	case dem.KindEntityEntered:
 		ev.EntityEntered.Class = t.add(b, d, ev.EntityEntered.Class)
 		t.referFields(b, d, ev.EntityEntered.Fields)
+	case dem.KindSampleEntity:
+		ev.SampleEntity.Class = t.add(b, d, ev.SampleEntity.Class)
+		t.referFields(b, d, ev.SampleEntity.Fields)
 	case dem.KindEntityLeft:
 		ev.EntityLeft.Class = t.add(b, d, ev.EntityLeft.Class)
 	case dem.KindEntityDeleted:

@@ -384,6 +384,13 @@ var Tables = table.Format{
 			{Name: "is_bot", Comment: "True when it is a bot.", Type: table.Bool},
 			{Name: "is_hltv", Comment: "True for the client that records the demo.", Type: table.Bool},
 		}},
+		{Name: "sample_entity", Comment: "The state of an entity at the end of a tick, of each entity that exists, by ascending slot, at the ticks that a filter asks for. The filter's classes and fields select what is sent of it, as of entity_entered: its players and counts are fields of a few classes. It follows from the events before it, and stands before the first record of a later tick: at the offset of that record, with a negative index. Where no record is for long, there are samples up to 3,000 ticks behind the last one.", Fields: []table.Field{
+			{Name: "sample_entity_index", Comment: "The slot.", Type: table.Uint32},
+			{Name: "class", Comment: "The class's name: an index into EventList.strings.", Type: table.Name},
+			{Name: "serial", Comment: "The serial number.", Type: table.Uint32},
+			{Name: "fields", Comment: "The fields that the filter selects and that have a value.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfFieldValue}}},
+			{Name: "out_of_view", Comment: "True for an entity that is out of view. Its fields are those it had when it left.", Type: table.Bool},
+		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
 			{Name: "pre_damage", Comment: "Deadlock: the damage before the victim's resistances.", Type: table.Float32},
@@ -914,6 +921,8 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowServerCvar(c[0:], &m.ServerCvar)
 	case dem.KindPlayerInfo:
 		rowPlayerInfo(c[0:], &m.PlayerInfo)
+	case dem.KindSampleEntity:
+		rowSampleEntity(c[0:], &m.SampleEntity)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2093,6 +2102,21 @@ func rowPlayerInfo(c []table.Column, m *dem.PlayerInfo) {
 	c[3].Int32(m.UserId)
 	c[4].Bool(m.IsBot)
 	c[5].Bool(m.IsHltv)
+}
+
+func rowSampleEntity(c []table.Column, m *dem.SampleEntity) {
+	_ = c[23]
+	c[0].Uint32(m.Index)
+	c[1].Ref(m.Class)
+	c[2].Uint32(m.Serial)
+	if !c[3].Off {
+		c[3].Items(len(m.Fields))
+		for i := range m.Fields {
+			table.Fields(c[4:])
+			rowFieldValue(c[5:], &m.Fields[i])
+		}
+	}
+	c[23].Bool(m.OutOfView)
 }
 
 func rowDamage(c []table.Column, m *dem.Damage) {

@@ -776,6 +776,7 @@ type Event struct {
 	//	*Event_Fault
 	//	*Event_ServerCvar
 	//	*Event_PlayerInfo
+	//	*Event_SampleEntity
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1139,6 +1140,15 @@ func (x *Event) GetPlayerInfo() *PlayerInfo {
 	return nil
 }
 
+func (x *Event) GetSampleEntity() *SampleEntity {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SampleEntity); ok {
+			return x.SampleEntity
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1385,6 +1395,12 @@ type Event_PlayerInfo struct {
 	PlayerInfo *PlayerInfo `protobuf:"bytes,46,opt,name=player_info,json=playerInfo,proto3,oneof"`
 }
 
+type Event_SampleEntity struct {
+	// The state of an entity at the end of a tick. A sample: only sent to those who name the kind, at each 30th tick if they do not say
+	// otherwise.
+	SampleEntity *SampleEntity `protobuf:"bytes,47,opt,name=sample_entity,json=sampleEntity,proto3,oneof"`
+}
+
 type Event_Damage struct {
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
@@ -1492,6 +1508,8 @@ func (*Event_Fault) isEvent_Kind() {}
 func (*Event_ServerCvar) isEvent_Kind() {}
 
 func (*Event_PlayerInfo) isEvent_Kind() {}
+
+func (*Event_SampleEntity) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -2117,6 +2135,91 @@ func (x *EntityEntered) GetOutOfView() bool {
 	return false
 }
 
+// The state of an entity at the end of a tick, of each entity that exists, by ascending slot, at the ticks that a filter asks for. The
+// filter's classes and fields select what is sent of it, as of entity_entered: its players and counts are fields of a few classes. It
+// follows from the events before it, and stands before the first record of a later tick: at the offset of that record, with a negative
+// index. Where no record is for long, there are samples up to 3,000 ticks behind the last one.
+type SampleEntity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The slot.
+	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The class's name: an index into EventList.strings.
+	Class uint32 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"`
+	// The serial number.
+	Serial uint32 `protobuf:"varint,3,opt,name=serial,proto3" json:"serial,omitempty"`
+	// The fields that the filter selects and that have a value.
+	Fields []*FieldValue `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
+	// True for an entity that is out of view. Its fields are those it had when it left.
+	OutOfView     bool `protobuf:"varint,5,opt,name=out_of_view,json=outOfView,proto3" json:"out_of_view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleEntity) Reset() {
+	*x = SampleEntity{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleEntity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleEntity) ProtoMessage() {}
+
+func (x *SampleEntity) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleEntity.ProtoReflect.Descriptor instead.
+func (*SampleEntity) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SampleEntity) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *SampleEntity) GetClass() uint32 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+func (x *SampleEntity) GetSerial() uint32 {
+	if x != nil {
+		return x.Serial
+	}
+	return 0
+}
+
+func (x *SampleEntity) GetFields() []*FieldValue {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *SampleEntity) GetOutOfView() bool {
+	if x != nil {
+		return x.OutOfView
+	}
+	return false
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2132,7 +2235,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2247,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2260,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -2196,7 +2299,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2311,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2324,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -2264,7 +2367,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2379,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2392,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -2509,7 +2612,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2624,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2637,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -3177,7 +3280,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3292,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3305,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -3371,7 +3474,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3486,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3499,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -3433,7 +3536,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3548,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3561,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -3490,7 +3593,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3605,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3618,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -3556,7 +3659,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3671,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3684,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -3631,7 +3734,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3643,7 +3746,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3656,7 +3759,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -3735,7 +3838,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +3850,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +3863,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -3906,7 +4009,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3918,7 +4021,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3931,7 +4034,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -4032,7 +4135,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4147,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4160,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -4129,7 +4232,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4244,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4257,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -4261,7 +4364,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4273,7 +4376,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4286,7 +4389,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -4445,7 +4548,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4457,7 +4560,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4470,7 +4573,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -4547,7 +4650,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4559,7 +4662,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4572,7 +4675,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -4659,7 +4762,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4774,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4787,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Message) GetId() uint32 {
@@ -4774,7 +4877,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +4889,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +4902,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -4883,7 +4986,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +4998,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +5011,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -5012,7 +5115,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5024,7 +5127,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5037,7 +5140,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -5164,7 +5267,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5176,7 +5279,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5189,7 +5292,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -5344,7 +5447,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5356,7 +5459,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5369,7 +5472,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -5436,7 +5539,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5448,7 +5551,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5461,7 +5564,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -5613,7 +5716,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +5728,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5741,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -5902,7 +6005,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5914,7 +6017,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5927,7 +6030,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -5998,7 +6101,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6010,7 +6113,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6023,7 +6126,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -6078,7 +6181,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6090,7 +6193,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6103,7 +6206,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -6233,7 +6336,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6245,7 +6348,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6258,7 +6361,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -6589,7 +6692,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6601,7 +6704,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6614,7 +6717,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -6662,7 +6765,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6674,7 +6777,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6687,7 +6790,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -6812,7 +6915,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6824,7 +6927,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6837,7 +6940,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -7024,7 +7127,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7036,7 +7139,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7049,7 +7152,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -7266,7 +7369,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7278,7 +7381,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7291,7 +7394,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -7459,7 +7562,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7471,7 +7574,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7484,7 +7587,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -7611,7 +7714,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7623,7 +7726,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7636,7 +7739,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -7691,7 +7794,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7703,7 +7806,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7716,7 +7819,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -7780,7 +7883,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7792,7 +7895,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7805,7 +7908,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Match) GetId() uint64 {
@@ -7911,7 +8014,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7923,7 +8026,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7936,7 +8039,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -8011,7 +8114,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8023,7 +8126,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8036,7 +8139,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -8152,7 +8255,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8164,7 +8267,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8177,7 +8280,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -8232,7 +8335,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8244,7 +8347,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8257,7 +8360,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SerializerField) GetName() string {
@@ -8352,7 +8455,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8364,7 +8467,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8377,7 +8480,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Serializer) GetName() string {
@@ -8414,7 +8517,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8426,7 +8529,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8439,7 +8542,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -8465,7 +8568,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8477,7 +8580,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8490,7 +8593,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -8504,7 +8607,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8516,7 +8619,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8529,7 +8632,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -8548,7 +8651,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8560,7 +8663,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8573,7 +8676,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 // A record of the file without an event of its own.
@@ -8602,7 +8705,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8614,7 +8717,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8627,7 +8730,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Command) GetId() uint32 {
@@ -8715,7 +8818,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8727,7 +8830,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8740,7 +8843,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -8828,7 +8931,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8840,7 +8943,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8853,7 +8956,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -8899,7 +9002,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8911,7 +9014,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8924,7 +9027,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -8976,7 +9079,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xb6\x13\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xfb\x13\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -9026,7 +9129,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vserver_cvar\x18- \x01(\v2\x1a.replayd.dem.v1.ServerCvarH\x00R\n" +
 	"serverCvar\x12=\n" +
 	"\vplayer_info\x18. \x01(\v2\x1a.replayd.dem.v1.PlayerInfoH\x00R\n" +
-	"playerInfo\x120\n" +
+	"playerInfo\x12C\n" +
+	"\rsample_entity\x18/ \x01(\v2\x1c.replayd.dem.v1.SampleEntityH\x00R\fsampleEntity\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -9079,7 +9183,13 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06serial\x18\x03 \x01(\rR\x06serial\x12\x12\n" +
 	"\x04full\x18\x04 \x01(\bR\x04full\x122\n" +
 	"\x06fields\x18\x05 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\x12\x1e\n" +
-	"\vout_of_view\x18\x06 \x01(\bR\toutOfView\"V\n" +
+	"\vout_of_view\x18\x06 \x01(\bR\toutOfView\"\xac\x01\n" +
+	"\fSampleEntity\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
+	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
+	"\x06serial\x18\x03 \x01(\rR\x06serial\x122\n" +
+	"\x06fields\x18\x04 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\x12\x1e\n" +
+	"\vout_of_view\x18\x05 \x01(\bR\toutOfView\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -10079,7 +10189,7 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),                // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),            // 1: replayd.dem.v1.CombatLogType
@@ -10096,152 +10206,155 @@ var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(*EntityCreated)(nil),         // 12: replayd.dem.v1.EntityCreated
 	(*EntityUpdated)(nil),         // 13: replayd.dem.v1.EntityUpdated
 	(*EntityEntered)(nil),         // 14: replayd.dem.v1.EntityEntered
-	(*EntityLeft)(nil),            // 15: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 16: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 17: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 18: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 19: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 20: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 21: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 22: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 23: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 24: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 25: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 26: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 27: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 28: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 29: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 30: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 31: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 32: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 33: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 34: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 35: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 36: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 37: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 38: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 39: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 40: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 41: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 42: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 43: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 44: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 45: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 46: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 47: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 48: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 49: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 50: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 51: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 52: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 53: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 54: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 55: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 56: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 57: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 58: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 59: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 60: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 61: replayd.dem.v1.Stop
-	(*Command)(nil),               // 62: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 63: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 64: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 65: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(*SampleEntity)(nil),          // 15: replayd.dem.v1.SampleEntity
+	(*EntityLeft)(nil),            // 16: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 17: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 18: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 19: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 20: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 21: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 22: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 23: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 24: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 25: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 26: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 27: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 28: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 29: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 30: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 31: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 32: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 33: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 34: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 35: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 36: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 37: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 38: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 39: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 40: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 41: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 42: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 43: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 44: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 45: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 46: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 47: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 48: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 49: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 50: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 51: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 52: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 53: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 54: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 55: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 56: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 57: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 58: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 59: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 60: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 61: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 62: replayd.dem.v1.Stop
+	(*Command)(nil),               // 63: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 64: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 65: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 66: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
 	13, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
 	12, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
 	14, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	15, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	16, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	17, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	18, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	20, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	24, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	25, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	26, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	27, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	28, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	32, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	34, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	35, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	36, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	37, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	38, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	49, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	53, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	54, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	55, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	57, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	23, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	22, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	58, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	59, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	60, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	61, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	62, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	63, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	64, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	65, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	39, // 35: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	40, // 36: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	41, // 37: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	42, // 38: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	43, // 39: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	45, // 40: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	46, // 41: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	48, // 42: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	9,  // 43: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	10, // 44: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	11, // 45: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 46: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 47: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	0,  // 48: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,  // 49: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	19, // 50: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	21, // 51: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,  // 52: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	9,  // 53: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	3,  // 54: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	29, // 55: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	9,  // 56: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	30, // 57: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	31, // 58: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	9,  // 59: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	9,  // 60: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	33, // 61: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	9,  // 62: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	9,  // 63: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 64: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	9,  // 65: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	4,  // 66: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	9,  // 67: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 68: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	9,  // 69: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	9,  // 70: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	9,  // 71: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	44, // 72: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	44, // 73: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	9,  // 74: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	9,  // 75: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	9,  // 76: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	5,  // 77: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	66, // 78: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	47, // 79: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	50, // 80: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	51, // 81: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	66, // 82: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	52, // 83: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	56, // 84: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	33, // 85: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	6,  // 86: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	16, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	17, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	18, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	19, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	21, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	25, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	26, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	27, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	28, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	29, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	33, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	35, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	36, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	37, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	38, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	39, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	50, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	54, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	55, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	56, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	58, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	24, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	23, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	59, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	60, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	61, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	62, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	63, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	64, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	65, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	66, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	15, // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
+	40, // 36: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	41, // 37: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	42, // 38: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	43, // 39: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	44, // 40: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	46, // 41: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	47, // 42: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	49, // 43: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	9,  // 44: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	10, // 45: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	11, // 46: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 47: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 48: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 49: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	0,  // 50: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,  // 51: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	20, // 52: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	22, // 53: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,  // 54: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	9,  // 55: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	3,  // 56: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	30, // 57: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	9,  // 58: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	31, // 59: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	32, // 60: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	9,  // 61: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	9,  // 62: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	34, // 63: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	9,  // 64: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	9,  // 65: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 66: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	9,  // 67: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	4,  // 68: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	9,  // 69: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 70: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	9,  // 71: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	9,  // 72: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	9,  // 73: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	45, // 74: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	45, // 75: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	9,  // 76: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	9,  // 77: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	9,  // 78: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	5,  // 79: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	67, // 80: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	48, // 81: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	51, // 82: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	52, // 83: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	67, // 84: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	53, // 85: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	57, // 86: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	34, // 87: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	6,  // 88: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	89, // [89:89] is the sub-list for method output_type
+	89, // [89:89] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -10284,6 +10397,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_Fault)(nil),
 		(*Event_ServerCvar)(nil),
 		(*Event_PlayerInfo)(nil),
+		(*Event_SampleEntity)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -10304,9 +10418,9 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*FieldValue_Tuple)(nil),
 		(*FieldValue_Blob)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -10315,8 +10429,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
@@ -10336,26 +10449,27 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[59].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -557,6 +557,23 @@ class PlayerInfo(_Event):
         return self.event.player_info
 
 
+class SampleEntity(_Event):
+    """The state of an entity at the end of a tick. A sample: only sent to those who name the kind, at each 30th tick if they do not say
+    otherwise."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_entity"] = "sample_entity"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SampleEntity:
+        return self.event.sample_entity
+
+
 class Damage(_Event):
     """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -736,6 +753,7 @@ Event: _TypeAlias = _Union[
     Fault,
     ServerCvar,
     PlayerInfo,
+    SampleEntity,
     Damage,
     Kill,
     KillStreak,
@@ -783,6 +801,7 @@ Kind: _TypeAlias = _Literal[
     "fault",
     "server_cvar",
     "player_info",
+    "sample_entity",
     "damage",
     "kill",
     "kill_streak",
@@ -834,6 +853,7 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fault": Fault,
         "server_cvar": ServerCvar,
         "player_info": PlayerInfo,
+        "sample_entity": SampleEntity,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

@@ -111,7 +111,7 @@ export declare type DemFilter = Message<"replayd.v1.DemFilter"> & {
 
   /**
    * Patterns of entity fields, of 1 to 256 bytes each, written like those of classes. They narrow entity_created,
-   * entity_updated and entity_entered. No other event has fields.
+   * entity_updated, entity_entered and sample_entity. No other event has fields.
    *
    * An include filter with fields applies to the events that its other conditions match, and sends only their matching
    * fields. Where several include filters match an event, the event is sent with all fields that any of them sends. A
@@ -174,7 +174,7 @@ export declare const DatafileFilterSchema: GenMessage<DatafileFilter>;
 /**
  * Some ticks: a range, both ends of which are included, or what is left of it.
  *
- * A sample (a kind whose name begins with "sample_") says how a player stands at the end of a tick. There is one at each tick, and
+ * A sample (a kind whose name begins with "sample_") says how a player or an entity stands at the end of a tick. There is one at each tick, and
  * every selects some: a sample is the same, and at the same position, whatever the number, and wherever the stream begins.
  *
  * @generated from message replayd.v1.TickRange
@@ -196,7 +196,8 @@ export declare type TickRange = Message<"replayd.v1.TickRange"> & {
 
   /**
    * Only ticks that are multiples of this number, which must be at least 1. Absent means each tick, but for samples in include: these are
-   * of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game.
+   * of each 50th tick of a teehistorian file and each 16th gameloop of a StarCraft II replay, a second of the game, and of each 30th tick of
+   * a demo, a second of Dota 2 and half of one of the other games.
    *
    * @generated from field: optional int32 every = 3;
    */

@@ -342,6 +342,15 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "playerInfo";
   } | {
     /**
+     * The state of an entity at the end of a tick. A sample: only sent to those who name the kind, at each 30th tick if they do not say
+     * otherwise.
+     *
+     * @generated from field: replayd.dem.v1.SampleEntity sample_entity = 47;
+     */
+    value: SampleEntity;
+    case: "sampleEntity";
+  } | {
+    /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
      *
      * @generated from field: replayd.dem.v1.Damage damage = 21;
@@ -742,6 +751,57 @@ export declare type EntityEntered = Message$1<"replayd.dem.v1.EntityEntered"> & 
  * Use `create(EntityEnteredSchema)` to create a new message.
  */
 export declare const EntityEnteredSchema: GenMessage<EntityEntered>;
+
+/**
+ * The state of an entity at the end of a tick, of each entity that exists, by ascending slot, at the ticks that a filter asks for. The
+ * filter's classes and fields select what is sent of it, as of entity_entered: its players and counts are fields of a few classes. It
+ * follows from the events before it, and stands before the first record of a later tick: at the offset of that record, with a negative
+ * index. Where no record is for long, there are samples up to 3,000 ticks behind the last one.
+ *
+ * @generated from message replayd.dem.v1.SampleEntity
+ */
+export declare type SampleEntity = Message$1<"replayd.dem.v1.SampleEntity"> & {
+  /**
+   * The slot.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+
+  /**
+   * The class's name: an index into EventList.strings.
+   *
+   * @generated from field: uint32 class = 2;
+   */
+  class: number;
+
+  /**
+   * The serial number.
+   *
+   * @generated from field: uint32 serial = 3;
+   */
+  serial: number;
+
+  /**
+   * The fields that the filter selects and that have a value.
+   *
+   * @generated from field: repeated replayd.dem.v1.FieldValue fields = 4;
+   */
+  fields: FieldValue[];
+
+  /**
+   * True for an entity that is out of view. Its fields are those it had when it left.
+   *
+   * @generated from field: bool out_of_view = 5;
+   */
+  outOfView: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.SampleEntity.
+ * Use `create(SampleEntitySchema)` to create a new message.
+ */
+export declare const SampleEntitySchema: GenMessage<SampleEntity>;
 
 /**
  * An entity left the recorder's view.
