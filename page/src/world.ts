@@ -34,12 +34,12 @@ export class Client {
 /** Kinds of events that TeeWorld uses. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
-  "player_team", "fact_team", "fact_finish", "message", "fact_chat", "fact_save", "fact_load", "damage",
+  "player_team", "fact_team", "fact_finish", "message", "fact_chat", "fact_death", "fact_save", "fact_load", "damage",
 ];
 
 /** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
-  "join", "drop", "player_name", "fact_team", "fact_finish", "message", "fact_chat", "player_old", "fact_save", "fact_load", "damage",
+  "join", "drop", "player_name", "fact_team", "fact_finish", "message", "fact_chat", "fact_death", "fact_save", "fact_load", "damage",
 ];
 
 /** The loaded part of a game. */
@@ -126,14 +126,13 @@ export class TeeWorld implements World {
       case "playerNew":
         this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
         break;
-      case "playerOld": {
-        const client = this.client(kind.value.clientId);
-        const last = client.places.values.at(-1);
-        if (last && client.joined.at(tick) !== false) {
-          client.deaths.push({ tick, ...last });
-          tell("death", client.id, "died");
-        }
-        client.places.push(tick, undefined);
+      case "playerOld":
+        this.client(kind.value.clientId).places.push(tick, undefined);
+        break;
+      case "factDeath": {
+        const { clientId, x, y, name } = kind.value;
+        if (x !== undefined && y !== undefined) this.client(clientId).deaths.push({ tick, x, y });
+        tell("death", clientId, "died", name);
         break;
       }
       case "inputNew":

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "@replayd/client";
+import { UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import { factsOf, filesOf } from "../../clients/same/facts.mjs";
 import { binary, Daemon, repository } from "../../clients/typescript/test/daemon.js";
 import { source } from "./source.js";
@@ -23,6 +24,12 @@ const formats = {
   TEEHISTORIAN: () => ({ whole: { kinds: wholeKinds }, world: new TeeWorld(0) }),
 };
 
+/** The facts that the page tells or draws. */
+const shown = {
+  SC2REPLAY: ["fact_build_step", "fact_unit"],
+  TEEHISTORIAN: ["fact_chat", "fact_death", "fact_finish", "fact_load", "fact_save", "fact_team"],
+};
+
 /** The news that a fact makes, and a message, in short. */
 function newsOf(fact) {
   const { kind, value, tick } = fact;
@@ -32,6 +39,13 @@ function newsOf(fact) {
     case "fact_save":
     case "fact_load":
       return [[tick, "save", -1]];
+    case "fact_death":
+      return [[tick, "death", value.clientId]];
+    case "fact_unit": {
+      const { end, unit, killerPlayerId: killer } = value;
+      const structure = end === UnitEnd.KILLED && unit?.class === UnitClass.STRUCTURE;
+      return structure && fact.event.player?.playerId && killer && killer !== fact.event.player.playerId ? [[tick, "goal", killer]] : [];
+    }
     case "fact_team":
       return value.team > 0 ? [[tick, "team", value.clientId]] : [];
     case "fact_chat":
@@ -51,9 +65,10 @@ test("the page has the facts of the golden file, and tells them", { skip: exists
     client.close();
     await daemon.stop();
   });
-  let told = 0;
+  let [told, fought] = [0, 0];
   for (const { file, path, sample, format, kinds } of filesOf(golden, repository)) {
     const { whole, world } = formats[format]();
+    assert.deepEqual(whole.kinds.filter((kind) => kind.startsWith("fact_")).sort(), shown[format]);
     const events = [];
     try {
       for await (const batch of client.decodeBatches(path, whole)) {
@@ -66,9 +81,12 @@ test("the page has the facts of the golden file, and tells them", { skip: exists
     const asked = Object.fromEntries(Object.entries(kinds).filter(([kind]) => whole.kinds.includes(kind)));
     assert.deepEqual(factsOf(events, sample), asked, file);
     const want = events.flatMap(newsOf);
-    const news = world.news.map(({ tick, kind, client }) => [tick, kind, client]).filter(([, kind]) => ["finish", "save", "team", "build", "chat"].includes(kind));
+    const news = world.news.map(({ tick, kind, client }) => [tick, kind, client]).filter(([, kind]) => ["finish", "save", "team", "build", "chat", "death", "goal"].includes(kind));
     assert.deepEqual(news, want, file);
+    const killed = events.filter(({ kind, value, event }) => kind === "fact_unit" && value.end === UnitEnd.KILLED && value.unit?.class && event.player?.playerId);
+    assert.deepEqual(world.beats, killed.map(({ tick }) => tick), file);
     told += want.length;
+    fought += killed.length;
   }
-  assert.ok(told > 100, `${told} facts were told`);
+  assert.ok(told > 100 && fought > 0, `${told} facts were told, ${fought} of fights`);
 });

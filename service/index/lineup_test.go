@@ -1,0 +1,53 @@
+package index_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/replayd/replayd/service/index"
+)
+
+// TestLineup: who played in a demo is known when its end is there, and stays known.
+func TestLineup(t *testing.T) {
+	t.Parallel()
+	demo, err := os.ReadFile(filepath.Join("..", "..", "testdata", "dem", "dota.dem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	tr, path := tree{t, filepath.Join(dir, "games")}, filepath.Join(dir, "index")
+	tr.write("a.dem", demo[:len(demo)/2])
+	lineup := func(x *index.Index) string {
+		page, err := x.List(t.Context(), index.Query{Scope: index.Everything()}, "", 10)
+		if err != nil || len(page.Replays) != 1 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		e := page.Replays[0]
+		if (len(e.Players) > 0) != (e.Lineup != "") {
+			t.Errorf("players %q, lineup %q", e.Players, e.Lineup)
+		}
+		return e.Lineup
+	}
+	const want = "somebody (npc_dota_hero_axe) vs another (npc_dota_hero_lina), somebody won"
+	for _, run := range []string{"at first", "from the stored index"} {
+		x := open(t, map[string]string{"r": tr.dir}, func(c *index.Config) { c.Path, c.Budget = path, 1 })
+		surveyed(t, x, 1)
+		if run == "at first" {
+			if got := lineup(x); got != "" {
+				t.Errorf("before its end: %q", got)
+			}
+			tr.append("a.dem", demo[len(demo)/2:])
+			await(t, "the demo is over", func() bool {
+				if _, err := x.Get(t.Context(), "r/a.dem", index.Everything()); err != nil {
+					t.Fatal(err)
+				}
+				return lineup(x) != ""
+			})
+		}
+		if got := lineup(x); got != want {
+			t.Errorf("%s: %q, want %q", run, got, want)
+		}
+		closed(t, x)
+	}
+}
